@@ -145,13 +145,13 @@ class EmbeddingError(MemlogError):
 
 
 class ProviderError(MemlogError):
-    """A model provider does not answer properly. Whatever works without it continues.
+    """A model provider does not answer properly. Everything that works without the provider continues.
 
     status: the HTTP status; None if there was no answer. words: the provider's explanation of a refusal, to
     inspect only, never to show or store. retry_after: seconds until it accepts another request.
-    is_late: it timed out. is_away: it was unreachable or closed the connection; is_cut: it closed the
-      connection.
-    is_of_answer: its answer was unusable, or it refused the content: another request may succeed.
+    is_late: the request timed out. is_away: the provider was unreachable or closed the connection; is_cut:
+      it closed the connection.
+    is_of_answer: the answer was unusable, or the content was refused: another request may succeed.
     The provider was not called at all if is_local: something is missing on this machine; is_of_budget: the
     day's tokens are spent; or is_resting: it failed recently.
     """

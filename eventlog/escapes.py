@@ -36,44 +36,44 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Whether `text` may contain an escape; a quick test, which may report one where there is none."""
+    """Whether `text` may contain an escape: a quick test with false positives."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return `text` without one level of escapes."""
-    return _ESCAPE.sub(_decode, text)
+    return _ESCAPE.sub(_decode_escape, text)
 
 
 def map_spans_to_escaped(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Map ascending, non-empty spans of `unescaped(text)` to spans of `text`, without removed edges."""
+    """Map ascending, non-empty spans of `unescape(text)` to the shortest such spans of `text`."""
     characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
 
 def _locate(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the spans in `text` of the characters at ascending `indexes` of `unescaped(text)`."""
+    """Yield the spans in `text` of the characters at ascending `indexes` of `unescape(text)`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
     removed = 0
     for index in indexes:
-        while escape and escape.start() - removed + _width(escape[0]) <= index:
-            removed += len(escape[0]) - _width(escape[0])
+        while escape and escape.start() - removed + _decoded_width(escape[0]) <= index:
+            removed += len(escape[0]) - _decoded_width(escape[0])
             escape = next(escapes, None)
         start = index + removed
         yield start, escape.end() if escape and escape.start() == start else start + 1
 
 
-def _width(escape: str) -> int:
+def _decoded_width(escape: str) -> int:
     is_colour = escape[0] == "\x1b" or (len(escape) > 2 and ("[" in escape or "(" in escape))
     return 0 if is_colour or escape[-1] == "\n" or _INVISIBLE.match(escape) else 1
 
 
-def _decode(match: re.Match[str]) -> str:
+def _decode_escape(match: re.Match[str]) -> str:
     escape = match[0]
-    if not _width(escape):
+    if not _decoded_width(escape):
         return ""
     if escape[0] == "%":
         return chr(int(escape[1:], 16))
@@ -81,15 +81,15 @@ def _decode(match: re.Match[str]) -> str:
         return "="
     if escape[0] == "&":
         reference = escape[2:-1]  # `39`, `x27`
-        return _ENTITIES.get(escape[1:-1]) or _chr(
+        return _ENTITIES.get(escape[1:-1]) or _decode_code_point(
             int(reference) if reference.isdigit() else int(reference[1:], 16)
         )
     if len(escape) == 2:
         return _CONTROLS.get(escape[1], escape[1])
-    return _chr(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
+    return _decode_code_point(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
 
 
-def _chr(code: int) -> str:
+def _decode_code_point(code: int) -> str:
     return chr(code) if code <= _LAST_CHARACTER else " "
 
 
@@ -110,7 +110,7 @@ _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 @lru_cache(4096)
-def is_unseen(character: str) -> bool:
+def is_invisible(character: str) -> bool:
     """Whether a character is invisible."""
     # Imported here: most appends do not need it.
     import unicodedata
@@ -125,7 +125,7 @@ def _is_ignorable(character: str) -> bool:
 def is_blank(text: str) -> bool:
     """Whether a text contains no visible character."""
     return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
-        letter.isspace() or is_unseen(letter) for letter in text
+        letter.isspace() or is_invisible(letter) for letter in text
     )
 
 
@@ -137,12 +137,12 @@ _plain = msgspec.json.Encoder()
 _T = TypeVar("_T")
 
 
-def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
-    """Return `value` as JSON. Raises MemoryError."""
-    return bytes(encoded_buffer(value, encoder))
+def encode_json(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
+    """Return `value` as JSON. Raises MemoryError if memory runs out."""
+    return bytes(encode_json_buffer(value, encoder))
 
 
-def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
+def encode_json_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
     """Return `value` as JSON in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
@@ -159,7 +159,7 @@ def has_its_crc(line: bytes) -> bool:
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 
 
-def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
+def decode_json(line: bytes | bytearray, kind: type[_T]) -> _T | None:
     """Return the value of a line of JSON; None if it is invalid, is not a `kind`, or nests too deeply."""
     try:
         return msgspec.json.decode(line, type=kind)

@@ -56,7 +56,7 @@ class Change(Event, kw_only=True):
 
     wins: its precedence: of two changes of the same thing, the one with the greater precedence wins. Set by
       memlog; None in a line from another program or an older memlog. See `memlog.eventlog.log.order`.
-    highest_wins: the stream's highest precedence, if it is above `wins`.
+    highest_wins: the stream's highest precedence, if greater than `wins`.
     """
 
     wins: str | None = None
@@ -184,10 +184,10 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
 
 class ModelFailed(Change, tag="model_failed"):
     """A language model failed on some events, but may succeed on others. Written by memlog, which postpones
-    them to another day: at once after a refusal or an unusable answer, otherwise after two requests.
+    them to another day: after one refusal or unusable answer, or after two other failed requests.
 
     task: the request. event_ids: of the messages, the daily events, or the contents of memories.
-    chat_id: theirs. kind: `refused`, `unusable` (the answer), `failed` or `late`.
+    chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
     why: the error, with a hash of the provider's words. requests: how many were sent.
     """
 
@@ -207,7 +207,7 @@ class MemorySaved(Change, tag="memory_saved"):
     """Something worth keeping. Written by agents and people; adds a memory or replaces all of its fields.
 
     memory_id: derived from chat and content by default.
-    chat_id: `<channel>:<chat_id>`; None for the store's own scope. The same in all events without a channel.
+    chat_id: `<channel>:<chat_id>`, as in all events without a channel; None for the store's own scope.
     """
 
     content: Text
@@ -262,7 +262,7 @@ class MemoriesMerged(Change, tag="memories_merged"):
     """Memories of one partition were compared. Written by memlog after the events made from the answer, which
     count from now on; the memories are not compared again until one of them changes.
 
-    chat_id, topic, category: theirs. event_ids: the events with their contents.
+    chat_id, topic, category: of the partition. event_ids: the events with the contents of the memories.
     model, prompt: None if no model was called.
     """
 
@@ -297,8 +297,8 @@ class MemoryArchived(Change, tag="memory_archived"):
 
 
 class ChangeUndone(Change, tag="change_undone"):
-    """Changes of memories were undone. Written for a person: what they saved, updated, archived or accessed
-    no longer counts. They stay in the log and in the history.
+    """Changes of memories were undone. Written for a person; the changes no longer count, but stay in the log
+    and in the history.
 
     event_ids: the changes.
     """
@@ -313,7 +313,7 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 
 
 class MemoryAccessed(Change, tag="memory_accessed"):
-    """Memories were given to an agent. Written at that moment; counts one access for each.
+    """Memories were given to an agent. Written when given; counts one access for each memory.
 
     times: how many accesses. by: what counted them; memlog writes all except `read`: `save` for a memory
         saved again unchanged, which restores and unarchives it; `import` for use in another program.
@@ -325,9 +325,9 @@ class MemoryAccessed(Change, tag="memory_accessed"):
 
 
 class ContextGiven(Change, tag="context_given"):
-    """A context was given to an agent. Written at that moment; records its entries, without texts and names.
+    """A context was given to an agent. Written when given; records the entries, without texts and names.
 
-    chat_id: `<channel>:<chat_id>`. message_id: the message that it was for.
+    chat_id: `<channel>:<chat_id>`. message_id: the message for which it was made.
     entries: in the order of printing. tokens: by part.
     stable, turn: keyed hashes (`eventlog.secrets.outgoing`) of two blocks: the core memory and the rest.
         Equal if one block has both; None for what was not printed as a block.
@@ -342,7 +342,7 @@ class ContextGiven(Change, tag="context_given"):
 
 
 class SalienceDecayed(Change, tag="salience_decayed"):
-    """A day has passed. Written once a day; multiplies the salience of all older memories by their rate.
+    """A day has passed. Written once a day; multiplies the salience of older memories by a rate.
 
     rates: factors from 0 to 1 by category; other known categories keep their salience. Unknown categories use
         the rate of `other`.
@@ -394,7 +394,7 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
     """The core memory was updated from the memories. Written by memlog after the values made from the answer,
     which count from now on.
 
-    event_ids: the events with the contents of those memories. chat_id: as in `core_memory_updated`.
+    event_ids: the events with the contents of these memories. chat_id: as in `core_memory_updated`.
     """
 
     event_ids: Ids
@@ -407,7 +407,7 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory was removed. Written by agents; compare `core_memory_updated`."""
+    """A key of the core memory was removed. Written by agents; see `core_memory_updated`."""
 
     section: Literal["user", "agent"]
     key: Text
@@ -439,7 +439,7 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts about a subject were removed. Written by agents; removes all of a chat, one kind, or one rank."""
+    """Facts about a subject were removed. Written by agents; removes all facts, one kind, or one rank."""
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -462,7 +462,7 @@ class SourceRegistered(Change, tag="source_registered"):
 
 
 class SourceRemoved(Change, tag="source_removed"):
-    """A source was removed. Written by `docs remove`; removes it and its documents indexed so far."""
+    """A source was removed. Written by `docs remove`; removes the source and its documents so far."""
 
     source_id: SourceId
 
@@ -497,7 +497,7 @@ TYPES = {tag_of(kind): kind for kind in _KINDS}
 
 
 class AppendWarning(msgspec.Struct, frozen=True):
-    """Something about a stored event that the caller probably did not intend.
+    """A warning about a stored event that is probably not what the caller intended.
 
     code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
     member: the member in question. message: the problem and its remedy.
@@ -544,7 +544,7 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: its event; None if forgotten. content: the event's content hash."""
+    """An id in use in a stream. holder: where its event is; None if forgotten. content: its content hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -563,8 +563,8 @@ OnStored = Callable[[Sequence[Position]], None]
 """Called with the positions of stored events once they are durable."""
 
 
-def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position`, marked if its id was already in use. content: the new event's content hash."""
+def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> Position:
+    """Mark `position` if the id was already in use (`known`). content: the new event's content hash."""
     if known is None:
         return position
     if known.holder is None:

@@ -156,11 +156,11 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
         kind=kind,
         wire=wire,
         member=member,
-        description=_first_set(mark for mark in marks if isinstance(mark, str)) or "",
-        title=_first_set(meta.title for meta in metas),
+        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or "",
+        title=_first_not_none(meta.title for meta in metas),
         default=default,
-        least=_first_set(meta.ge for meta in metas),
-        most=_first_set(meta.le for meta in metas),
+        least=_first_not_none(meta.ge for meta in metas),
+        most=_first_not_none(meta.le for meta in metas),
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
@@ -168,7 +168,7 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
 
 
 def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None or annotations, its annotations, outermost first, and if it allows None."""
+    """Return a type without None and annotations; its annotations, outermost first; and if it allows None."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -183,7 +183,7 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
         hint = Union[tuple(members)]  # noqa: UP007 - of a list
 
 
-def _first_set(values: Iterable[Any]) -> Any:  # noqa: ANN401
+def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
     return next((value for value in values if value is not None), None)
 
 
@@ -216,7 +216,7 @@ def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
 
 
 class Chat(tuple[str, str]):
-    """(channel, chat_id); as text `telegram:7`.
+    """A chat as (channel, chat_id), whose text is, for example, `telegram:7`.
 
     Raises:
         BadInput: channel or chat_id is empty; channel is not text; or chat_id is neither text nor an integer.
@@ -225,12 +225,13 @@ class Chat(tuple[str, str]):
     __slots__ = ()
 
     def __new__(cls, channel: str, chat_id: str | int) -> Self:
-        """See the class."""
+        """Return the chat with this name. Raises BadInput; see the class."""
         named = decimal(chat_id)
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
         raise BadInput(
-            f"chat is {shown_value((channel, chat_id))}", hint="Chat('telegram', '7'), or Chat('telegram', 7)"
+            f"channel is {shown_value(channel)}, chat_id is {shown_value(chat_id)}",
+            hint="pass a non-empty text for each, or an integer chat_id, as Chat('telegram', 7)",
         )
 
     def __getnewargs__(self) -> tuple[str, str]:
@@ -254,7 +255,7 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat of an argument. Raises BadInput unless it is a pair or like `telegram:7`."""
+        """Return the chat that `name` names. Raises BadInput unless it is a pair or like `telegram:7`."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:
@@ -263,5 +264,5 @@ class Chat(tuple[str, str]):
             ):
                 return cls(channel, chat_id)
         raise BadInput(
-            f"chat is {shown_value(name)}", hint="a text such as telegram:7, or (channel, chat_id)"
+            f"chat is {shown_value(name)}", hint="pass a text such as telegram:7, or (channel, chat_id)"
         )

@@ -154,20 +154,20 @@ PRIVATE_CATEGORIES = frozenset(["credential", "credentials"])
 _READ_AS = {"decision": "decisions"}
 
 
-def read_as(name: str) -> str:
-    """Return the category that a name stands for, so `decisions` for `decision`; other names unchanged."""
+def resolve_alias(name: str) -> str:
+    """Return the category that an alias stands for, `decisions` for `decision`; other names unchanged."""
     return _READ_AS.get(name, name)
 
 
-def behaves_as(name: str) -> str:
-    """Return the known category that `name` behaves as: `other` if it is unknown."""
-    known = read_as(name)
+def known_category_or_other(name: str) -> str:
+    """Return the known category that `name` stands for; `other` if there is none."""
+    known = resolve_alias(name)
     return known if known in CATEGORIES else OTHER
 
 
 def known_category(name: str) -> str:
     """Return the known category that a name stands for. Raises BadInput if there is none."""
-    known = read_as(name) if isinstance(name, str) else ""
+    known = resolve_alias(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
             f"category is {shown_value(name)}, not one of {', '.join(CATEGORIES)}",
@@ -178,11 +178,11 @@ def known_category(name: str) -> str:
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
     """Return `rates` with aliases replaced by categories; a rate under a category's own name wins."""
-    return {read_as(name): rate for name, rate in rates.items()} | {
-        name: rate for name, rate in rates.items() if read_as(name) == name
+    return {resolve_alias(name): rate for name, rate in rates.items()} | {
+        name: rate for name, rate in rates.items() if resolve_alias(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """Return the decay factor of a category: its own rate; else that of `other` if it is unknown; else 1."""
+    """Return the decay factor of a category: its own rate; else the rate of `other` if unknown; else 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

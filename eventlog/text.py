@@ -16,7 +16,7 @@ _RUN = 64
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
-def pieces(text: str, size: int = PIECE) -> Iterator[str]:
+def split_into_pieces(text: str, size: int = PIECE) -> Iterator[str]:
     """Yield `text` in pieces of at most `size` characters, split at `break_before`."""
     start = 0
     while len(text) - start > size:
@@ -40,15 +40,15 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 def nfkc(text: str) -> str:
     """Return `text` in Unicode normal form NFKC."""
-    return text if text.isascii() else _compose(text, "NFKD", "NFKC")
+    return text if text.isascii() else _normalise_by_piece(text, "NFKD", "NFKC")
 
 
 def nfc(text: str) -> str:
     """Return `text` in Unicode normal form NFC."""
-    return text if text.isascii() else _compose(text, "NFD", "NFC")
+    return text if text.isascii() else _normalise_by_piece(text, "NFD", "NFC")
 
 
-def same_width(text: str) -> str:
+def normalise_width(text: str) -> str:
     """Return `text` in NFC, with full-width and half-width forms normalised; superscripts stay."""
     if text.isascii():
         return text
@@ -56,7 +56,7 @@ def same_width(text: str) -> str:
     return nfc(text.translate({ord(char): unicodedata.normalize("NFKC", char) for char in wide}))
 
 
-def equivalents(text: str) -> list[str]:
+def equivalent_forms(text: str) -> list[str]:
     """Return the canonically equivalent forms of a text that are in use: the text itself, NFC and NFD."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
 
@@ -64,8 +64,10 @@ def equivalents(text: str) -> list[str]:
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
-def _compose(text: str, decomposed: _Form, composed: _Form) -> str:
-    return "".join(unicodedata.normalize(composed, _order_marks(piece, decomposed)) for piece in pieces(text))
+def _normalise_by_piece(text: str, decomposed: _Form, composed: _Form) -> str:
+    return "".join(
+        unicodedata.normalize(composed, _order_marks(piece, decomposed)) for piece in split_into_pieces(text)
+    )
 
 
 def _order_marks(text: str, form: _Form) -> str:

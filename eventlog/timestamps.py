@@ -17,13 +17,13 @@ LAST = "9999-12-31T23:59:59.999Z"
 
 
 def now() -> str:
-    """Return the current time."""
+    """Return the current time in memlog's form."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return f"{_whole_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
+    return f"{_format_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
 
 
 @lru_cache(maxsize=1)
-def _whole_second(seconds: int) -> str:
+def _format_second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
@@ -37,7 +37,7 @@ def is_written_form(text: str) -> bool:
     return _WRITTEN.fullmatch(text) is not None
 
 
-def normalised(text: str, *, naive_is_utc: bool) -> str:
+def normalise(text: str, *, naive_is_utc: bool) -> str:
     """Convert an RFC 3339 time of any offset and precision to memlog's form, truncated to milliseconds.
 
     A leap second (23:59:60 UTC) becomes 23:59:59.999.
@@ -60,42 +60,42 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
         raise ValueError(f"timestamp outside the years 1 to 9999: {text!r}") from error
     if is_leap and (utc.hour, utc.minute) != (23, 59):
         raise ValueError(f"invalid timestamp: {text!r}; a leap second is 23:59:60 UTC")
-    return _written(utc)
+    return _format_moment(utc)
 
 
-def as_text(moment: datetime) -> str:
-    """Return a datetime in RFC 3339; a naive one is taken as UTC."""
+def format_datetime(moment: datetime) -> str:
+    """Return a datetime as RFC 3339 text; a datetime without a zone is taken as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
-def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
+def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
     """Convert a day (to its first moment), or an RFC 3339 time with or without offset, to memlog's form.
 
     zone: the zone of days and of times without an offset; None for the system's.
     is_end: return the first moment after the day instead. Raises ValueError.
     """
     if len(text) == len("2026-02-24"):
-        first = datetime.combine(date.fromisoformat(day(text)), time_of_day.min)
+        first = datetime.combine(date.fromisoformat(check_day(text)), time_of_day.min)
         try:
-            return _written((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
+            return _format_moment((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
         except (OverflowError, ValueError, OSError):  # depending on the system's functions
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
-        return normalised(text, naive_is_utc=True)
-    moment = datetime.fromisoformat(normalised(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
-    return _written(moment.astimezone(UTC))
+        return normalise(text, naive_is_utc=True)
+    moment = datetime.fromisoformat(normalise(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
+    return _format_moment(moment.astimezone(UTC))
 
 
-def of_seconds(seconds: float) -> str:
+def from_seconds(seconds: float) -> str:
     """Convert seconds since 1970 to a time. Raises ValueError outside the years 1 to 9999."""
     try:
-        return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
+        return _format_moment(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
         raise ValueError(f"timestamp outside the years 1 to 9999: {seconds!r}") from error
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Convert a time in memlog's form to a zone (None: the system's). Raises ValueError and OverflowError."""
+    """Convert a log time to `zone` (None: the system's). Raises ValueError; OverflowError if too late."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
@@ -108,8 +108,8 @@ def zone_name(moment: datetime) -> str:
     return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
 
 
-def day(text: str) -> str:
-    """Return `text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
+def check_day(text: str) -> str:
+    """Return `text`. Raises ValueError unless `text` is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"invalid date: {text!r}; write it as 2026-02-24")
     try:
@@ -119,7 +119,7 @@ def day(text: str) -> str:
     return text
 
 
-def shifted(text: str, milliseconds: int) -> str:
+def shift(text: str, milliseconds: int) -> str:
     """Return a time shifted by `milliseconds`, at most LAST; return an impossible date unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
@@ -127,8 +127,8 @@ def shifted(text: str, milliseconds: int) -> str:
         return LAST
     except ValueError:
         return text
-    return _written(moment)
+    return _format_moment(moment)
 
 
-def _written(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return f"{moment.isoformat(timespec='milliseconds')[: len('2026-02-24T10:15:00.000')]}Z"

@@ -133,7 +133,9 @@ def catch_up(
     # Read before the segments: seals made after the listing are left to the next catch-up.
     sealed = sealed_bytes(log)
     segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
-    report = CatchUp(notes=[*_notes_on_strangers(log, strangers), *starmap(_note_refusal, refused.items())])
+    report = CatchUp(
+        notes=[*_describe_strangers(log, strangers), *starmap(_describe_refusal, refused.items())]
+    )
 
     def is_read(stream: str) -> bool:
         return stream not in refused and stream.partition("/")[0] not in refused
@@ -142,22 +144,22 @@ def catch_up(
     only = None
     if refused or streams is not None:
         only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
-    report.notes += _notes_on_losses(losses(log, only=only, sealed=sealed))
+    report.notes += _describe_losses(losses(log, only=only, sealed=sealed))
     work = _find_unread(log, segments, known, bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
-    total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
+    total = sum(bounds.values()) if bounds is not None else count_unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
-            if not all(map(reader.read_on, work[stream])):
+            if not all(map(reader.read_range, work[stream])):
                 report.is_whole = False
                 return report
         except PermissionError as error:
             if not Path(error.filename or "").is_relative_to(log):
                 raise
-            report.notes.append(_note_refusal(stream, error))
+            report.notes.append(_describe_refusal(stream, error))
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
@@ -184,7 +186,7 @@ def remember(
     To be called in the turn that read them. If the write fails, a later loss may go unnoticed, but no row is
     lost.
 
-    before: how far the segment had been read before, if there is only one.
+    before: how far the segment had been read before, if `segments` has only one.
     """
     from memlog.eventlog.log.watermarks import Read
 
@@ -195,14 +197,14 @@ def remember(
     except OSError as error:
         why = error.strerror or error
         return [f"{WATERMARKS}: {why}: a loss of these bytes would go unnoticed"]
-    return _notes_on_losses(lost)
+    return _describe_losses(lost)
 
 
-def _notes_on_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
+def _describe_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
     return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
-def _notes_on_strangers(log: Path, strangers: list[Path]) -> list[str]:
+def _describe_strangers(log: Path, strangers: list[Path]) -> list[str]:
     if not strangers:
         return []
     # Imported here: most logs have no other files.
@@ -211,12 +213,12 @@ def _notes_on_strangers(log: Path, strangers: list[Path]) -> list[str]:
     return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
 
-def _note_refusal(stream: str, error: OSError) -> str:
+def _describe_refusal(stream: str, error: OSError) -> str:
     place = shown(str(error.filename or stream))
     return f"{place}: {error.strerror}: skipped; give it to the store's owner (chown)"
 
 
-def unread_bytes(db: Connection, log: Path) -> int:
+def count_unread_bytes(db: Connection, log: Path) -> int:
     """Return how many bytes of the log the read model has yet to read."""
     known = checkpoints.load_all(db)
     return sum(
@@ -225,7 +227,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
     )
 
 
-def unread_lines(db: Connection, log: Path) -> int:
+def count_unread_lines(db: Connection, log: Path) -> int:
     """Return how many complete lines of the log the read model has yet to read."""
     known = checkpoints.load_all(db)
     count = 0
@@ -236,10 +238,8 @@ def unread_lines(db: Connection, log: Path) -> int:
     return count
 
 
-def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next catch-up will replay: a segment is gone, or bytes already read have
-    changed.
-    """
+def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
+    """Return the streams to replay: a segment is gone, or bytes already read have changed."""
     known = checkpoints.load_all(db)
     found = set()
     for segment in segments_of(log)[0]:
@@ -268,7 +268,7 @@ class _Reader(msgspec.Struct):
     report: CatchUp
     end: float | None
 
-    def read_on(self, stretch: ReadRange) -> bool:
+    def read_range(self, stretch: ReadRange) -> bool:
         """Read a range; return whether there was time for all of it."""
         from memlog.projector.fold import fold_segment
 
@@ -285,7 +285,7 @@ class _Reader(msgspec.Struct):
                         self.report.notes += notes
                 if tally is None:
                     return True
-                self._count(tally)
+                self._add_to_report(tally)
                 if is_done:
                     return True
         # Invariant: only a deadline leaves lines unread.
@@ -306,14 +306,14 @@ class _Reader(msgspec.Struct):
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]
                         notes = remember(self.db, self.watermarks, segments)
-                        notes += _notes_on_losses(self.watermarks.losses(stream=stream))
+                        notes += _describe_losses(self.watermarks.losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
-                return self._count(tally)
+                return self._add_to_report(tally)
             except (HistoryChanged, FileNotFoundError):
                 continue
         raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def _count(self, tally: Tally) -> None:
+    def _add_to_report(self, tally: Tally) -> None:
         self.report.add(tally)
         if self.progress is not None:
             # A replayed stream counts twice.
@@ -330,12 +330,10 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
 def _find_unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream: unread ranges, and those of missing segments that have
-    checkpoints.
-    """
+    """Return the ranges to read, by stream, and a range for each missing segment that has a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _new_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
+        stretch = _unread_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -345,7 +343,7 @@ def _find_unread(
     return work
 
 
-def _new_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
+def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
     """Return the unread range of a segment; None if the file's status shows that nothing is new."""
     if bounds is not None:
         stretch = _range_up_to(segment, bounds)
@@ -381,5 +379,8 @@ def build(
         schema.create_indexes(db)
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()
     if dangling:
-        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist")
+        raise DatabaseError(
+            f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist",
+            hint="report this bug; the log is not affected",
+        )
     return report

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, open_segment, read_lines
+from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, open_segment, read_lines, take_fingerprint
 from memlog.eventlog.log.streams import Segment
 from memlog.projector.sqlite import Connection, as_list
 
@@ -61,7 +61,7 @@ class Checkpoint(Struct, frozen=True):
         return self.is_open and segment.is_newest
 
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
-        """Whether the bytes of the open file before the offset are still those that were read.
+        """Whether the bytes of the open file before the offset are unchanged since they were read.
 
         Unless the file has only grown, this hashes the whole prefix; the same bytes under another inode count
         as unchanged. `Maintenance.verify` finds changes that growth hides.
@@ -90,7 +90,7 @@ def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tup
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
-    return {(stream, segment): _from_row(columns) for stream, segment, *columns in rows}
+    return {(stream, segment): _checkpoint_from_row(columns) for stream, segment, *columns in rows}
 
 
 def load(db: Connection, segment: Segment) -> Checkpoint:
@@ -99,7 +99,7 @@ def load(db: Connection, segment: Segment) -> Checkpoint:
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
         segment.key,
     ).fetchone()
-    return _from_row(row) if row else NOTHING_READ
+    return _checkpoint_from_row(row) if row else NOTHING_READ
 
 
 def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
@@ -114,8 +114,7 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Let the caller overwrite bytes of the open segment that no row depends on; a valid checkpoint stays
-    valid.
+    """Let the caller overwrite bytes that no row depends on, and keep a valid checkpoint valid.
 
     To be used within the caller's transaction.
     """
@@ -124,10 +123,10 @@ def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator
     yield
     if before != NOTHING_READ and held:
         hints = replace(FileHints.of(disk.status(fd)), size=before.hints.size)
-        save(db, segment, replace(before, fingerprint=fingerprint(fd, before.offset), hints=hints))
+        save(db, segment, replace(before, fingerprint=take_fingerprint(fd, before.offset), hints=hints))
 
 
-def _from_row(row: Sequence[Any]) -> Checkpoint:
+def _checkpoint_from_row(row: Sequence[Any]) -> Checkpoint:
     lines, is_open, offset, tail, chain, rest, *hints = row
     return Checkpoint(Fingerprint(offset, tail, chain, rest), lines, bool(is_open), FileHints(*hints))
 
@@ -144,9 +143,7 @@ class ReadRange(NamedTuple):
     tail_is_a_line: bool
 
     def end_after(self, offset: int) -> int | None:
-        """Return the end of a read from `offset`, which may lie beyond `end` if another projector has read
-        further.
-        """
+        """Return the end of a read from `offset`, at least `offset`: another projector may be ahead."""
         return None if self.end is None else max(self.end, offset)
 
     def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
@@ -173,19 +170,17 @@ class Tally(msgspec.Struct):
 
 
 def current_range(segment: Segment, size: int) -> ReadRange:
-    """Return the range to read of a segment of `size` bytes; an older one is read to its end, including its
-    tail.
-    """
+    """Return the range to read of a segment of `size` bytes; an older segment is read with its tail."""
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):
-    """Raised if the rows of a stream would differ from those of a replay, so that it must be replayed."""
+    """Raised if the rows of a stream would differ from a replay, so that the stream must be replayed."""
 
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
-    """Yield a descriptor for reading a segment. Raises HistoryChanged if it is gone."""
+    """Yield a descriptor for reading a segment. Raises HistoryChanged if the segment is missing."""
     try:
         with open_segment(segment) as fd:
             yield fd

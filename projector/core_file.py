@@ -12,10 +12,10 @@ import msgspec
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import (
     closing,
-    drafted,
     file_version,
     open_regular,
     read_all,
+    replacing_file,
     status_at,
     write_all,
 )
@@ -27,7 +27,7 @@ from memlog.projector.sqlite import Connection
 
 def replace(path: Path, data: bytes) -> None:
     """Replace the file at `path` durably; only its owner may read it."""
-    with drafted(path, path.with_name(f"{path.name}.new")) as fd:
+    with replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
         write_all(fd, data)
         disk.sync(fd)
     sync(path.parent)
@@ -74,7 +74,7 @@ def core_memory(db: Connection) -> Sections:
 
 
 class Shown(msgspec.Struct):
-    """The bytes of the view, and those of memlog's version before any manual change (`base`), if known."""
+    """The bytes of the view, and of memlog's version before any manual change (`base`), if known."""
 
     view: bytes
     base: bytes | None
@@ -101,7 +101,7 @@ class CoreView:
 
     def is_current(self, db: Connection) -> bool:
         """Whether the view and its copy match the core memory in `db`, checked without the lock."""
-        due, state = _render(core_memory(db)), self.state()
+        due, state = _render_core_memory(core_memory(db)), self.state()
         if self._equal == (state, due):
             return True
         is_equal = read(self.path) == read(self._written) == due
@@ -118,7 +118,7 @@ class CoreView:
         A manual change is left in place and a note about it returned, once per change; otherwise None is
         returned.
         """
-        due = _render(core_memory(db))
+        due = _render_core_memory(core_memory(db))
         view = read(self.path)
         if view not in (None, due, read(self._written), read(self._pending)):
             return self._note_change(view)
@@ -129,8 +129,7 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view, and its bytes before any manual change; None if there is no view. The change is
-        not noted again.
+        """Return the view and memlog's last version, or None without a view; count a manual change as noted.
 
         Raises Busy.
         """
@@ -142,8 +141,7 @@ class CoreView:
             return Shown(view, view if view == read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """Accept `view`, whose changes have been appended, as memlog's version, unless the file has changed
-        again.
+        """Accept `view`, whose changes were appended, as memlog's version, unless the file differs by now.
 
         Raises Busy.
         """
@@ -178,5 +176,5 @@ class CoreView:
         )
 
 
-def _render(sections: Sections) -> bytes:
+def _render_core_memory(sections: Sections) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"

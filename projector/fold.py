@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Literal
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.codec.upcast import place_of
+from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
@@ -76,7 +76,7 @@ def fold_segment(
                 raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_after(checkpoint.offset)
             batch = _next_batch(stretch.unread(fd, checkpoint), share)
-            tally = _fold(db, segment, batch, sizes, leave_out)
+            tally = _fold_batch(db, segment, batch, sizes, leave_out)
             read = _advance_checkpoint(checkpoint, batch, fd, hints.up_to(end), stretch)
             # Invariant: a checkpoint only moves forward, and a batch moves it, so no line is folded twice.
             assert read.offset > checkpoint.offset if batch else read.offset == checkpoint.offset
@@ -87,20 +87,18 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint, which may only mean that a file sync has brought more
-    of it.
-    """
+    """Return why a segment differs from its checkpoint; a file sync may just have brought more of it."""
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
 
 
-def _fold(
+def _fold_batch(
     db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
 ) -> Tally:
-    decoded, bad = _decode(segment, (line for line in lines if line.offset not in leave_out))
+    decoded, bad = _decode_lines(segment, (line for line in lines if line.offset not in leave_out))
     redactions = _find_unrecorded(db, decoded)
-    if redactions or _holds_any(db, "redactions", segment.stream):
+    if redactions or _has_rows(db, "redactions", segment.stream):
         ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
         redacted = _find_redacted(db, segment, ids, redactions)
         # A redaction itself is never left out.
@@ -109,7 +107,7 @@ def _fold(
         ]
         bad = [entry for entry in bad if entry.id not in redacted]
     accepted, duplicates, conflicts = _classify(db, segment, decoded)
-    _record(db, segment, accepted, duplicates, conflicts, bad)
+    _record_lines(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
     subjects.handle(db, accepted, sizes)
     return Tally(
@@ -123,7 +121,7 @@ def _fold(
     )
 
 
-def _decode(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
+def _decode_lines(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
     """Return the events in `lines`, and the entries of non-blank lines that hold no event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
@@ -171,7 +169,7 @@ def _find_redacted(
     is already projected.
     """
     targets = {target for _, redaction in redactions for target in redaction.targets}
-    projected = _first_projected(db, segment.stream, sorted(targets))
+    projected = _find_first_projected(db, segment.stream, sorted(targets))
     if projected is not None:
         raise HistoryChanged(f"{projected} was redacted")
     known = db.execute(
@@ -181,9 +179,8 @@ def _find_redacted(
     return targets.union(target_id for (target_id,) in known)
 
 
-def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """Return the first of `ids` that is still projected, as an event or as a quarantined line; None if none
-    is.
+def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
+    """Return the first of `ids` that is still projected, as an event or a quarantined line; None if no id is.
 
     Ids that were redacted before are skipped, since a redaction stays even if it is itself redacted.
     Conflicts need no look-up of their own, since a conflict has the id of an event.
@@ -194,7 +191,7 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
         (as_list(ids), stream),
     ).fetchone()
     if found is None:
-        places = [(*place, name) for name in ids if (place := place_of(name)) is not None]
+        places = [(*place, name) for name in ids if (place := parse_line_id(name)) is not None]
         found = db.execute(
             "SELECT place.value ->> 2 FROM json_each(?) AS place JOIN quarantine ON stream = ?"
             " AND segment = place.value ->> 0 AND offset = place.value ->> 1 LIMIT 1",
@@ -203,7 +200,7 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
     return None if found is None else str(found[0])
 
 
-def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
+def _has_rows(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
     """Whether a table has any rows of a stream; in a rebuild, this saves most batches a look-up."""
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
@@ -223,13 +220,13 @@ def _find_projected(
 def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Split `decoded` into accepted events, duplicates and conflicts; of lines with the same id, the earliest
-    is accepted.
+    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id is
+    accepted.
     """
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []
     conflicts: list[PositionedEvent] = []
-    known = _find_projected(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
+    known = _find_projected(db, segment.stream, decoded) if _has_rows(db, "events", segment.stream) else {}
     for placed in decoded:
         place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
         if place == placed.place:
@@ -241,7 +238,7 @@ def _classify(
     return accepted, duplicates, conflicts
 
 
-def _record(
+def _record_lines(
     db: Connection,
     segment: Segment,
     accepted: list[PositionedEvent],
@@ -259,13 +256,13 @@ def _record(
     repeats = ((*segment.key, placed.line.offset, placed.id) for placed in duplicates)
     insert(db, "duplicates", "stream, segment, offset, id", repeats)
     contradictions = (
-        (*segment.key, *_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
+        (*segment.key, *_line_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
     )
     insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
     quarantined = (
         (
             *segment.key,
-            *_extent(entry.line),
+            *_line_extent(entry.line),
             entry.event.reason,
             None if data is None else sha256(data).digest(),
         )
@@ -279,7 +276,7 @@ def _record(
 _LINE = "stream, segment, offset, length, line"
 
 
-def _extent(line: Line) -> tuple[int, int, int]:
+def _line_extent(line: Line) -> tuple[int, int, int]:
     return line.offset, line.length, line.number
 
 

@@ -35,10 +35,10 @@ from memlog.projector.sqlite import (
     Connection,
     connect,
     connect_without_room,
+    converting_errors,
     remove_database,
     transaction,
     why_no_vectors,
-    wrapped,
 )
 
 
@@ -62,17 +62,16 @@ class Generations:
         return named
 
     def _read_current(self) -> Path | None:
-        """Return the file that CURRENT names, which may be missing; None if it names no generation or is a
-        link.
+        """Return the file, maybe missing, that CURRENT names; None if it names no generation or is a link.
 
         CURRENT is read again only after it has changed, because every step of a catch-up asks.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
-            self._known = known = version, self._read()
+            self._known = known = version, self._parse_current()
         return known[1]
 
-    def _read(self) -> Path | None:
+    def _parse_current(self) -> Path | None:
         try:
             name = (core_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
@@ -127,8 +126,7 @@ class Generations:
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
-        """Remove every generation except `kept`, and leftovers of killed builds; the caller holds the build
-        lock.
+        """Remove leftovers of killed builds, and all generations but `kept`, under the build lock.
 
         A process that has a removed generation open can read it until it closes it.
         """
@@ -199,8 +197,7 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        """Read the log from the checkpoints on; if the live generation is missing or unusable, build a new
-        one.
+        """Read the log from the checkpoints on, or rebuild if the live generation is missing or unusable.
 
         seconds, streams: see `catchup.catch_up`.
 
@@ -235,7 +232,7 @@ class Projector:
         progress: Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
-        """Build a generation from the whole log and the cached vectors, and replace the live one with it.
+        """Build a generation from the whole log and the cached vectors, and make it the live generation.
 
         Readers continue to use the live generation meanwhile.
 
@@ -294,15 +291,14 @@ class Projector:
         if why_no_vectors() is not None:
             return counts
         while True:
-            with suppress(_GenerationChanged), wrapped("the read model"):
+            with suppress(_GenerationChanged), converting_errors("the read model"):
                 db = self.live()
                 turn = partial(self._turn, timeout, db)
                 fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
                 return counts
 
     def remove_other_generations(self) -> None:
-        """Remove every generation except the live one. Processes that have a removed one open can still read
-        it.
+        """Remove all generations but the live one; processes that have one open can still read it.
 
         Raises Busy if another process takes very long for a build.
         """
@@ -318,7 +314,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             db = self.live()
             try:
-                with wrapped("the read model"), self._turn(self._lock_timeout):
+                with converting_errors("the read model"), self._turn(self._lock_timeout):
                     return write(db)
             except _GenerationChanged:
                 continue
@@ -353,7 +349,7 @@ class Projector:
         """Return why the live generation cannot be caught up; None if it can."""
         try:
             db = self.live()
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 stored = catchup.stored_projection_id(db)
         except DatabaseError as error:
             if self.generations.current() is None:
@@ -383,7 +379,7 @@ class Projector:
     ) -> Projection:
         # The caller has just checked the live generation; each turn checks that it is still live.
         db = self.live() if self._live is None else self._live[1]
-        with wrapped("the read model"):
+        with converting_errors("the read model"):
             read = catchup.catch_up(
                 db,
                 self.log,
@@ -399,7 +395,7 @@ class Projector:
     def _update_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
         """Update the core view from `db`; add a note on a manual change to `done`."""
         try:
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 if self.core_view.is_current(db):
                     return done
                 with self._turn(lock_timeout, db):
@@ -429,9 +425,7 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Hold the projector lock; `timeout` limits the wait for other processes, not for threads of this
-        one.
-        """
+        """Hold the projector lock; `timeout` limits the wait for other processes, but not for threads."""
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:
@@ -442,7 +436,7 @@ class Projector:
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
         db = connect(path, "bulk")
         try:
-            with wrapped(path):
+            with converting_errors(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
                 with self._locked(self._lock_timeout):

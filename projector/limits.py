@@ -52,35 +52,33 @@ _NAMES = (
 )
 
 
-def is_structured(*texts: str) -> bool:
-    """Whether the texts of an event are short enough to split by format and tokens, with stems and names."""
+def can_be_structured(*texts: str) -> bool:
+    """Whether an event's texts are short enough to split by format and tokens, and to index with stems."""
     return sum(map(len, texts)) <= LONGEST_STRUCTURED
 
 
-def have_room(*names: str | None) -> bool:
+def are_short_names(*names: str | None) -> bool:
     """Whether names are short enough to repeat in each passage of a text."""
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
-def entries(fact: ev.FactStored) -> list[str]:
-    """Return the entries of a ranked list that become facts, from the first rank on."""
+def entries_within_limit(fact: ev.FactStored) -> list[str]:
+    """Return the entries of a ranked list that become facts: all, or the first if the list is too long."""
     names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Return why an event's text is indexed plainly, or its list only in part; None if neither is the
-    case.
-    """
+    """Return why an event's text is indexed plainly, or its list only in part; None if neither."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
-    if isinstance(event, ev.FactStored) and len(entries(event)) <= len(rest):
+    if isinstance(event, ev.FactStored) and len(entries_within_limit(event)) <= len(rest):
         return "long_list"
-    if not is_structured(*_texts_of(event, _TEXTS), *rest):
+    if not can_be_structured(*_texts_of(event, _TEXTS), *rest):
         return "long_text"
-    return None if have_room(*_texts_of(event, _NAMES)) else "long_names"
+    return None if are_short_names(*_texts_of(event, _NAMES)) else "long_names"
 
 
 def _texts_of(event: Event, names: Sequence[str]) -> list[str]:
@@ -98,7 +96,7 @@ _inherited: set[_FileId] = set()
 
 
 @cache
-def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
+def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
     """Return a subclass of the binding's connection class that forgets a connection when it is closed."""
     base: type[sqlite3.Connection] = binding.Connection
 
@@ -110,7 +108,7 @@ def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
     return Connection
 
 
-def remember(db: sqlite3.Connection, path: Path) -> None:
+def track_connection(db: sqlite3.Connection, path: Path) -> None:
     """Remember an open connection to the file at `path` until it is closed or collected."""
     status = status_at(path)
     if status is not None:
@@ -119,13 +117,13 @@ def remember(db: sqlite3.Connection, path: Path) -> None:
         _open[number] = ref, (status.st_dev, status.st_ino)
 
 
-def is_inherited(path: Path) -> bool:
+def has_inherited_connection(path: Path) -> bool:
     """Whether the parent of this process had the file at `path` open when it forked."""
     status = status_at(path) if _inherited else None
     return status is not None and (status.st_dev, status.st_ino) in _inherited
 
 
-def _abandon() -> None:
+def _keep_connections_alive() -> None:
     """Leave every connection to the parent; keep them alive, since collecting a connection would close it."""
     for ref, file_id in _open.values():
         db = ref()
@@ -135,4 +133,4 @@ def _abandon() -> None:
     _open.clear()
 
 
-os.register_at_fork(after_in_child=_abandon)
+os.register_at_fork(after_in_child=_keep_connections_alive)

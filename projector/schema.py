@@ -21,19 +21,19 @@ class TableSchema(msgspec.Struct, frozen=True):
 
 
 @cache
-def schema() -> str:
+def read_schema() -> str:
     """Return the SQL text of schema.sql, with its comments."""
     return Path(__file__).with_name("schema.sql").read_bytes().decode()
 
 
 def statements() -> tuple[str, ...]:
     """Return the SQL statements of schema.sql, each on one line, without comments."""
-    return _split(schema())
+    return _split_statements(read_schema())
 
 
 def tables() -> dict[str, TableSchema]:
     """Return the tables of schema.sql by name, in its order, except virtual ones."""
-    return _describe(statements())
+    return _describe_tables(statements())
 
 
 def create_tables(db: Connection) -> None:
@@ -44,16 +44,14 @@ def create_tables(db: Connection) -> None:
 
 
 def create_indexes(db: Connection) -> None:
-    """Create the remaining indexes once the rows exist, which is cheaper than updating them at each
-    insert.
-    """
+    """Create the remaining indexes once the rows exist, which is cheaper than updating them for each row."""
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
 
 
 @cache
-def _split(sql: str) -> tuple[str, ...]:
+def _split_statements(sql: str) -> tuple[str, ...]:
     """Split the statements; no literal in schema.sql may hold `;`, `--` or a run of spaces."""
     code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
     on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
@@ -61,7 +59,7 @@ def _split(sql: str) -> tuple[str, ...]:
 
 
 @cache
-def _describe(statements: tuple[str, ...]) -> dict[str, TableSchema]:
+def _describe_tables(statements: tuple[str, ...]) -> dict[str, TableSchema]:
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
             if statement.startswith("CREATE TABLE "):

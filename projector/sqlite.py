@@ -21,7 +21,7 @@ import msgspec
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at, write_all
-from memlog.projector.limits import connection_type, is_inherited, remember
+from memlog.projector.limits import has_inherited_connection, make_connection_type, track_connection
 
 Connection = sqlite3.Connection
 """A connection; the classes of pysqlite3 and sqlean have the same methods."""
@@ -95,7 +95,7 @@ def error_types() -> tuple[type[Exception], ...]:
     return (binding().Error,)
 
 
-def described() -> str:
+def describe_binding() -> str:
     """Return the name of the binding and the version of its SQLite, such as `pysqlite3 3.53.4`."""
     return f"{binding().__name__} {binding().sqlite_version}"
 
@@ -103,7 +103,7 @@ def described() -> str:
 def why_no_vectors() -> str | None:
     """Return why vector search cannot work with this SQLite; None if it can."""
     if not _loads_extensions(binding()):
-        return f"{described()} cannot load extensions; pysqlite3 and sqlean.py can"
+        return f"{describe_binding()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
     return "the package sqlite-vec is not installed" if path is None else _why_not_loaded(path)
 
@@ -134,26 +134,26 @@ def connect(path: Path | None, mode: Mode) -> Connection:
 
 def connect_without_room(path: Path) -> Connection:
     """Open a database for reading when there is no room for SQLite's side files. Raises DatabaseError."""
-    has_commits_beside = _size(path.with_name(f"{path.name}-wal")) > 0
+    has_commits_beside = _file_size(path.with_name(f"{path.name}-wal")) > 0
     return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
 
 
 def _open(path: Path | None, mode: Mode) -> Connection:
-    if path is not None and is_inherited(path):
+    if path is not None and has_inherited_connection(path):
         message = f"{path}: another thread had it open when this process was forked"
         raise DatabaseError(message, hint="fork while no thread reads, or start with spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
-    with wrapped(path or "a database in memory"):
+    with converting_errors(path or "a database in memory"):
         db: Connection = binding().connect(
             uri,
             uri=True,
             isolation_level=None,
             check_same_thread=False,
             timeout=5.0,
-            factory=connection_type(binding()),
+            factory=make_connection_type(binding()),
         )
         if path is not None:
-            remember(db, path)
+            track_connection(db, path)
         for pragma in (_NO_TEMPORARY_FILES, *_PRAGMAS[mode]):
             db.execute(f"PRAGMA {pragma}")
         if mode != "look" and why_no_vectors() is None:
@@ -188,18 +188,18 @@ def _access_mode(path: Path, mode: Mode) -> str:
 
 
 def _has_index(path: Path) -> bool:
-    """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
-    return _size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
+    """Whether the -shm file has its initial size; on a full disk, SQLite leaves a file of 3 bytes."""
+    return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     status = status_at(path)
     return 0 if status is None else status.st_size
 
 
 @contextmanager
-def wrapped(path: Path | str) -> Iterator[None]:
-    """Convert SQLite's errors to DatabaseError."""
+def converting_errors(path: Path | str) -> Iterator[None]:
+    """Convert SQLite's errors within the context to DatabaseError. path: the file to name in messages."""
     try:
         yield
     except error_types() as error:
@@ -239,13 +239,13 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that yields one in every intact read model.
+    """Return the first row of a query that yields a row in every intact read model.
 
     Raises DatabaseError with the code DAMAGED if there is no row.
     """
     row: tuple[Any, ...] | None = rows.fetchone()
     if row is None:
-        raise DatabaseError("the read model: a row is missing", hint=DISPOSABLE, code=DAMAGED)
+        raise DatabaseError("a row of the read model is missing", hint=DISPOSABLE, code=DAMAGED)
     return row
 
 
@@ -264,8 +264,8 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Run one transaction: commit at the end, or roll back on any error. A DEFERRED one may join a running
-    one.
+    """Run one transaction: commit at the end, or roll back on any error. If DEFERRED, it may join an open
+    transaction.
     """
     if kind == "DEFERRED" and db.in_transaction:
         yield
@@ -303,7 +303,7 @@ def _why_not_loaded(path: Path) -> str | None:
     try:
         _load_vec0(db)
     except error_types() as error:
-        return f"{described()} cannot load {path}: {error}"
+        return f"{describe_binding()} cannot load {path}: {error}"
     finally:
         db.close()
     return None
@@ -320,7 +320,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the path of the extension without importing sqlite_vec, which imports numpy (130 ms)."""
+    """Return the path of sqlite-vec without importing sqlite_vec, which would import numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -332,9 +332,7 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Encode values as a parameter for `json_each`; `json.dumps` would take four times as long and hold the
-    GIL.
-    """
+    """Encode values as JSON for `json_each`; `json.dumps` takes four times as long and holds the GIL."""
     return msgspec.json.encode(values).decode()
 
 
@@ -356,9 +354,7 @@ def insert(
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Insert a row, or replace the one with the same `key`: if `newer_by` is given, only if that column is
-    greater.
-    """
+    """Insert a row, or replace the row with the same `key`; with `newer_by`, only if that value grows."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
@@ -368,9 +364,7 @@ def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> Non
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Update one column. rows: for each update, the new value, then the parameters of the condition
-    `where`.
-    """
+    """Update one column. rows: the new value and the parameters of the condition `where`, for each update."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

@@ -12,7 +12,7 @@ from memlog.eventlog.integrity.verify import Lines, count_lines
 from memlog.eventlog.log.quarantine import DAMAGE
 from memlog.eventlog.log.streams import shown
 from memlog.projector import checkpoints, schema
-from memlog.projector.catchup import Progress, build, rewritten_streams
+from memlog.projector.catchup import Progress, build, find_rewritten_streams
 from memlog.projector.embedding.models import may_refuse
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -20,11 +20,11 @@ from memlog.projector.passages.fulltext import TABLES
 from memlog.projector.sqlite import (
     Connection,
     connect,
+    converting_errors,
     count_rows,
     error_types,
     is_busy,
     transaction,
-    wrapped,
 )
 
 # The dump has no row numbers, checkpoints, vectors or FTS5 internals.
@@ -70,13 +70,11 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
         order = listed if content else _ORDERS.get(name) or ", ".join(table.key or columns)
         yield f"# {name}"
         for row in db.execute(f"SELECT {listed} FROM {name} ORDER BY {order}"):
-            yield msgspec.json.encode(dict(zip(columns, map(_readable, row), strict=True))).decode()
+            yield msgspec.json.encode(dict(zip(columns, map(_to_json_value, row), strict=True))).decode()
 
 
 def digest(db: Connection, *, content: bool = False) -> str:
-    """Return the sha256 of the dump in hex; with `content`, stores that hold the same events have the same
-    digest.
-    """
+    """Return the sha256 of the dump in hex; with `content`, it is equal for stores with the same events."""
     result = sha256()
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
@@ -118,12 +116,12 @@ def fulltext_digest(db: Connection) -> str:
         totals = f"SELECT coalesce(nullif(block, x''), x'0000') FROM {table}_data WHERE id = 1"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
-                encoded = msgspec.json.encode([table, *map(_readable, row)])
+                encoded = msgspec.json.encode([table, *map(_to_json_value, row)])
                 total += int.from_bytes(sha256(encoded).digest(), "big")
     return f"{total % 2**256:064x}"
 
 
-def _readable(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds
+def _to_json_value(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds
     return value.hex() if isinstance(value, bytes) else value
 
 
@@ -188,7 +186,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def is_spotless(self) -> bool:
-        """Whether nothing at all is unusual (the option strict)."""
+        """Whether nothing at all is unusual, as the option `strict` requires."""
         odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
         return self.ok and not odd
 
@@ -202,7 +200,7 @@ def verify(
     scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
-    """Replay `log` up to the checkpoints of the read model in `db`, and compare.
+    """Replay `log` up to the checkpoints of the read model in `db`, and compare the two.
 
     Nothing is compared if the log has been rewritten since: the old bytes are gone, and the next read replays
     them.
@@ -212,14 +210,14 @@ def verify(
 
     Raises DatabaseError if the read model cannot be read.
     """
-    with wrapped("the read model"), transaction(db, "DEFERRED"):
-        rewritten = rewritten_streams(db, log)
+    with converting_errors("the read model"), transaction(db, "DEFERRED"):
+        rewritten = find_rewritten_streams(db, log)
         if rewritten:
-            found = Verification(notes=[_note_rewritten(rewritten)])
+            found = Verification(notes=[_describe_rewritten(rewritten)])
         else:
             found = _compare(db, log, sizes, scratch, progress)
-        found.problems += _vector_problems(db)
-        found.problems += _file_problems(db)
+        found.problems += _check_vectors(db)
+        found.problems += _check_file(db)
     for table in () if read_only else TABLES:
         try:
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
@@ -231,7 +229,7 @@ def verify(
     return found
 
 
-def _note_rewritten(streams: list[str]) -> str:
+def _describe_rewritten(streams: list[str]) -> str:
     listed = ", ".join(map(shown, streams[:_MOST_STREAMS])) + (", …" if len(streams) > _MOST_STREAMS else "")
     return (
         f"the log was rewritten after the last read: {listed}; the next read replays it:"
@@ -243,10 +241,10 @@ def _compare(
     db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
     """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
-    found = _describe(db)
+    found = _describe_read_model(db)
     fulltext = fulltext_digest(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-    with scratch() as replay, wrapped("the replay"):
+    with scratch() as replay, converting_errors("the replay"):
         build(replay, log, sizes, bounds=bounds, progress=progress)
         found.replayed, replayed_fulltext = digest(replay), fulltext_digest(replay)
     if found.digest != found.replayed:
@@ -272,7 +270,7 @@ def _count_problems(found: Verification, lines: Lines) -> list[str]:
     ]
 
 
-def _file_problems(db: Connection) -> list[str]:
+def _check_file(db: Connection) -> list[str]:
     """Run SQLite's own check of its pages and indexes."""
     found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
     return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
@@ -281,7 +279,7 @@ def _file_problems(db: Connection) -> list[str]:
 _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"
 
 
-def _describe(db: Connection) -> Verification:
+def _describe_read_model(db: Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
         digest=digest(db),
@@ -293,21 +291,23 @@ def _describe(db: Connection) -> Verification:
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=sum(vectors.count(db, of) for of in vectors.SETS),
         missing_vectors=index.count_all_pending(db),
-        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _shelves_with_vectors(db)),
+        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _tables_with_vectors(db)),
     )
 
 
-def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
-    return [(of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.shelves(of)]
+def _tables_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
+    return [
+        (of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.passage_tables(of)
+    ]
 
 
 def _count_withheld(db: Connection, shelf: index.PassageTables) -> int:
     return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
 
 
-def _vector_problems(db: Connection) -> list[str]:
+def _check_vectors(db: Connection) -> list[str]:
     problems = []
-    for of, shelf in _shelves_with_vectors(db):
+    for of, shelf in _tables_with_vectors(db):
         missing = _count_withheld(db, shelf)
         # A provider does not get all passages, and refuses some.
         if missing < 0 or (missing and not may_refuse(vectors.model_of(db, of) or "")):

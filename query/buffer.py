@@ -268,4 +268,4 @@ def set_aside_by(event: ModelFailed) -> SetAside:
 
 
 def _end_of_day(ts: str) -> str:
-    return timestamps.shifted(f"{ts[:10]}T00:00:00.000Z", _DAY)
+    return timestamps.shift(f"{ts[:10]}T00:00:00.000Z", _DAY)

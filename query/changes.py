@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text import language_files
-from memlog.projector.text.phrases import WORD, Holds, Phrases, by_words, folded, spaced
+from memlog.projector.text.phrases import WORD, Holds, Phrases, classify_text, fold_phrase, space_chinese
 from memlog.query.context.floor import rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
@@ -111,7 +111,7 @@ def says_change(text: str) -> bool:
 
 
 def _has(member: str, text: str) -> bool:
-    words, phrases = WORD.findall(spaced(folded(text[:_READ]))), _phrases(member)
+    words, phrases = WORD.findall(space_chinese(fold_phrase(text[:_READ]))), _phrases(member)
     return any(phrases.length_at(words, place) for place in phrases.places(words))
 
 
@@ -119,7 +119,7 @@ def _may_change(
     db: Connection, nearest: Callable[[_DatedText], str | None], newer: _DatedText, older: _DatedText
 ) -> bool:
     if newer.topic is not None and older.topic is not None:
-        if folded(newer.topic) != folded(older.topic):
+        if fold_phrase(newer.topic) != fold_phrase(older.topic):
             return False
     elif newer.category != older.category:
         return False
@@ -143,7 +143,7 @@ def names_the_same(newer: str, older: str) -> bool:
 
     Otherwise, "allergic" may refer to another substance. Always true if the older text is not about health.
     """
-    if not by_words(older) & Holds.HEALTH:
+    if not classify_text(older) & Holds.HEALTH:
         return True
     words = [word for word in _words(older) if not re.search(r"\d", word)]
     known = _words(newer)
@@ -153,7 +153,9 @@ def names_the_same(newer: str, older: str) -> bool:
 @cache
 def _phrases(member: str) -> Phrases:
     tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
-    return Phrases(phrase for table in tables for phrase in language_files.phrases(spaced(table)))
+    return Phrases(
+        phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))
+    )
 
 
 def _memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
@@ -199,7 +201,7 @@ def _by_meaning(db: Connection, memory: _DatedText) -> list[str]:
     for of in reversed(vectors.SETS):
         if not vectors.tables(db, of) or (of is vectors.FIRST and not nearest.is_english(memory.content)):
             continue
-        shelf = index.shelves(of)[0]
+        shelf = index.passage_tables(of)[0]
         row = db.execute(
             f"SELECT v.embedding FROM {shelf.chunks} c CROSS JOIN {shelf.vectors} v"
             " WHERE c.memory_id = ? AND c.chunk_index = 0 AND v.rowid = c.chunk_no",

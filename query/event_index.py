@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from memlog.eventlog.codec.upcast import place_of
+from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.fields import fields_of
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.streams import chat_of_stream, conversation_stream
@@ -33,7 +33,7 @@ class LinePosition(msgspec.Struct, frozen=True):
 
 def streams_of(db: Connection, name: str) -> list[str]:
     """Return the sorted streams with `name`: the id of an event or a redaction, or a bad line's position."""
-    segment, offset = place_of(name) or (None, None)
+    segment, offset = parse_line_id(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
         " WHERE EXISTS (SELECT 1 FROM events AS e WHERE e.stream = s.stream AND e.id = :name)"

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.fields import Chat, Local, Reads
 from memlog.eventlog.limits import CATEGORIES, OTHER, known_category
-from memlog.eventlog.text import equivalents
+from memlog.eventlog.text import equivalent_forms
 from memlog.query.event_index import Sql, all_of
 from memlog.query.facts.topic_keys import compared, same_key
 from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
@@ -186,7 +186,7 @@ _NONE = Filters()
 
 def in_any_form(text: str | None) -> str | None:
     """Return the canonical forms of a text as a JSON list for SQL; None for None."""
-    return None if text is None else json.dumps(equivalents(text))
+    return None if text is None else json.dumps(equivalent_forms(text))
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:

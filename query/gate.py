@@ -14,7 +14,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
-from memlog.projector.text.phrases import FOLDED, WORD, Phrases, folded, is_chinese, spaced
+from memlog.projector.text.phrases import FOLDED, WORD, Phrases, fold_phrase, is_chinese, space_chinese
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?:https?|ftp|file)://\S+")
@@ -161,7 +161,7 @@ def should_retrieve(text: str) -> Gate:
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
-    text = folded(ends_of(prose, _READ))
+    text = fold_phrase(ends_of(prose, _READ))
     clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
@@ -180,7 +180,7 @@ def is_social(text: str) -> bool:
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
-    text = folded(ends_of(prose, _READ))
+    text = fold_phrase(ends_of(prose, _READ))
     clauses = [clause for clause in map(_Clause, _CLAUSE.split(text)) if clause.words]
     greets = any("greetings" in clause.kinds for clause in clauses)
     names = {name.casefold() for name in _NAME.findall(prose)} if greets else set()
@@ -201,7 +201,7 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 @cache
 def _phrases(name: str) -> Phrases:
     tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
-    phrases = [phrase for table in tables for phrase in language_files.phrases(spaced(table))]
+    phrases = [phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))]
     facts = language_files.languages("facts").values() if name == "memory" else ()
     return Phrases([*phrases, *(word for each in facts for word in _topic_words(each.facts))])
 
@@ -214,7 +214,7 @@ class _Clause:
     """
 
     def __init__(self, text: str) -> None:
-        self.words = WORD.findall(spaced(text))
+        self.words = WORD.findall(space_chinese(text))
         self.begins, self.kinds = _social_beginning(self.words)
         self.memory = _find_phrase("memory", self.words, range(len(self.words)))
 

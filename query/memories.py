@@ -11,7 +11,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import MemoryKind
-from memlog.eventlog.limits import CATEGORIES, behaves_as, rate_of
+from memlog.eventlog.limits import CATEGORIES, known_category_or_other, rate_of
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import POSITION, LinePosition, all_of, record
 from memlog.query.facts.topic_keys import compared, same_key, teach_topics
@@ -25,7 +25,7 @@ def freshness(category: str, age_days: int) -> float:
     It halves with each half-life of the category, down to the category's floor. It is not stored, since it
     changes every day.
     """
-    curve = CATEGORIES[behaves_as(category)]
+    curve = CATEGORIES[known_category_or_other(category)]
     return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
 
 

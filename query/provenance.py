@@ -10,7 +10,7 @@ from memlog.eventlog.codec.decode import decode
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput, LineFault, NotFound
 from memlog.eventlog.log.quarantine import HINTS, BadLine
-from memlog.eventlog.log.reader import line_at
+from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.conversations import Surroundings, around_event
@@ -80,7 +80,7 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
     """Return the event of a row with `EVENT_COLUMNS`, and read its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
-    raw = line_at(log, stream, segment, offset, length)
+    raw = read_line_at(log, stream, segment, offset, length)
     return StoredEvent(
         event_id, kind, ts, at, raw.decode(errors="replace"), LinePosition(stream, segment, offset, line)
     )
@@ -120,7 +120,7 @@ def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
     if name is not None and reason != "too_long":
         try:
             decode(
-                line_at(log, line.stream, line.segment, line.offset, line.bytes),
+                read_line_at(log, line.stream, line.segment, line.offset, line.bytes),
                 Place(line.stream, name, line.offset),
             )
         except BadLine as bad:

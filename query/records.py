@@ -13,7 +13,7 @@ from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, JobStep
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import line_at
+from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector import core_file
 from memlog.projector.sqlite import Connection, as_list, count_rows
@@ -181,7 +181,7 @@ def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) ->
     if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
         return None
     (newest,) = db.execute(_BY_OTHERS).fetchone()
-    if newest is None or now <= timestamps.shifted(newest, _AHEAD * _DAY):
+    if newest is None or now <= timestamps.shift(newest, _AHEAD * _DAY):
         return None
     return (
         f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
@@ -377,7 +377,7 @@ def _core_changes(
     for day, number, writer, offset, length, segment in db.execute(_CHANGES).fetchall():
         name = cast("SegmentName", SegmentName.parse(segment))
         try:
-            event = decode(line_at(log, "core", segment, offset, length), Place("core", name, offset))
+            event = decode(read_line_at(log, "core", segment, offset, length), Place("core", name, offset))
         except BadLine:  # forgotten, and overwritten meanwhile
             continue
         if isinstance(event, CoreMemoryUpdated | CoreMemoryDeleted) and event.section == section:

@@ -138,8 +138,8 @@ def to_log_end(time: str | datetime) -> str:
 
 def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
     try:
-        text = timestamps.as_text(time) if isinstance(time, datetime) else time
-        return timestamps.of_day_or_time(text, is_end=is_end)
+        text = timestamps.format_datetime(time) if isinstance(time, datetime) else time
+        return timestamps.parse_day_or_time(text, is_end=is_end)
     except (TypeError, ValueError) as error:
         words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
@@ -169,7 +169,7 @@ def to_log_day(day: str | datetime) -> str:
         BadInput: it is not a calendar day.
     """
     try:
-        return timestamps.day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
+        return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
         raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
 

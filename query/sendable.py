@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, with_keys
+from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, mask_parts, which_hold_keys
 from memlog.projector.passages.fulltext import (
-    beside,
     fact_holds_key,
+    memory_names,
     message_holds_key,
-    names_of,
-    names_of_memory,
-    newest,
+    neighbouring_messages,
+    newest_messages,
+    select_memory_names,
     sent_text,
 )
 from memlog.projector.sqlite import Connection
@@ -35,20 +35,20 @@ class _SourceMessage(Protocol):
 
 def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
     """Return the contents of consecutive messages with keys masked, even keys that span several messages."""
-    before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
-    _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
+    before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
+    _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]
-    return masked_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
+    return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
 def masked_memories(memories: Sequence[Memory]) -> list[str]:
     """Return the contents of memories with keys masked."""
-    return masked_parts([part_of(memory) for memory in memories])
+    return mask_parts([part_of(memory) for memory in memories])
 
 
 def part_of(memory: Memory) -> SentText:
     """Return a memory in the form that is searched for keys."""
-    return SentText(memory.content, names_of(memory.title, memory.content, memory.topic, memory.tags))
+    return SentText(memory.content, memory_names(memory.title, memory.content, memory.topic, memory.tags))
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
@@ -63,14 +63,14 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
     if hit.kind == "memory":
         if hit.category == FACTS:
             return not fact_holds_key(db, hit.id)
-        return not has_key(hit.content, names_of_memory(db, hit.id))
+        return not has_key(hit.content, select_memory_names(db, hit.id))
     return not has_key(document_text(db, hit.event_id))
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether a question contains a key, or the rest of one that began in its chat."""
-    before = newest(db, chat)
+    before = newest_messages(db, chat)
     if before and before[-1].text == text:
-        return with_keys(before)[-1]
+        return which_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")
-    return with_keys([*before, SentText(text, by=asks)])[-1]
+    return which_hold_keys([*before, SentText(text, by=asks)])[-1]

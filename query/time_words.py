@@ -247,7 +247,7 @@ def _today(zone: tzinfo | None) -> date:
 def _in_zone(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
     if days is None:
         return None
-    first, end = (timestamps.of_day_or_time(day.isoformat(), zone) for day in days[:2])
+    first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])
     return NamedTime(days.words, first, end)
 
 

@@ -29,9 +29,9 @@ from memlog.eventlog.log.layout import (
     WATCH_LOCK,
     seals_files,
 )
-from memlog.eventlog.log.reader import last_at
+from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
-from memlog.eventlog.text import equivalents
+from memlog.eventlog.text import equivalent_forms
 from memlog.query.request import path_of, read_argument
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
@@ -100,7 +100,7 @@ class Projects:
         Raises:
             BadInput: `name` cannot name a project.
         """
-        forms = [self.folder / project_folder(form) for form in equivalents(name)]
+        forms = [self.folder / project_folder(form) for form in equivalent_forms(name)]
         return next((path for path in forms if path.is_dir()), forms[0])
 
     @operation("read")
@@ -269,14 +269,16 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
             folder=shown(folder),
             conversations=len(conversations),
             log_bytes=sum(segment.status().st_size for segment in segments),
-            last_append=last_at(segments),
+            last_append=last_append_time(segments),
             is_being_removed=is_left,
         )
     return None
 
 
 def _survey(folder: Path, name: str) -> ProjectRemoval:
-    found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
+    found = ProjectRemoval(
+        name=name, folder=shown(folder), last_append=last_append_time(segments_of(folder / LOG)[0])
+    )
     for entry in _below(folder):
         path = Path(entry.path)
         if path.parent == folder and entry.name not in TOP:

@@ -5,7 +5,7 @@ import re
 import memlog
 from memlog.projector.embedding.models import bundled_model
 from memlog.projector.lifecycle import Projector
-from memlog.projector.schema import schema
+from memlog.projector.schema import read_schema
 from tests.support.places import ROOT
 
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text()
@@ -19,9 +19,9 @@ _TABLES = re.compile(r"(?<=^```sql\n)-- The read model.*?(?=^```)", re.MULTILINE
 def test_the_schema_on_the_page_is_the_one_that_is_executed(pytestconfig):
     """`--snapshot-update` writes it."""
     if pytestconfig.getoption("update_snapshots"):
-        SCHEMA_PAGE.write_text(_TABLES.sub(lambda _: schema(), SCHEMA))
-    assert _TABLES.findall(SCHEMA_PAGE.read_text()) == [schema()]
-    assert schema() == (ROOT / "projector/schema.sql").read_text()
+        SCHEMA_PAGE.write_text(_TABLES.sub(lambda _: read_schema(), SCHEMA))
+    assert _TABLES.findall(SCHEMA_PAGE.read_text()) == [read_schema()]
+    assert read_schema() == (ROOT / "projector/schema.sql").read_text()
 
 
 def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):

@@ -37,15 +37,15 @@ def digest(found: "str", given: Given) -> Answer:
 )
 def doctor(found: "list[memlog.Finding]", _: Given) -> Answer:
     # Imported here: the other commands do not examine the machine.
-    from memlog.service.upkeep.doctor import is_well
+    from memlog.service.upkeep.doctor import has_no_problem
 
     findings = [
         replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
         for each in found
     ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
-    document = {"ok": is_well(findings), "findings": findings}
-    return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
+    document = {"ok": has_no_problem(findings), "findings": findings}
+    return records_answer(document, findings, columns, exit_code=0 if has_no_problem(findings) else 1)
 
 
 @request_command("maintenance.embed")

@@ -12,7 +12,7 @@ import click
 from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import read_as
+from memlog.eventlog.limits import resolve_alias
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -65,7 +65,7 @@ def _chat(text: str) -> tuple[str, str]:
 
 def _time(text: str, *, is_end: bool = False) -> str:
     try:
-        return timestamps.of_day_or_time(text, zone(), is_end=is_end)
+        return timestamps.parse_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
         # Imported here: few times are words.
         from memlog.service.engine.requests import time_of_words
@@ -90,13 +90,13 @@ def _zone(text: str) -> str:
 
 def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
     # Imported here: few commands take JSON.
-    from memlog.eventlog.codec.decode import members_of
+    from memlog.eventlog.codec.decode import parse_members
     from memlog.eventlog.log.quarantine import BadLine, check_text
 
     data = text.encode()
     try:
         check_text(data)
-        return members_of(data)
+        return parse_members(data)
     except BadLine as bad:
         why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
         raise ValueError(f"not a JSON object that the log accepts: {text!r}: {why}") from bad
@@ -107,7 +107,7 @@ class CategoryType(click.Choice):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """See `click.ParamType`."""
-        return super().convert(read_as(str(value)), param, ctx)
+        return super().convert(resolve_alias(str(value)), param, ctx)
 
 
 class _Bounded(click.ParamType):  # type: ignore[type-arg]
@@ -205,7 +205,7 @@ END = TextType("time", partial(_time, is_end=True))
 ZONE = TextType("zone", _zone)
 """The name of a time zone."""
 
-DAY = TextType("day", timestamps.day)
+DAY = TextType("day", timestamps.check_day)
 """A calendar day: 2026-02-24."""
 
 FOLDER = _Path(is_setting=True)

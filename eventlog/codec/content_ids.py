@@ -3,10 +3,10 @@
 import re
 import unicodedata
 
-from memlog.eventlog.codec.decode import canonical
+from memlog.eventlog.codec.decode import encode_canonical
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.events import Event
-from memlog.eventlog.text import nfkc, pieces
+from memlog.eventlog.text import nfkc, split_into_pieces
 
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
@@ -15,30 +15,32 @@ _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
 
 
 def content_hash(event: Event) -> bytes:
-    """Return the sha256 of the event's `canonical` form: equal for copies of one event. Raises BadLine."""
-    return sha256(canonical(event)).digest()
+    """Return the sha256 of `encode_canonical(event)`, equal for copies of one event. Raises BadLine."""
+    return sha256(encode_canonical(event)).digest()
 
 
-def content_hash_of_one(event: Event) -> bytes:
-    """Return the `content_hash` of an event without loading OpenSSL, which is faster for a single event."""
-    return short_sha256(canonical(event)).digest()
+def content_hash_without_openssl(event: Event) -> bytes:
+    """Return the `content_hash` of a single event; faster than loading OpenSSL first. Raises BadLine."""
+    return short_sha256(encode_canonical(event)).digest()
 
 
-def derived_memory_id(chat_id: str | None, content: str) -> str:
+def derive_memory_id(chat_id: str | None, content: str) -> str:
     """Return the id of a memory that was saved without one; the same text in the same chat gets the same id.
 
     It is the first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space
     collapsed).
     """
     # The log refuses an unpaired surrogate later, with a better message.
-    return short_sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
+    return short_sha256(
+        f"{chat_id or ''}\0{fold_content(content)}".encode(errors="surrogatepass")
+    ).hexdigest()[:32]
 
 
-def folded(content: str) -> str:
-    """Return `content` in NFKC, case-folded, with white space collapsed; texts of one memory become equal."""
+def fold_content(content: str) -> str:
+    """Return `content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
     parts = []
     has_space = True
-    for piece in pieces(content):
+    for piece in split_into_pieces(content):
         part = _WHITE_SPACE.sub(" ", nfkc(piece).casefold())
         # White space may continue from one piece to the next.
         parts.append(part.removeprefix(" ") if has_space else part)
@@ -46,15 +48,15 @@ def folded(content: str) -> str:
     return "".join(parts).rstrip(" ")
 
 
-def with_quantities(content: str) -> str:
+def mark_quantities(content: str) -> str:
     """Return `content` in NFKC, with `^` where folding would lose meaning: 5² is not 52, and mW is not MW.
 
-    Two texts are the same memory if these results are equal after `folded`. Ids do not depend on this form.
+    Two texts are the same memory if their results are equal after `fold_content`. Ids do not use this form.
     """
-    return "".join(map(_mark_quantities, pieces(content)))
+    return "".join(map(_mark_quantities_in_piece, split_into_pieces(content)))
 
 
-def _mark_quantities(piece: str) -> str:
+def _mark_quantities_in_piece(piece: str) -> str:
     raised = {char for char in {*piece} if unicodedata.decomposition(char).startswith(_RAISED)}
     plain = nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
     if plain.isupper():  # in an all-capitals text, so are the units

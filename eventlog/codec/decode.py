@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.upcast import Place, upcast
-from memlog.eventlog.escapes import CRC_LENGTH, encoded_buffer, has_its_crc
+from memlog.eventlog.escapes import CRC_LENGTH, encode_json_buffer, has_its_crc
 from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.fields import decimal
 from memlog.eventlog.log.quarantine import BadLine, check_text, diagnose_json
@@ -65,7 +65,7 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return the members, with their defaults, whose values can be spelled in several ways in JSON."""
+    """Return an event type's members, with defaults, whose JSON values have several possible spellings."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -95,12 +95,12 @@ def _count_keys(members: dict[str, Any]) -> int:
         if isinstance(value, list):
             waiting += [item for item in value if isinstance(item, dict | list | int)]
         elif value not in INTEGERS:
-            raise BadLine("invalid", f"{shortened(value)} is an integer outside 64 bits; write it as text")
+            raise BadLine("invalid", f"{shorten_repr(value)} is an integer outside 64 bits; write it as text")
     return keys
 
 
 def _bound_keys(line: bytes) -> int | None:
-    """Return an upper bound on the number of keys in a line, from its colons; None if that takes a parser."""
+    """Return an upper bound on the number of keys in a line, from its colons; None if they do not show it."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -122,11 +122,11 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> None:
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            raise BadLine("duplicate_key", f"{shortened(key)} occurs twice in one object")
+            raise BadLine("duplicate_key", f"{shorten_repr(key)} occurs twice in one object")
         seen.add(key)
 
 
-def shortened(value: object) -> str:
+def shorten_repr(value: object) -> str:
     """Return the repr of `value`, truncated to fit an error message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
@@ -141,7 +141,7 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 9
-"""To be raised whenever the set of accepted lines or `canonical` changes; part of the projection id."""
+"""To be raised when `encode_canonical` or the set of accepted lines changes; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
 """The byte order mark, which concatenating files with `cat` may leave before a line in the middle."""
@@ -162,7 +162,7 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 def decode(line: bytes, place: Place) -> Event:
     """Decode a line, given without its newline, into an event in today's shape. Raises BadLine."""
-    line = without_bom(line.removesuffix(b"\r"))
+    line = strip_bom(line.removesuffix(b"\r"))
     # Check the crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
@@ -175,11 +175,11 @@ def decode(line: bytes, place: Place) -> Event:
     if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
         raise BadLine("invalid", f"wins {event.wins!r}")
     if not belongs_in(event, place.stream):
-        raise BadLine("wrong_stream", f"belongs in {_describe_home(event)}")
+        raise BadLine("wrong_stream", f"belongs in {_describe_stream(event)}")
     return event
 
 
-def _describe_home(event: Event) -> str:
+def _describe_stream(event: Event) -> str:
     try:
         return stream_of(event)
     except BadLine as bad:
@@ -190,17 +190,17 @@ def is_blank(line: bytes) -> bool:
     """Whether a line is empty, erased or half erased, and so is valid but holds no event."""
     if line.startswith(b"{"):  # most lines
         return False
-    return not line.strip() or not without_bom(line).strip() or line.startswith(ERASING)
+    return not line.strip() or not strip_bom(line).strip() or line.startswith(ERASING)
 
 
-def without_bom(line: bytes) -> bytes:
+def strip_bom(line: bytes) -> bytes:
     """Return a line without leading byte order marks."""
     while line.startswith(_BOM):
         line = line.removeprefix(_BOM)
     return line
 
 
-def canonical(event: Event) -> bytearray:
+def encode_canonical(event: Event) -> bytearray:
     """Return a JSON list of an event's type and content members, in the struct's order, with defaults.
 
     Raises BadLine for an integer outside 64 bits.
@@ -208,7 +208,9 @@ def canonical(event: Event) -> bytearray:
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
     try:
-        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:-envelope]), _canonical)
+        return encode_json_buffer(
+            (_TAGS[type(event)], *msgspec.structs.astuple(event)[:-envelope]), _canonical
+        )
     except OverflowError as error:
         raise BadLine("invalid", "an integer is outside 64 bits") from error
 
@@ -258,12 +260,12 @@ def _decode_native(line: bytes) -> Event | None:
     if not timestamps.is_written_form(event.ts):
         raise BadLine("invalid", f"ts {event.ts!r}")
     if not is_shortest_spelling(line, event):
-        members_of(line)
+        parse_members(line)
     return event
 
 
 def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
-    members = members_of(line)
+    members = parse_members(line)
     check_crc_is_last(members, has_crc=has_crc)
     if members.get("at") is not None and not has_crc:
         raise BadLine("missing_crc")
@@ -271,19 +273,19 @@ def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
         today = upcast(members, place)
     except ValueError as error:
         raise BadLine("invalid", str(error)) from error
-    event = event_of(today)
+    event = build_event(today)
     if isinstance(event, Change) and event.at is None:
         event.wins = event.highest_wins = None
     return event
 
 
-def envelope_of(event: Event) -> tuple[str, ...]:
+def envelope_members(event: Event) -> tuple[str, ...]:
     """Return the names of the members of the event's line that are not its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
-def event_of(members: dict[str, Any]) -> Event:
-    """Return the event that `members`, in today's shape, describe. Raises BadLine if they describe none."""
+def build_event(members: dict[str, Any]) -> Event:
+    """Return the event that `members`, in today's shape, describe. Raises BadLine if they are no event."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):
@@ -305,7 +307,7 @@ def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> 
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
-    return f"{member[1]} is {shortened(members[member[1]])}: {error}"
+    return f"{member[1]} is {shorten_repr(members[member[1]])}: {error}"
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
@@ -314,7 +316,7 @@ def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 
 
-def members_of(line: bytes) -> dict[str, Any]:
+def parse_members(line: bytes) -> dict[str, Any]:
     """Return the members of a line's JSON object. Raises BadLine if it holds no object."""
     try:
         members = _members.decode(line)

@@ -13,18 +13,18 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import (
-    canonical,
+    build_event,
     check_crc_is_last,
+    encode_canonical,
     ends_with_crc,
-    envelope_of,
-    event_of,
-    members_of,
+    envelope_members,
+    parse_members,
     raw_members,
-    shortened,
-    without_bom,
+    shorten_repr,
+    strip_bom,
 )
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.escapes import encoded, is_blank, with_crc
+from memlog.eventlog.escapes import encode_json, is_blank, with_crc
 from memlog.eventlog.events import (
     TYPES,
     AppendWarning,
@@ -97,11 +97,11 @@ def draft(
         BadInput: the event is invalid, too long, of an unknown type or version; or a name contains a key.
         MemlogError: from `find_stream`.
     """
-    given = without_bom(event) if isinstance(event, bytes) else event
+    given = strip_bom(event) if isinstance(event, bytes) else event
     return (_draft_masked if redact else _draft_unmasked)(given, find_stream)
 
 
-def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
+def batch_redactions(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
     """Yield redactions of all `targets`, pairs of (stream, id), in as few events as possible.
 
     Writing 200,000 lines costs 3 s more CPU than writing 200.
@@ -119,20 +119,20 @@ def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Ite
 
 def _draft_masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     # Imported here: most appends mask nothing.
-    from memlog.eventlog.secrets.detection import masked_error, masked_event
+    from memlog.eventlog.secrets.detection import mask_error, mask_event
 
     try:
         # Check the unmasked event first: masking must not hide a fault.
         made = _draft_unmasked(event, find_stream)
-        source = event if isinstance(event, bytes) else as_json(event)
-        clean = masked_event(source)
+        source = event if isinstance(event, bytes) else event_to_json(event)
+        clean = mask_event(source)
         return made if clean is source else _draft_unmasked(clean, find_stream)
     except MemlogError as error:
-        raise masked_error(error) from None
+        raise mask_error(error) from None
 
 
 def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
-    source = event if isinstance(event, bytes) else as_json(event)
+    source = event if isinstance(event, bytes) else event_to_json(event)
     try:
         return _encode_draft(_check_input(source, find_stream), source)
     except BadLine as bad:
@@ -151,7 +151,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
     from memlog.eventlog.fields import fields_of
 
     try:
-        kind = TYPES.get(str(members_of(source).get("type")), Event)
+        kind = TYPES.get(str(parse_members(source).get("type")), Event)
     except BadLine:
         return ""
     choices = next((field.choices for field in fields_of(kind) if field.name == member), ())
@@ -163,7 +163,7 @@ def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
-    members = members_of(source)
+    members = parse_members(source)
     check_crc_is_last(members, has_crc=has_crc)
     if not isinstance(members.get("type"), str):
         raise BadLine("invalid", "type is missing" if "type" not in members else f"type {members['type']!r}")
@@ -175,12 +175,12 @@ def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
     for name in ("ts", "at"):
         if members.get(name) is not None:
             members[name] = _normalise_time(name, members[name])
-    event = event_of(members)
+    event = build_event(members)
     if isinstance(event, MemorySaved | MemoryUpdated) and event.content and is_blank(event.content):
-        raise BadLine("invalid", f"content is {shortened(event.content)}: it is blank")
+        raise BadLine("invalid", f"content is {shorten_repr(event.content)}: it is blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _common_stream(event.targets, find_stream)
-    canonical(event)
+    encode_canonical(event)
     stream_of(event)
     return event
 
@@ -196,7 +196,7 @@ def _normalise_time(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
     try:
-        return timestamps.normalised(value, naive_is_utc=False)
+        return timestamps.normalise(value, naive_is_utc=False)
     except ValueError as error:
         raise BadLine("invalid", f"{name}: {error}") from error
 
@@ -210,19 +210,19 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
         members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
     event_id = event.id or new_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
-    own = envelope_of(event)
+    own = envelope_members(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     head_bytes = msgspec.json.encode(head).removesuffix(b"}")
     # Input may have newlines between its members; a line of the log must not.
-    tail_bytes = b"," + b" ".join(encoded(tail).splitlines())[1:-1]
+    tail_bytes = b"," + b" ".join(encode_json(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
     check_length(len(head_bytes) + len(tail_bytes) + stamps)
     content = b""
     if event.id is not None:
         # Imported here: most callers give no id.
-        from memlog.eventlog.codec.content_ids import content_hash_of_one
+        from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 
-        content = content_hash_of_one(event)
+        content = content_hash_without_openssl(event)
     return Draft(
         event_id,
         stream_of(event),
@@ -249,20 +249,20 @@ def new_id() -> str:
 
 def _find_memory_id(event: Event) -> str | None:
     if isinstance(event, MemorySaved) and event.memory_id is None:
-        from memlog.eventlog.codec.content_ids import derived_memory_id
+        from memlog.eventlog.codec.content_ids import derive_memory_id
 
-        return derived_memory_id(event.chat_id, event.content)
+        return derive_memory_id(event.chat_id, event.content)
     return getattr(event, "memory_id", None)
 
 
-def as_json(event: "Event | dict[str, Any]") -> bytes:
+def event_to_json(event: "Event | dict[str, Any]") -> bytes:
     """Return the JSON of an event struct or dict. Raises BadInput if JSON cannot hold its values."""
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):
-            members["ts"] = timestamps.as_text(members["ts"])
+            members["ts"] = timestamps.format_datetime(members["ts"])
         is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
-        return encoded(members) if is_all_text else _encoded_with_numbers(members)
+        return encode_json(members) if is_all_text else _encode_with_stdlib(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise BadInput(
             f"the event cannot be written as JSON: {error}",
@@ -270,7 +270,7 @@ def as_json(event: "Event | dict[str, Any]") -> bytes:
         ) from error
 
 
-def _encoded_with_numbers(members: object) -> bytes:
+def _encode_with_stdlib(members: object) -> bytes:
     """Encode with `json`: msgspec writes NaN and infinity as null and refuses integers over 64 bits."""
     # Imported here: it takes 1.4 ms, and most events hold only text.
     import json

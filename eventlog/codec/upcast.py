@@ -32,8 +32,8 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.segment.filename}:{self.offset}"
 
 
-def place_of(line_id: str) -> tuple[str, int] | None:
-    """Return the file name and offset that a `Place.id` consists of; None if `line_id` is not one."""
+def parse_line_id(line_id: str) -> tuple[str, int] | None:
+    """Return the file name and offset in a `Place.id`; None if `line_id` has another form."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
@@ -63,7 +63,7 @@ def _normalise_time(ts: object, day: str) -> str:
         return f"{day}T00:00:00.000Z"
     if not isinstance(ts, str):
         raise ValueError(f"ts is not text: {ts!r}")  # noqa: TRY004 - wrong data, not a wrong call
-    return timestamps.normalised(ts, naive_is_utc=True)
+    return timestamps.normalise(ts, naive_is_utc=True)
 
 
 def _fill_chat(line: dict[str, Any], stream: str) -> None:

@@ -158,7 +158,7 @@ def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.Dir
 
 
 def lock(fd: int) -> None:
-    """Lock a file exclusively (flock). Raises BlockingIOError if it is locked."""
+    """Lock a file exclusively (flock). Raises BlockingIOError if another descriptor holds the lock."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

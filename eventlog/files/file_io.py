@@ -45,21 +45,19 @@ _FRUITLESS_WRITES = 16
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each whole, and return their offsets.
 
-    A line that was cut short, or that was joined to the line of a writer without the lock, is written again
-    on a
-
-    line of its own. The fragment stays in the file and is quarantined, since nothing is ever truncated.
+    A line that was cut short, or joined to the line of a writer without the lock, is written again on a new
+    line. The fragment stays in the file and is quarantined, since nothing is ever truncated.
     Raises OSError if the disk does not accept all lines; the lines already written stay.
     """
     offsets: list[int] = []
     fruitless = 0
     while len(offsets) < len(lines):
-        lead = b"" if ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
+        lead = b"" if is_line_start(fd, disk.status(fd).st_size) else b"\n"
         data = lead + b"".join(lines[len(offsets) :])
         written = disk.write(fd, data)
         # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
         start = disk.position(fd) - written
-        if not lead and not ends_with_newline(fd, start):
+        if not lead and not is_line_start(fd, start):
             continue
         offset, end, whole = start + len(lead), start + written, len(offsets)
         for line in lines[len(offsets) :]:
@@ -82,7 +80,7 @@ def closing(fd: int) -> Iterator[int]:
         disk.close(fd)
 
 
-def ends_with_newline(fd: int, offset: int) -> bool:
+def is_line_start(fd: int, offset: int) -> bool:
     """Whether a line begins at `offset`."""
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
@@ -103,7 +101,7 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines from `end` back to `start`, where a line begins; the first is what no newline ends."""
+    """Yield the bytes after the last newline before `end`, then the earlier lines back to `start`."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -131,17 +129,17 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError unless it is a regular file: a pipe or device would block or lose bytes."""
+    """Raise FileExistsError unless `fd` is a regular file: a pipe or device would block or lose bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
 
-def identity(status: os.stat_result) -> tuple[int, int]:
+def file_identity(status: os.stat_result) -> tuple[int, int]:
     """Return the device and inode of a file."""
     return status.st_dev, status.st_ino
 
 
-def missing_or(error: OSError) -> OSError:
+def as_file_not_found(error: OSError) -> OSError:
     """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error`.
 
     It is missing if a link or a file has taken the place of a folder, if something else has taken the place
@@ -157,7 +155,7 @@ def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result 
     try:
         return disk.look(path, folder=folder)
     except OSError as error:
-        if isinstance(missing_or(error), FileNotFoundError):
+        if isinstance(as_file_not_found(error), FileNotFoundError):
             return None
         raise
 
@@ -171,16 +169,16 @@ def is_regular(path: Path) -> bool:
 def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
     """Whether `path` names the file that has this status. Raises OSError."""
     there = status_at(path, folder=folder)
-    return there is not None and identity(there) == identity(status)
+    return there is not None and file_identity(there) == file_identity(status)
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
     """Return a value that changes with a file's bytes. It ignores the mtime, which a scrub restores."""
-    return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
+    return () if status is None else (*file_identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
-def drafted(path: Path, draft: Path) -> Iterator[int]:
+def replacing_file(path: Path, draft: Path) -> Iterator[int]:
     """Yield a descriptor of a new file `draft`, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
@@ -205,7 +203,7 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 
 @contextmanager
-def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
+def keeping_mtime(fd: int, keeps: bool) -> Iterator[None]:
     """If `keeps`, restore a file's mtime at the end of the context, in which the file is changed.
 
     A file sync prefers the later mtime: after an erasure here, this copy of another writer's file must not

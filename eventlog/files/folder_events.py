@@ -82,7 +82,9 @@ class ChangeHints:
         self.close()
         if not folders:
             return
-        changes = _changes(list(folders), self._stop, self._step_ms, self._group_ms, is_deep=self._is_deep)
+        changes = _watch_changes(
+            list(folders), self._stop, self._step_ms, self._group_ms, is_deep=self._is_deep
+        )
         self._watched, self._changes = folders, changes
         try:
             # The watch is active once the first answer has come.
@@ -99,7 +101,9 @@ class ChangeHints:
         self._next_try = time.monotonic() + _RETRY_SECONDS
 
 
-def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
+def _watch_changes(
+    folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool
+) -> _Changes:
     """Yield the changed paths after each change, and an empty set ten times a second."""
     # Imported here: an append watches nothing.
     from watchfiles import watch

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.errors import NotFound
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import (
     closing,
-    drafted,
     open_regular,
     overwrite_all,
     read_all,
+    replacing_file,
     status_at,
     write_all,
 )
@@ -48,7 +48,7 @@ def unwritable_folder(store: Path) -> Path | None:
 def is_kept_read_only(folder: Path) -> bool:
     """Whether a folder is read-only on purpose: it is on a read-only mount, or belongs to this user.
 
-    A folder that is read-only because it belongs to another user is moved out of the way (`as_store_owner`).
+    A folder that another user owns does not count: `retry_without_unusable` moves it out of the way.
     """
     try:
         # Check existence first: a folder that another thread creates after a failed access check is not
@@ -62,7 +62,7 @@ def is_kept_read_only(folder: Path) -> bool:
 
 
 @contextmanager
-def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
+def opened_folders(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
     """Yield descriptors of the log's folder and of each folder below it, down to that of `stream`.
 
     make: create missing folders, and make their names durable. Raises OSError for a missing folder or a link.
@@ -139,33 +139,33 @@ class Origin(msgspec.Struct, frozen=True):
         return cls(disk.status(fd).st_ino, disk.generation(fd))
 
 
-def lines_in(path: Path, most: int | None = None) -> bytes:
-    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or irregular. Raises OSError."""
+def read_original(path: Path, most: int | None = None) -> bytes:
+    """Return at most `most` bytes of a file; b"" if it is missing, copied or not regular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
         return b""
     with closing(fd):
         data = read_all(fd) if most is None else disk.read(fd, most, 0)
-        return data if decoded(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
+        return data if decode_json(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
 
 
-def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
+def replace_lines(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
     """Replace a file by an `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
-    with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
-        data = b"".join(map(line_of, [Origin.of(fd), *lines]))
+    with replacing_file(path, path.with_name(f"{path.name}.draft")) as fd:
+        data = b"".join(map(encode_line, [Origin.of(fd), *lines]))
         overwrite_all(fd, data, 0)
     return data
 
 
-def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
+def append_lines(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
     """Append `lines`, first ending the last line if `is_torn`; return the new bytes. Raises OSError."""
-    added = b"\n" * is_torn + b"".join(map(line_of, lines))
+    added = b"\n" * is_torn + b"".join(map(encode_line, lines))
     with closing(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)
     return added
 
 
-def line_of(value: msgspec.Struct) -> bytes:
+def encode_line(value: msgspec.Struct) -> bytes:
     """Encode `value` as a line of JSON, with its newline."""
     return msgspec.json.encode(value) + b"\n"

@@ -24,9 +24,7 @@ class SplitByFork:
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release what a child must not inherit. until: when to stop waiting, as `time.monotonic()`
-        counts.
-        """
+        """Release what a child must not inherit. until: the deadline, in `time.monotonic()` seconds."""
 
     def after_fork_in_parent(self) -> None:
         """Resume normal use in the parent."""
@@ -68,23 +66,25 @@ def keep_alive(what: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
 
 
-def _notify_before() -> None:
+def _notify_before_fork() -> None:
     until = time.monotonic() + WAIT
     _fork.told = [each for ref in list(_known.values()) if (each := ref()) is not None]
     for each in _fork.told:
         each.before_fork(until)
 
 
-def _notify_parent() -> None:
+def _notify_in_parent() -> None:
     for each in _fork.told:
         each.after_fork_in_parent()
     _fork.told = []
 
 
-def _notify_child() -> None:
+def _notify_in_child() -> None:
     for each in _fork.told:
         each.after_fork_in_child()
     _fork.told = []
 
 
-os.register_at_fork(before=_notify_before, after_in_parent=_notify_parent, after_in_child=_notify_child)
+os.register_at_fork(
+    before=_notify_before_fork, after_in_parent=_notify_in_parent, after_in_child=_notify_in_child
+)

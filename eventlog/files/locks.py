@@ -58,7 +58,7 @@ def acquire(
             next_look = now + _BETWEEN_LOOKS
             remaining = 0 if _is_stopped(fd) else remaining
         if remaining <= 0:
-            raise Busy(f"{what} is locked by {holder(fd)}", hint="try again, or end that process")
+            raise Busy(f"{what} is locked by {describe_holder(fd)}", hint="try again, or end that process")
         time.sleep(min(pause, remaining))
         pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -81,7 +81,7 @@ def locked(
         if mine in _held_by_thread and not _try_lock(fd):
             raise Busy(
                 f"{what} is in use by this thread",
-                hint="not in a callback or a signal handler",
+                hint="do not call memlog from a callback or a signal handler",
             )
         acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
         try:
@@ -126,33 +126,33 @@ def _try_lock(fd: int) -> bool:
     return True
 
 
-def holder(fd: int) -> str:
+def describe_holder(fd: int) -> str:
     """Return a lock's holder as shown in error messages: `process 123`, or `another process` if unknown."""
-    holders = _holders(fd)
+    holders = _holder_ids(fd)
     if not holders:
         return "another process"
     return f"process {', '.join(sorted(holders))}" + (", which is stopped" if _is_stopped(fd) else "")
 
 
 def _is_stopped(fd: int) -> bool:
-    holders = _holders(fd)
-    return bool(holders) and all(_state(pid) in ("T", "t") for pid in holders)
+    holders = _holder_ids(fd)
+    return bool(holders) and all(_process_state(pid) in ("T", "t") for pid in holders)
 
 
-def _state(pid: str) -> str:
+def _process_state(pid: str) -> str:
     """Return the state letter of a process on Linux, from /proc/pid/stat (see proc(5)); "" if unknown."""
-    return _proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
+    return _read_proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
 
 
-def _holders(fd: int) -> set[str]:
+def _holder_ids(fd: int) -> set[str]:
     """Return the ids of the processes that hold a flock on this file, from Linux's /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
-    listing = _proc_file("locks").splitlines()
+    listing = _read_proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
     return {line[4] for line in fields if line[5].endswith(inode)}
 
 
-def _proc_file(*path: str) -> str:
+def _read_proc_file(*path: str) -> str:
     """Return the text of a file below /proc; "" if it cannot be read."""
     try:
         return Path(_PROC, *path).read_text(errors="replace")
@@ -169,22 +169,22 @@ _ROOT = 0
 
 def check_owner(store: Path) -> None:
     """Raise LogError if this process runs as root and the store belongs to another user."""
-    if os.geteuid() == _ROOT and (owner := _owner_of(store)) is not None and owner.st_uid != _ROOT:
+    if os.geteuid() == _ROOT and (owner := _status_or_none(store)) is not None and owner.st_uid != _ROOT:
         raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
 def become_owner(store: Path) -> None:
-    """Drop root's privileges, if any, for good: become the owner of the store or its nearest existing parent.
+    """Give up root's privileges, if any: become the owner of the store or its nearest existing parent.
 
     Raises LogError if the system refuses, or the owner cannot read memlog or this Python.
     """
     if os.geteuid() != _ROOT:
         return
     store = store.absolute()
-    owner = next(filter(None, map(_owner_of, (store, *store.parents))), None)
+    owner = next(filter(None, map(_status_or_none, (store, *store.parents))), None)
     if owner is None or owner.st_uid == _ROOT:
         return
-    name, group = _account(owner)
+    name, group = _look_up_account(owner)
     try:
         os.setgroups([]) if name is None else os.initgroups(name, group)
         os.setegid(group)
@@ -203,13 +203,13 @@ def become_owner(store: Path) -> None:
         raise _owner_error(store, owner, f"root cannot become its owner: {error.strerror}") from error
 
 
-def _owner_of(path: Path) -> os.stat_result | None:
+def _status_or_none(path: Path) -> os.stat_result | None:
     with suppress(OSError):
         return disk.look(path, follow=True)
     return None
 
 
-def _account(owner: os.stat_result) -> tuple[str | None, int]:
+def _look_up_account(owner: os.stat_result) -> tuple[str | None, int]:
     """Return a user's name and primary group; if the user has no account, None and the folder's group."""
     # Imported here: only root needs it.
     import pwd
@@ -222,7 +222,7 @@ def _account(owner: os.stat_result) -> tuple[str | None, int]:
 
 
 def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
-    name = _account(owner)[0]
+    name = _look_up_account(owner)[0]
     user = f"#{owner.st_uid}" if name is None else name
     return LogError(
         f"{shown(store)} belongs to {f'user {owner.st_uid}' if name is None else name}: {why}",
@@ -232,14 +232,14 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     )
 
 
-def refusals(store: Path) -> Iterator[PermissionError]:
+def find_refusals(store: Path) -> Iterator[PermissionError]:
     """Yield an error for each path in a writable store that this user cannot both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
-            yield from _find_refusals(store / name)
+            yield from _find_refusals_at(store / name)
 
 
-def _find_refusals(path: Path) -> Iterator[PermissionError]:
+def _find_refusals_at(path: Path) -> Iterator[PermissionError]:
     status = status_at(path)
     is_folder = status is not None and stat.S_ISDIR(status.st_mode)
     if status is None or stat.S_ISLNK(status.st_mode):
@@ -250,10 +250,10 @@ def _find_refusals(path: Path) -> Iterator[PermissionError]:
         with disk.entries(path) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
-            yield from _find_refusals(path / name)
+            yield from _find_refusals_at(path / name)
 
 
-def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
+def retry_without_unusable(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
     """Do `work`; whenever another user's disposable file makes it fail, remove that file and retry.
 
     notify: called with a note about each removal.

@@ -17,10 +17,10 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders, locks
 from memlog.eventlog.files.file_io import closing, status_at
-from memlog.eventlog.files.folders import Origin, lines_in, make_path
+from memlog.eventlog.files.folders import Origin, make_path, read_original
 from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer
 from memlog.eventlog.log.streams import SegmentName, writer_of
 
@@ -80,7 +80,7 @@ class Writer:
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """Return the writer's name, minting one if this machine has none here. Raises Busy and OSError."""
+        """Return the writer's name, minted if this machine has none in the store. Raises Busy and OSError."""
         return (self._proven() or self._mint(None)).writer
 
     def own_names(self) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ class Writer:
         self._mint(name)
 
     def has_made(self, stream: str, segment: str) -> bool:
-        """Whether the writer has created a segment of this name, as other copies also may. Raises OSError."""
+        """Whether the writer has created a segment with this name; a copy may have, too. Raises OSError."""
         return self._segments.find(stream, segment) is not None
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
@@ -124,13 +124,16 @@ class Writer:
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
-    def written(self) -> dict[tuple[str, str], Written]:
-        """Return what this copy wrote under all its names, without most sealed segments. Raises OSError."""
+    def recorded_segments(self) -> dict[tuple[str, str], Written]:
+        """Return the recorded segments of all names of this copy; most sealed ones are left out.
+
+        Raises OSError.
+        """
         return self._segments.all()
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
         """Set the recorded sizes of segments to `sizes`. Raises Busy and OSError."""
-        if sizes.keys() & self.written().keys():
+        if sizes.keys() & self.recorded_segments().keys():
             with self._locked(self._lock_timeout):
                 self._segments.accept(sizes)
 
@@ -144,7 +147,7 @@ class Writer:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
                 return self._known[0]
-            identity = decoded(lines_in(self._path).partition(b"\n")[2], _Identity)
+            identity = decode_json(read_original(self._path).partition(b"\n")[2], _Identity)
             changed_ns = self._segments.changed_ns()
         except OSError:
             return None
@@ -163,16 +166,16 @@ class Writer:
             identity = self._proven()
             # Another process may have been faster.
             if identity is None:
-                return self._write(())
+                return self._write_identity(())
             if identity.writer == retired:
-                return self._write((*identity.retired, identity.writer)[-_MOST_RETIRED:])
+                return self._write_identity((*identity.retired, identity.writer)[-_MOST_RETIRED:])
             return identity
 
-    def _write(self, retired: tuple[str, ...]) -> _Identity:
+    def _write_identity(self, retired: tuple[str, ...]) -> _Identity:
         identity = _Identity(name_from(os.urandom(_LENGTH)), retired)
-        folders.replace(self._path, [identity])
+        folders.replace_lines(self._path, [identity])
         # Only now, because renaming a file sets its change time.
-        self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
+        self._segments.write_all(disk.look(self._path).st_ctime_ns, self._segments.all().values())
         return identity
 
     @contextmanager
@@ -199,16 +202,16 @@ class _OwnSegments:
         self._of_segment: dict[tuple[str, str], Written] = {}
         self._of_writer: dict[tuple[str, str | None], Written] = {}
 
-    def begin(self, changed_ns: int, written: Iterable[Written]) -> None:
+    def write_all(self, changed_ns: int, written: Iterable[Written]) -> None:
         """Replace the contents of the file. Raises OSError."""
-        folders.replace(self._path, [_Changed(changed_ns), *written])
+        folders.replace_lines(self._path, [_Changed(changed_ns), *written])
         self._reset()
         self._read_new_lines()
 
     def changed_ns(self) -> int | None:
         """Return the recorded change time; None if the file is missing or a copy. Raises OSError."""
-        _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
-        changed = decoded(lines.partition(b"\n")[0], _Changed)
+        _, _, lines = read_original(self._path, _BEGINNING).partition(b"\n")
+        changed = decode_json(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
     def all(self) -> dict[tuple[str, str], Written]:
@@ -226,14 +229,14 @@ class _OwnSegments:
         """Replace the recorded sizes of segments; the caller holds the lock. Raises OSError."""
         accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
         # Without the change time the name is not proven, and the next append mints a new one.
-        self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
+        self.write_all(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
         """Record the size of a segment; the caller holds the lock. Raises OSError."""
         self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
-            self.begin(self._changed.changed_ns, self._of_writer.values())
-        added = folders.append(self._path, [written], is_torn=self._is_torn)
+            self.write_all(self._changed.changed_ns, self._of_writer.values())
+        added = folders.append_lines(self._path, [written], is_torn=self._is_torn)
         if self._is_torn:
             self._read_new_lines()
         else:
@@ -247,15 +250,15 @@ class _OwnSegments:
             return
         if (status.st_ino, status.st_size) == (self._inode, self._size):
             return
-        data = lines_in(self._path)
+        data = read_original(self._path)
         end = data.rfind(b"\n") + 1
         if status.st_ino != self._inode or end < self._size:
             self._reset()
         for line in data[self._size : end].split(b"\n"):
-            if (written := decoded(line, Written)) is not None:
+            if (written := decode_json(line, Written)) is not None:
                 self._index(written)
             elif self._changed is None:
-                self._changed = decoded(line, _Changed)
+                self._changed = decode_json(line, _Changed)
         self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
 
     def _index(self, written: Written) -> None:
@@ -266,11 +269,11 @@ class _OwnSegments:
             return
         self._of_segment[written.name] = written
         made = written.stream, writer_of(written.segment)
-        if made not in self._of_writer or _age(self._of_writer[made]) <= _age(written):
+        if made not in self._of_writer or _age_key(self._of_writer[made]) <= _age_key(written):
             self._of_writer[made] = written
 
 
-def _age(written: Written) -> tuple[int, str]:
+def _age_key(written: Written) -> tuple[int, str]:
     name = SegmentName.parse(written.segment)
     return (0, written.segment) if name is None else (name.number, name.day)
 

@@ -44,7 +44,7 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
     erasures = Erasures()
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
-        if is_begun(fd, line):
+        if is_partly_erased(fd, line):
             erasures.begun.append(bare)
         elif is_erased(fd, line):
             erasures.blank.append(bare)
@@ -60,7 +60,7 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """Return the erased lines between two offsets, without their bytes. Only these end with a space."""
+    """Return the erased lines between two offsets, without their bytes. No other line ends with a space."""
     for offset in range(start, end, _BLOCK):
         # Include the byte before the block, since a line may end there.
         first = max(start, offset - 1)
@@ -73,13 +73,13 @@ def erased_lines(fd: int, start: int, end: int) -> list[Line]:
 
 def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
     """Whether a line is redacted and still readable, or partly erased."""
-    if is_begun(fd, line):
+    if is_partly_erased(fd, line):
         return True
     entry = entry_of(segment, line)
     return entry is not None and is_redacted(entry, redacted) and not is_erased(fd, line)
 
 
-def is_begun(fd: int, line: Line) -> bool:
+def is_partly_erased(fd: int, line: Line) -> bool:
     """Whether a line is partly erased."""
     return line.length > 0 and (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING)
 
@@ -103,7 +103,7 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
 
 
 def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
-    """Return the `lines` within `spans`, and the others."""
+    """Return the `lines` within `spans`, and the other lines."""
     inside: list[Line] = []
     outside: list[Line] = []
     for line in lines:

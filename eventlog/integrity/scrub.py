@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.decode import ERASING
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
-from memlog.eventlog.files.folders import entered
+from memlog.eventlog.files.file_io import closing, is_at, keeping_mtime, open_regular, overwrite_all
+from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.integrity.erasures import is_due
 from memlog.eventlog.integrity.seal_file import SealFiles, measure_open, read_seals
 from memlog.eventlog.integrity.seal_losses import differing_segments
@@ -68,7 +68,7 @@ def erase(
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
-    """Overwrite those `lines` of a segment that are still due with spaces, under the segment's lock.
+    """Overwrite with spaces the `lines` of a segment that are still due, under the segment's lock.
 
     around: returns the context for the write, given the segment's descriptor.
 
@@ -78,14 +78,14 @@ def erase(
     with _locked(segment, lock_timeout) as fd:
         due = [line for line in lines if is_due(fd, segment, _reload(fd, line), redacted)]
         state = _blank_seals(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
-        with around(fd), keeping_time(fd, is_foreign):
+        with around(fd), keeping_mtime(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
         seals.reseal(*segment.key, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
-def unfinished(segments: Iterable[Segment]) -> list[Segment]:
+def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
     """Return the erased segments whose seals are out of date. Raises OSError.
 
     An erasure was killed before resealing them, or another writer's seal arrived after the erasure.
@@ -102,10 +102,10 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
 def _blank_seals(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank the seals of a segment if it matches one, with or without the lines `due`; return their state.
+    """Blank a segment's seals if its bytes match one, with the lines `due` erased or not; return the state.
 
-    If it matches none, somebody has altered it, and a new hash would hide that. Bytes after the sealed ones
-    are ignored.
+    A segment that matches no seal was altered, which a new hash would hide. Bytes after the sealed ones are
+    ignored.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)
@@ -128,13 +128,14 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     """Lock a segment and yield a descriptor that can overwrite its bytes."""
     filename = segment.name.filename
     with (
-        entered(segment.log, segment.stream) as folders,
+        opened_folders(segment.log, segment.stream) as folders,
         closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
         if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(
-                f"{segment.stream}/{filename} was replaced meanwhile", hint="store.erasure.scrub()"
+                f"{segment.stream}/{filename} was replaced meanwhile",
+                hint="run store.erasure.scrub() again",
             )
         yield fd
 

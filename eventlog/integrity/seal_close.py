@@ -7,9 +7,9 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import locks
-from memlog.eventlog.files.folders import entered
+from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_file import SealFiles, draft
+from memlog.eventlog.integrity.seal_file import SealFiles, draft_seal
 from memlog.eventlog.integrity.seal_format import FIRST, Held, Seal
 from memlog.eventlog.integrity.seal_losses import Loss, altered_segments, losses
 from memlog.eventlog.log import log_format
@@ -37,7 +37,7 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
         deadline = time.monotonic() + lock_timeout
         with (
             _os_errors_as_log_errors(stream),
-            entered(log, stream) as folders,
+            opened_folders(log, stream) as folders,
             rotation.last(stream, writer, folders, deadline) as segment,
         ):
             made += rotation.seal(segment, deadline, also_grown=True)
@@ -62,7 +62,7 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
 def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
     """Seal the current bytes of damaged sealed segments; return the new seals once they are durable."""
     damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in altered_segments(log)]
-    drafts = [draft(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
+    drafts = [draft_seal(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
     if not drafts:
         return []
     writer = Writer(log.parent, lock_timeout=lock_timeout)

@@ -12,34 +12,34 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.escapes import decoded, has_its_crc
+from memlog.eventlog.escapes import decode_json, has_its_crc
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import (
     check_regular,
     closing,
     file_version,
     is_at,
-    keeping_time,
+    keeping_mtime,
     open_regular,
     overwrite_all,
     read_all,
     status_at,
     write_lines,
 )
-from memlog.eventlog.files.folders import entered, sync_folder
+from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.seal_format import (
     FIRST,
     Held,
     Seal,
     SealLine,
     Seals,
-    blanked,
-    encoded,
-    holding,
-    link,
-    seals_in,
+    blank_hash,
+    choose_seal,
+    encode_seal,
+    link_hash,
+    parse_seals,
 )
-from memlog.eventlog.integrity.seal_reader import bytes_of
+from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import SEALS, seals_file, seals_files
 from memlog.eventlog.log.reader import Line, opened, read_blanked
 
@@ -75,18 +75,18 @@ class SealIndex:
         self._data += data
         for line in re.compile(_LINE, re.MULTILINE).finditer(data):
             offset = start + line.start()
-            key = line[1] or _key_of(self._line(offset))
+            key = line[1] or _parse_key(self._line_at(offset))
             if key:
                 self._offsets.append(offset)
                 self._offsets_of[key].append(offset)
 
     def overwrite(self, offset: int, data: bytes) -> None:
-        """Replace bytes in place, without changing the segment that a line is about."""
+        """Replace bytes in place; the segment that a line names must not change."""
         self._data[offset : offset + len(data)] = data
 
     def of(self, stream: str, segment: str) -> list[SealPlace]:
         """Return all seals of a segment, including those on damaged lines."""
-        return list(self._seals_at(self._offsets_of.get(_key(stream, segment), [])))
+        return list(self._seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
 
     def valid(self, stream: str, segment: str) -> Seal | None:
         """Return the last intact seal of a segment; None if it has none."""
@@ -97,33 +97,33 @@ class SealIndex:
         """Return the last seal in the file, to which the next one is chained; None if there is none."""
         return next(self._seals_at(reversed(self._offsets)), None)
 
-    def _line(self, offset: int) -> bytes:
+    def _line_at(self, offset: int) -> bytes:
         end = self._data.find(b"\n", offset)
         return bytes(self._data[offset : None if end < 0 else end])
 
     def _seals_at(self, offsets: Iterable[int]) -> Iterator[SealPlace]:
         for offset in offsets:
-            line = self._line(offset)
+            line = self._line_at(offset)
             text = line.strip(b"\0")  # a power cut may leave NUL bytes
-            seal = decoded(text, Seal)
+            seal = decode_json(text, Seal)
             if seal is not None:
                 yield SealPlace(offset + line.find(text), text, seal)
 
 
-def _key_of(line: bytes) -> bytes:
+def _parse_key(line: bytes) -> bytes:
     """Return the index key of a line that `_LINE` does not parse; b"" if it holds no seal."""
-    seal = decoded(line.strip(b"\0"), Seal)
-    return b"" if seal is None else _key(seal.stream, seal.segment)
+    seal = decode_json(line.strip(b"\0"), Seal)
+    return b"" if seal is None else _index_key(seal.stream, seal.segment)
 
 
-def _key(stream: str, segment: str) -> bytes:
+def _index_key(stream: str, segment: str) -> bytes:
     return msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
 
 
 _READ_BLOCK = 1024 * 1024
 
 
-def measured(log: Path, stream: str, segment: str) -> Held:
+def measure(log: Path, stream: str, segment: str) -> Held:
     """Return the size and hash of a segment. Raises OSError."""
     with opened(log, stream, segment) as fd:
         return measure_open(fd)
@@ -131,7 +131,10 @@ def measured(log: Path, stream: str, segment: str) -> Held:
 
 def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
     """Make a segment and its file name durable; return its size and hash. Raises OSError."""
-    with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
+    with (
+        opened_folders(log, stream) as folders,
+        closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
+    ):
         disk.sync_data(fd)
         for folder in reversed(folders):
             disk.sync(folder)
@@ -144,7 +147,7 @@ def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
     if size_of(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
-        return measured(log, stream, segment)
+        return measure(log, stream, segment)
     return None
 
 
@@ -183,17 +186,17 @@ def read_seals(log: Path) -> Seals:
     """Read all seals files of `log`, each of which is a chain, and note any damage. Raises OSError."""
     seals = Seals([], {})
     for name in seals_files(log):
-        in_file = _read(log, name)
+        in_file = _read_seals_of(log, name)
         seals.lines.extend(in_file.lines)
         for segment, last in in_file.last.items():
             seals.last.setdefault(segment, []).extend(last)
     return seals
 
 
-def _read(log: Path, name: str) -> Seals:
+def _read_seals_of(log: Path, name: str) -> Seals:
     try:
         with closing(open_regular(log / name, disk.READ)) as fd:
-            return seals_in(read_all(fd), name)
+            return parse_seals(read_all(fd), name)
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
     except FileExistsError:
@@ -201,7 +204,7 @@ def _read(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """All seals files of a log. It adds seals only to that of `writer` (`own`), but blanks hashes in all."""
+    """All seals files of a log. Adds seals only to `own`, the file of `writer`, but blanks hashes in all."""
 
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
@@ -211,7 +214,7 @@ class SealFiles:
         self._files = {own: self.own}
 
     def refresh(self) -> None:
-        """Read the files that other processes have changed. Raises OSError."""
+        """Read again the files that other processes have changed. Raises OSError."""
         for name in seals_files(self.log):
             if name not in self._files:
                 self._files[name] = SealFile(self.log, name)
@@ -224,9 +227,9 @@ class SealFiles:
         return [seal for seal in seals if seal is not None]
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the seal of a segment that counts; None if it has none."""
+        """Return the valid seal of a segment; None if the segment has none."""
         last = self.last(stream, segment)
-        return holding(last) if last else None
+        return choose_seal(last) if last else None
 
     def seal(
         self,
@@ -236,7 +239,8 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal those `segments` of a stream that are unsealed; return the new seals once they are durable.
+        """Seal the unsealed segments among `segments` of a stream; return the new seals once they are
+        durable.
 
         The caller holds the lock of the newest segment. Segments are made durable before they are sealed:
         otherwise a power cut would turn unacknowledged bytes into a loss. Raises Busy and OSError; then no
@@ -257,7 +261,7 @@ class SealFiles:
         with self.own.locked(lock_timeout) as fd:
             # Another process may have been faster.
             new = [segment for segment in due if self.valid(stream, segment) == before[segment]]
-            return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
+            return self.own.add(fd, [draft_seal(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
         """Blank the hashes of a segment's seals before an erasure, which counts as unfinished until `reseal`.
@@ -266,7 +270,7 @@ class SealFiles:
         """
         self.refresh()
         # Blank the matching hashes last: after a kill in between, a matching hash remains, or none at all.
-        self._blank(stream, segment, lock_timeout, but=measured(self.log, stream, segment))
+        self._blank(stream, segment, lock_timeout, but=measure(self.log, stream, segment))
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
@@ -288,18 +292,18 @@ class SealFiles:
             for seal_of_file in self.last(stream, segment):
                 if seal_of_file.is_of(held):
                     return seal_of_file
-            (made,) = self.own.add(fd, [draft(stream, segment, held)])
+            (made,) = self.own.add(fd, [draft_seal(stream, segment, held)])
             return made
 
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
-        """Blank the hash of each seal of a segment, except those that match `but`. Raises Busy, OSError."""
+        """Blank the hash of each seal of a segment, except seals that match `but`. Raises Busy, OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
             places = file.index.of(stream, segment)
             return places if but is None else [place for place in places if not place.seal.is_of(but)]
 
         for name, file in self._files.items():
-            if any(blanked(place.data) != place.data for place in due(file)):
+            if any(blank_hash(place.data) != place.data for place in due(file)):
                 with file.locked(lock_timeout):
                     file.blank_hashes(due(file), keeps_time=name not in (SEALS, seals_file(self.writer)))
 
@@ -319,7 +323,7 @@ class SealFile:
 
     def refresh(self) -> None:
         """Read the file again if another process has changed it. Raises OSError."""
-        self._index_again(status_at(self._path), lambda: bytes_of(self._log, self._path.name))
+        self._index_again(status_at(self._path), lambda: read_seals_file(self._log, self._path.name))
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
@@ -342,13 +346,13 @@ class SealFile:
     def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
         """Append `drafts` to the locked file, chained to its last seal, and sync it; return the seals."""
         last = self.index.last()
-        prev = FIRST if last is None else link(last.data)
+        prev = FIRST if last is None else link_hash(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
         made, lines = [], []
         for item in drafts:
             made.append(msgspec.structs.replace(item, prev=prev, at=at))
-            lines.append(encoded(made[-1]))
-            prev = link(lines[-1][:-1])
+            lines.append(encode_seal(made[-1]))
+            prev = link_hash(lines[-1][:-1])
         if lines:
             self._write(fd, lines)
         # Sync even if there are no drafts: another process may have died between its write and its sync.
@@ -356,15 +360,15 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Blank the hashes at `places` in the locked file. keeps_time: see `keeping_time`. Raises OSError."""
-        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
+        """Blank the hashes at `places` in the locked file. keeps_time: keep its mtime. Raises OSError."""
+        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
             for place in places:
-                data = blanked(place.data)
+                data = blank_hash(place.data)
                 if data != place.data:
                     overwrite_all(fd, data, place.offset)
                     self.index.overwrite(place.offset, data)
             disk.sync_data(fd)
-        # Only after `keeping_time`, which changes the file's times again.
+        # Only after `keeping_mtime`, which changes the file's times again.
         self._indexed = file_version(status_at(self._path))
 
     def _index_again(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:
@@ -383,6 +387,6 @@ class SealFile:
             self._indexed = file_version(status)
 
 
-def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
+def draft_seal(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
     """Return a seal whose `prev` and `at` `SealFile.add` has yet to set."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

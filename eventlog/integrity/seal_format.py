@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.escapes import CRC_LENGTH, decoded, has_its_crc, with_crc
+from memlog.eventlog.escapes import CRC_LENGTH, decode_json, has_its_crc, with_crc
 from memlog.eventlog.log.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -55,7 +55,7 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
     """Size and hash of a segment when it was sealed.
 
     lines: includes a last line that has no newline. sha256: the hash of all bytes; `BLANK` during an erasure.
-    prev: the `link` of the previous line. at: when the segment was sealed.
+    prev: the sha256 of the line before, which chains the seals. at: when the segment was sealed.
     lost: bytes accepted as lost since the previous seal.
     """
 
@@ -72,7 +72,7 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
         return self.sha256 == BLANK
 
     def is_of(self, held: Held) -> bool:
-        """Whether the seal has the size and hash `held`."""
+        """Whether the seal's size, lines and hash equal those in `held`."""
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
@@ -113,7 +113,7 @@ class SealLine(msgspec.Struct, frozen=True):
 class Seals(msgspec.Struct, frozen=True):
     """The seals of a log, or of one file.
 
-    last: the last intact seal from each file, by (stream, segment); see `holding`.
+    last: the last intact seal from each file, by (stream, segment); see `choose_seal`.
     """
 
     lines: list[SealLine]
@@ -121,8 +121,8 @@ class Seals(msgspec.Struct, frozen=True):
 
     @property
     def valid(self) -> dict[tuple[str, str], Seal]:
-        """The seal that counts, by (stream, segment)."""
-        return {name: holding(seals) for name, seals in self.last.items()}
+        """The valid seal of each segment, by (stream, segment)."""
+        return {name: choose_seal(seals) for name, seals in self.last.items()}
 
     @property
     def damaged(self) -> list[SealLine]:
@@ -130,9 +130,9 @@ class Seals(msgspec.Struct, frozen=True):
         return [line for line in self.lines if line.damage is not None]
 
 
-def seals_in(data: bytes, file: str) -> Seals:
+def parse_seals(data: bytes, file: str) -> Seals:
     """Parse the bytes of one seals file; note any damage."""
-    lines = list(_lines(data, file))
+    lines = list(_parse_lines(data, file))
     last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
     return Seals(lines, last)
 
@@ -142,7 +142,7 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
-        briefs = (decoded(line, _Brief) for line in lines if has_its_crc(line))
+        briefs = (decode_json(line, _Brief) for line in lines if has_its_crc(line))
         for name, brief in {brief.name: brief for brief in briefs if brief is not None}.items():
             last[name].append(brief)
     return {
@@ -151,7 +151,7 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     }
 
 
-def holding(seals: Sequence[Seal]) -> Seal:
+def choose_seal(seals: Sequence[Seal]) -> Seal:
     """Return which of a segment's last seals counts: the longest whose bytes were not accepted as lost.
 
     The choice does not rely on clocks, so all copies of a log agree.
@@ -159,28 +159,28 @@ def holding(seals: Sequence[Seal]) -> Seal:
     return max(_exclude_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
-def encoded(seal: Seal) -> bytes:
+def encode_seal(seal: Seal) -> bytes:
     """Return the line of a seal, with its newline."""
     return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
-def link(line: bytes) -> str:
+def link_hash(line: bytes) -> str:
     """Return the next line's `prev`: the sha256 of `line` without the members that an erasure changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 
-def blanked(line: bytes) -> bytes:
+def blank_hash(line: bytes) -> bytes:
     """Return `line` with its hash blanked, its crc updated, and its length unchanged."""
     return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
-    """Return the seals, except those of bytes that another seal accepts as lost."""
+    """Return the seals, without seals of bytes that another seal accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
-def _lines(data: bytes, file: str) -> Iterator[SealLine]:
+def _parse_lines(data: bytes, file: str) -> Iterator[SealLine]:
     """Yield the non-blank lines, without the NUL bytes that a power cut may leave around them.
 
     The last line may lack its newline, since its crc shows whether it is whole.
@@ -190,16 +190,16 @@ def _lines(data: bytes, file: str) -> Iterator[SealLine]:
     for number, whole in enumerate(data.split(b"\n"), start=1):
         text = whole.strip(b"\0")
         if text and not text.isspace():
-            seal = decoded(text, Seal)
+            seal = decode_json(text, Seal)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
-            yield SealLine(file, number, offset + nuls, text, seal, _damage_of(text, seal, prev, known))
+            yield SealLine(file, number, offset + nuls, text, seal, _find_damage(text, seal, prev, known))
             if seal is not None:
-                prev = link(text)
+                prev = link_hash(text)
                 known[seal.name] = seal
         offset += len(whole) + 1
 
 
-def _damage_of(
+def _find_damage(
     line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, str], Seal]
 ) -> Damage | None:
     if seal is None:

@@ -13,7 +13,7 @@ from memlog.eventlog.integrity.seal_file import (
     read_seals,
     size_of,
 )
-from memlog.eventlog.integrity.seal_format import Held, Seal, holding
+from memlog.eventlog.integrity.seal_format import Held, Seal, choose_seal
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import SegmentRecord, seals_file, seals_files
 from memlog.eventlog.log.reader import opened
@@ -101,13 +101,11 @@ class Ownership:
         return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring a segment's erasure: it is foreign, or a plain one of a copied
-        log.
-        """
+        """Whether a file sync may bring a segment's erasure: it is foreign, or plain in a copied log."""
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether `seal` on this copy seals a segment; it does not if another or a retired writer made it."""
+        """Whether this copy may seal a segment: it is plain, or of this copy's current writer."""
         return writer_of(segment) in self._sealed_here
 
 
@@ -117,9 +115,9 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """Return the sealed segments, or those among `only`, that are missing or shorter than their seals.
+    """Return the sealed segments (None: all, otherwise among `only`) that are missing or too short.
 
-    Segments of other writers are left out; see `arriving`. sealed: the log's `sealed_bytes`, if known.
+    Segments of other writers are left out, see `arriving_segments`. sealed: the `sealed_bytes`, if known.
     Raises OSError.
     """
     short = [*_find_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
@@ -129,7 +127,7 @@ def losses(
     return [loss for loss in short if not owner.is_foreign(loss.segment)]
 
 
-def arriving(log: Path) -> list[Loss]:
+def arriving_segments(log: Path) -> list[Loss]:
     """Return the sealed segments of other writers that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
     return [loss for loss in _find_short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
@@ -154,24 +152,24 @@ def altered_segments(log: Path) -> list[Unlike]:
     return [segment for segment in differing_segments(log) if segment.state == "changed"]
 
 
-def grown(log: Path) -> list[Unlike]:
+def grown_segments(log: Path) -> list[Unlike]:
     """Return the segments that are longer than their seals; no other segments are read. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
     return differing_segments(log, longer) if longer else []
 
 
 def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """Return the sealed segments, or those among `only`, that differ from their seals. Raises OSError."""
+    """Return the sealed segments, all or among `only`, that differ from their seals. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
             continue
-        seal, held = holding(last), measure_if_present(log, *name)
+        seal, held = choose_seal(last), measure_if_present(log, *name)
         if not _matches(last, held):
             state = _classify(log, owner, last, held, is_erasure_known=name in erased)
             differences.append(Unlike(seal, held, state, _choose_remedy(log, owner, seal, held)))
-        elif held and _has_other_hash(last, held) and (half := _half_erased(log, owner, last, held)):
+        elif held and _has_other_hash(last, held) and (half := _classify_half_erased(log, owner, last, held)):
             differences.append(Unlike(seal, held, half))
     return differences
 
@@ -179,10 +177,10 @@ def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None
 def _classify(
     log: Path, owner: Ownership, last: Sequence[Seal], held: Held | None, *, is_erasure_known: bool
 ) -> State:
-    seal = holding(last)
+    seal = choose_seal(last)
     if held is None or held.bytes < seal.bytes:
         return "arriving" if owner.is_foreign(seal.segment) else "changed"
-    half_erased = _half_erased(log, owner, last, held)
+    half_erased = _classify_half_erased(log, owner, last, held)
     if half_erased == "unerased":
         return "unerased"
     if held.bytes > seal.bytes:
@@ -205,8 +203,8 @@ def _has_other_hash(seals: Sequence[Seal], held: Held) -> bool:
     return all(seal.lost is None for seal in seals) and any(seal.sha256 != held.sha256 for seal in others)
 
 
-def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Return the state of a segment erased where its seal is not, or the reverse; None if neither applies.
+def _classify_half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
+    """Return the state if either only the segment or only its seal shows an erasure; otherwise None.
 
     In a segment of this copy's writer, redactions and crcs must prove the erasure, since another copy made
     it. In another writer's segment they need not: it may arrive before the redactions.
@@ -233,7 +231,7 @@ def _matches(seals: Sequence[Seal], held: Held | None) -> bool:
     A seal in any file may match, since two copies may know different states of an erasure. If the valid seal
     is blank, only the length is compared.
     """
-    valid = holding(seals)
+    valid = choose_seal(seals)
     if held is None:
         # A segment accepted as lost may be missing.
         return valid.lost is not None and valid.bytes == 0

@@ -10,20 +10,20 @@ from memlog.eventlog.log.layout import seals_files
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """Return the sealed bytes of each (stream, segment); faster than `read_seals`. Raises OSError."""
-    return _lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
+    """Return the sealed length in bytes by (stream, segment); faster than `read_seals`. Raises OSError."""
+    return _read_lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
 
 
 @lru_cache(maxsize=1)
-def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
+def _read_lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
     # The cache holds until a file changes, as a catch-up asks once per stream. Imported here: an append
     # decodes no seal.
     from memlog.eventlog.integrity.seal_format import lengths_in
 
-    return lengths_in(bytes_of(log, name) for name, _ in files)
+    return lengths_in(read_seals_file(log, name) for name, _ in files)
 
 
-def bytes_of(log: Path, name: str) -> bytes:
+def read_seals_file(log: Path, name: str) -> bytes:
     """Return the bytes of a seals file; b"" if it is missing or not a regular file. Raises OSError."""
     try:
         with closing(open_regular(log / name, disk.READ)) as fd:

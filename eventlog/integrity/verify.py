@@ -9,9 +9,9 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing_segments
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
-from memlog.eventlog.log.reader import Bounds, Key, exclusion_reason, in_log_order, redacted_keys
+from memlog.eventlog.log.reader import Bounds, Key, entries_in_log_order, exclusion_reason, redacted_keys
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of
-from memlog.eventlog.log.tail import is_conflict_copy, remedy, why_not_read
+from memlog.eventlog.log.tail import advise_on_unread_file, is_conflict_copy, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 
 
@@ -73,11 +73,11 @@ def check_log(log: Path) -> LogCheck:
     differences = Watermarks(log.parent).differences()
     losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
     _add_line_problems(check)
-    _add_seals(check, seals)
-    sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
+    _add_seal_findings(check, seals)
+    sealed_otherwise = _add_segment_findings(check, log, _unsealed_segments(segments, seals), losses)
     for path in strangers:
         found = check.tampered if is_conflict_copy(path.name) else check.problems
-        found.append(f"{why_not_read(log, path)}; {remedy(log, path)}")
+        found.append(f"{why_not_read(log, path)}; {advise_on_unread_file(log, path)}")
     check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
     check.notes += [
         f"{text.stream}/{text.why}: store.erasure.scrub()"
@@ -88,12 +88,12 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log`, up to `bounds`; the first line with an id is the event. Raises OSError."""
+    """Count the lines of `log`, up to `bounds`; of lines with equal ids, the first counts. Raises OSError."""
     segments = segments_of(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}
     redacted = redacted_keys(segments, bounds)
-    for entry in in_log_order(segments, bounds=bounds):
+    for entry in entries_in_log_order(segments, bounds=bounds):
         if entry.at:
             counts.by_memlog.add(entry.segment.key)
         match exclusion_reason(entry, known, redacted):
@@ -117,7 +117,7 @@ def _add_line_problems(check: LogCheck) -> None:
         check.problems.append(f"{are} not as memlog wrote {them}: store.maintenance.quarantine() lists where")
 
 
-def _add_seals(check: LogCheck, seals: Seals) -> None:
+def _add_seal_findings(check: LogCheck, seals: Seals) -> None:
     for line in seals.damaged:
         if line.damage == "no_file":
             check.tampered.append(f"not a regular file: {line.file}")
@@ -126,19 +126,19 @@ def _add_seals(check: LogCheck, seals: Seals) -> None:
     for seal in seals.valid.values():
         if seal.is_blank:
             where = f"{seal.stream}/{seal.segment}"
-            check.notes.append(f"{where}: an erasure was begun and not finished: store.erasure.scrub()")
+            check.notes.append(f"{where}: an erasure was not finished: run store.erasure.scrub()")
 
 
-def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
+def _unsealed_segments(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
     """Return the segments that have a successor but no seal."""
     finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
     return [name for name in finished if name not in seals.last]
 
 
-def _add_sealed_segments(
+def _add_segment_findings(
     check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Add missing seals, and segments that differ from their seals, to `check`; return these segments."""
+    """Add missing seals and differing segments to `check`; return the keys of the differing segments."""
     unlike, owner = differing_segments(log), Ownership(log)
     arriving = [name for name in unsealed if owner.is_foreign(name[1])]
     for name in unsealed:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing, drafted, open_regular, overwrite_all
+from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all, replacing_file
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import FORMAT
 
@@ -40,11 +40,8 @@ def check_writable(log: Path) -> bool:
     return True
 
 
-def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT unless it already exists; return whether it was missing.
-
-    Raises Busy, LogError, OSError.
-    """
+def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
+    """Write FORMAT and return True, or return False if it exists. Raises Busy, LogError and OSError."""
     if check_writable(log):
         return False
     make_path(log)
@@ -54,7 +51,7 @@ def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
         if check_writable(log):
             return False
         # The draft is a hidden file, so that readers ignore it if a kill leaves it behind.
-        with drafted(log / FORMAT, log / f".{FORMAT}.draft") as fd:
+        with replacing_file(log / FORMAT, log / f".{FORMAT}.draft") as fd:
             overwrite_all(fd, LINE, 0)
             # Sync before the rename, so that a power cut cannot leave an empty FORMAT.
             disk.sync_data(fd)

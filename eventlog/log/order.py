@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import ends_with_crc
 from memlog.eventlog.events import Change, Event
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import closing, identity, lines_from_end
+from memlog.eventlog.files.file_io import closing, file_identity, lines_from_end
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
@@ -29,7 +29,7 @@ def precedence(event: Event, segment: SegmentName) -> str:
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
     is_dated = event.at is not None and timestamps.is_written_form(event.at)
-    return earlier_of(event.ts or "", event.at if is_dated and event.at else end_of(segment.day))
+    return cap_precedence(event.ts or "", event.at if is_dated and event.at else end_of_day(segment.day))
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
@@ -39,16 +39,16 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
     is_dated: whether the caller gave `ts`, which then decides; otherwise the change wins over all earlier
       ones.
     """
-    own = earlier_of(ts, now)
-    return own if is_dated or own > highest else timestamps.shifted(highest, 1)
+    own = cap_precedence(ts, now)
+    return own if is_dated or own > highest else timestamps.shift(highest, 1)
 
 
-def earlier_of(ts: str, at: str) -> str:
-    """Return `ts`, but at most `CAP` after `at`."""
-    return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
+def cap_precedence(ts: str, at: str) -> str:
+    """Return `ts`, but at most `CAP` milliseconds after `at`."""
+    return ts if ts <= at else min(ts, timestamps.shift(at, CAP))
 
 
-def end_of(day: str) -> str:
+def end_of_day(day: str) -> str:
     """Return the last moment of a UTC day."""
     return f"{day}T23:59:59.999Z"
 
@@ -82,28 +82,25 @@ class Clock:
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
         """Return the current time, or the segment's last `at` if the clock has gone back."""
-        return max(timestamps.now(), self._read(self._at, fd, status, None).at)
+        return max(timestamps.now(), self._read_stamps(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
         """Whether a segment is shorter than when this process last saw it."""
-        known = self._at.get(identity(status))
+        known = self._at.get(file_identity(status))
         return known is not None and status.st_size < known.end
 
-    def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
-        """Record that lines with this `at` were appended to the segment with this status, which now ends at
-        `end`.
+    def record_write(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
+        """Record that lines stamped `at` were appended to the segment with this status, up to `end`.
 
         highest: the stream's highest precedence, including these lines; "" if none of them is a change.
         """
-        key = identity(status)
+        key = file_identity(status)
         self._at[key] = _Tail(end, at)
         if highest:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
-    def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """Return the highest precedence in the segments `names` of an open folder; "" if they have no
-        changes.
-        """
+    def highest_precedence(self, folder: int, names: Iterable[SegmentName]) -> str:
+        """Return the highest precedence in the segments `names` of an open folder; "" if there is none."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
@@ -111,34 +108,32 @@ class Clock:
         highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
         for name in plain:
             # Lines of a plain segment have no `wins`, so this is an upper bound on their precedence.
-            if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
-                highest = max(highest, self._tail(folder, name).highest)
+            if cap_precedence(timestamps.LAST, end_of_day(name.day)) > highest:
+                highest = max(highest, self._update_tail(folder, name).highest)
         return highest
 
     def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
         highest = ""
         for name in newest_first:
-            tail = self._tail(folder, name)
+            tail = self._update_tail(folder, name)
             highest = max(highest, tail.highest)
             if tail.is_stamped:
                 break
         return highest
 
-    def _tail(self, folder: int, name: SegmentName) -> _Tail:
+    def _update_tail(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
-        known = self._changes.get(identity(status))
+        known = self._changes.get(file_identity(status))
         if known is not None and known.end == status.st_size:
             return known
         with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
-            return self._read(self._changes, fd, disk.status(fd), name.day)
+            return self._read_stamps(self._changes, fd, disk.status(fd), name.day)
 
-    def _read(
+    def _read_stamps(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """Return the updated tail. day: the segment's day, to look for changes; None to look for `at`
-        only.
-        """
-        key = identity(status)
+        """Update and return the tail. day: the segment's day, to read changes; None to read only `at`."""
+        key = file_identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
             before = _Tail()
@@ -169,7 +164,7 @@ def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail
 
 
 def _parse_stamps(line: bytes) -> _Stamps | None:
-    """Return a line's stamps: only `ts` if it is foreign; None if damaged, as its year could be 9999."""
+    """Return a line's stamps, only `ts` if it is foreign; None if it is damaged: its year could be 9999."""
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)
@@ -184,7 +179,7 @@ def _parse_stamps(line: bytes) -> _Stamps | None:
 
 def _precedence_of(stamps: _Stamps, day: str) -> str:
     try:
-        ts = timestamps.normalised(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
+        ts = timestamps.normalise(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:
         return ""
-    return earlier_of(ts, stamps.at or end_of(day))
+    return cap_precedence(ts, stamps.at or end_of_day(day))

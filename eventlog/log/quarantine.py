@@ -36,7 +36,7 @@ HINTS: dict[LineFault, str] = {
 }
 """Advice for each fault."""
 
-TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
+TOO_LONG = BadInput("the input is longer than 16 MiB", hint=HINTS["too_long"], code="too_long")
 """The error for an input over 16 MiB."""
 
 
@@ -76,7 +76,7 @@ def check_text(line: bytes) -> None:
         raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
     if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines: faster than counting
         return
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_depths(line), default=0) > MAX_DEPTH:
+    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_nesting_depths(line), default=0) > MAX_DEPTH:
         raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
@@ -94,11 +94,11 @@ def _is_torn(line: bytes) -> bool:
     """Whether `line` is an incomplete object."""
     if not line.startswith(b"{"):
         return False
-    (last,) = deque(_depths(line), maxlen=1) or (0,)
+    (last,) = deque(_nesting_depths(line), maxlen=1) or (0,)
     return last > 0
 
 
-def _depths(line: bytes) -> Iterator[int]:
+def _nesting_depths(line: bytes) -> Iterator[int]:
     """Yield the depth of nesting after each bracket; an unclosed string counts as one more level."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):

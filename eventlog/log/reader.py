@@ -15,13 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.codec.content_ids import content_hash
-from memlog.eventlog.codec.decode import decode, envelope_of, is_blank, is_whole, raw_members, without_bom
+from memlog.eventlog.codec.decode import decode, envelope_members, is_blank, is_whole, raw_members, strip_bom
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import blocks, closing, missing_or, open_regular
-from memlog.eventlog.files.folders import entered
+from memlog.eventlog.files.file_io import as_file_not_found, blocks, closing, open_regular
+from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_length
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether the line is not ended by a newline."""
+        """Whether the line lacks its newline."""
         return self.end == self.offset + self.length + self.nuls_after
 
 
@@ -69,11 +69,11 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
     Raises OSError; FileNotFoundError if the segment is missing, a link, or not a regular file.
     """
     try:
-        with entered(log, stream) as folders:
+        with opened_folders(log, stream) as folders:
             fd = open_regular(filename, disk.READ, folder=folders[-1])
     except OSError as error:
         error.filename = f"{log}/{stream}/{filename}"
-        raise missing_or(error) from None
+        raise as_file_not_found(error) from None
     with closing(fd):
         yield fd
 
@@ -101,16 +101,16 @@ def read_lines(
         for next_first in others:
             data = b"".join(pending) if pending_length <= MAX_LINE else None
             line = Line(offset, number, pending_length, offset + pending_length + 1, data)
-            yield _without_nuls(line) if has_nuls else line
+            yield _strip_nuls(line) if has_nuls else line
             offset += pending_length + 1
             number += 1
             pending, pending_length = [next_first], len(next_first)
     data = b"".join(pending) if pending_length <= MAX_LINE else None
     if pending_length and (tail_is_a_line or (data is not None and is_whole(data))):
-        yield _without_nuls(Line(offset, number, pending_length, offset + pending_length, data))
+        yield _strip_nuls(Line(offset, number, pending_length, offset + pending_length, data))
 
 
-def _without_nuls(line: Line) -> Line:
+def _strip_nuls(line: Line) -> Line:
     """Return `line` without the NUL bytes around it, which a power cut leaves in place of unwritten data."""
     if line.data is None:
         return line
@@ -120,7 +120,7 @@ def _without_nuls(line: Line) -> Line:
     return Line(line.offset + before, line.number, len(data), line.end, data, before, behind)
 
 
-def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
+def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
     """Read the bytes of one line of a segment."""
     with opened(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
@@ -162,7 +162,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     def matches(self, fd: int) -> bool:
         """Whether all bytes before the offset are unchanged."""
-        return fingerprint(fd, self.offset) == self
+        return take_fingerprint(fd, self.offset) == self
 
     def matches_rest(self, fd: int) -> bool:
         """Whether the bytes between the last whole block and the offset are unchanged."""
@@ -170,9 +170,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of the longer prefix up to `offset`; the lines `blanked` (sorted) count as
-        erased.
-        """
+        """Return the fingerprint up to a later `offset`, with the lines `blanked` (sorted) as erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -181,10 +179,8 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return Fingerprint(offset, _tail_hash(fd, offset, blanked), chain, sha256(rest).digest())
 
 
-def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes; the lines `blanked` (sorted) count as
-    erased.
-    """
+def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
+    """Return the fingerprint of a file's first `offset` bytes, with the lines `blanked` as erased."""
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -312,7 +308,7 @@ def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
-def in_log_order(
+def entries_in_log_order(
     segments: Iterable[Segment],
     *,
     bounds: Bounds | None = None,
@@ -329,7 +325,9 @@ def in_log_order(
                 yield entry
 
 
-def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
+def accepted_events(
+    segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]
+) -> Iterator[LogEntry]:
     """Yield the events of `segments`, each once, ordered by time or precedence.
 
     leave_out: called with every other line and the reason why it is left out; see `exclusion_reason`.
@@ -339,14 +337,14 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], N
     redacted = redacted_keys(segments)
     known: dict[Key, bytes] = {}
     places = []
-    for entry in in_log_order(segments):
+    for entry in entries_in_log_order(segments):
         why = exclusion_reason(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
             places.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(places, key=lambda place: place[0]):
-        data = line_at(segment.log, *segment.key, line.offset, line.length)
+        data = read_line_at(segment.log, *segment.key, line.offset, line.length)
         again = entry_of(segment, replace(line, data=data))
         if again is not None:
             yield again
@@ -362,7 +360,7 @@ def last_entries(
     dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
         at = ""
-        for entry in _last_of_writer(written, count, redacted):
+        for entry in _last_entries_of_writer(written, count, redacted):
             at = max(at, entry.at or entry.segment.name.day)
             dated.append((at, entry))
     # The sort is stable, so it keeps the order of each writer's lines.
@@ -370,14 +368,14 @@ def last_entries(
     return [entry for _, entry in dated][max(0, len(dated) - count) :]
 
 
-def last_at(segments: Iterable[Segment]) -> str | None:
+def last_append_time(segments: Iterable[Segment]) -> str | None:
     """Return when memlog last appended to any of `segments`; None if never.
 
     Reads only the ends of the newest segments, since a segment's day is the day on which it was appended to.
     """
     newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
-        at = max(_last_at_of(segment) for segment in newest if segment.name.day == day)
+        at = max(_last_append_time_of(segment) for segment in newest if segment.name.day == day)
         if at:
             return at
     return None
@@ -391,11 +389,11 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
-    names = envelope_of(event)
+    names = envelope_members(event)
     ordered = ("id", "ts", "at", "wins", "highest_wins", "v")
     envelope = {name: getattr(event, name) for name in ordered if name in names}
     known: dict[str, Any] = msgspec.to_builtins(event)
-    unknown = raw_members.decode(without_bom(data)).items()
+    unknown = raw_members.decode(strip_bom(data)).items()
     return (
         {"type": tag_of(event)}
         | {name: value for name, value in envelope.items() if value is not None}
@@ -410,7 +408,7 @@ def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
 
 
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
-    """Yield the lines of a segment, up to its bound.
+    """Yield the lines of a segment, up to its bound in `bounds`, if any.
 
     tails: include the bytes after the last newline of a newest segment, though a writer may still be writing
       them.
@@ -423,7 +421,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line is not a new event; if it is one, add it to `known` and return None.
+    """Return why a line is not a new event; for a new event, add it to `known` and return None.
 
     The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
     different content), or the line's fault.
@@ -439,16 +437,16 @@ def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_of_writer(segments: list[Segment], count: int, redacted: Container[Key]) -> list[LogEntry]:
+def _last_entries_of_writer(segments: list[Segment], count: int, redacted: Container[Key]) -> list[LogEntry]:
     last: list[LogEntry] = []
     for segment in reversed(segments):
-        last = [*_last_of_segment(segment, count - len(last), redacted), *last]
+        last = [*_last_entries_of_segment(segment, count - len(last), redacted), *last]
         if len(last) == count:
             break
     return last
 
 
-def _last_at_of(segment: Segment) -> str:
+def _last_append_time_of(segment: Segment) -> str:
     # Imported here: few commands need it.
     from memlog.eventlog.log.order import last_at_in
 
@@ -456,7 +454,7 @@ def _last_at_of(segment: Segment) -> str:
         return last_at_in(fd)
 
 
-def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
+def _last_entries_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
     """Return the last `count` entries that are not redacted, decoding only the last lines of the segment."""
     most = count
     while True:
@@ -475,7 +473,7 @@ mtime).
 """
 
 
-def state_of(log: Path) -> list[FileState]:
+def log_state(log: Path) -> list[FileState]:
     """Return the state of each file and folder that a reader of `log` may open; [] if there is no log.
 
     Equal lists mean that nothing changed; unequal lists may differ only in order. DirEntry.stat does not
@@ -484,10 +482,10 @@ def state_of(log: Path) -> list[FileState]:
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
-    for stream in _add_entries(str(log), states):
-        below = _add_entries(stream, states)
+    for stream in _add_folder_states(str(log), states):
+        below = _add_folder_states(stream, states)
         for conversation in below if stream == conversations else ():
-            _add_entries(conversation, states)
+            _add_folder_states(conversation, states)
     return states
 
 
@@ -508,10 +506,8 @@ def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileSt
     return streams
 
 
-def _add_entries(folder: str, states: list[FileState]) -> list[str]:
-    """Add the states of a folder's entries to `states`; return the paths of its subfolders that may be
-    streams.
-    """
+def _add_folder_states(folder: str, states: list[FileState]) -> list[str]:
+    """Add the states of a folder's entries to `states`; return its subfolders that may be streams."""
     below = []
     try:
         with disk.entries(folder) as entries:

@@ -19,10 +19,10 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import file_version, identity, is_at, open_regular, status_at
-from memlog.eventlog.files.folders import entered, sync_folder
+from memlog.eventlog.files.file_io import file_identity, file_version, is_at, open_regular, status_at
+from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_reader import bytes_of
+from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import LOG, seals_file
 from memlog.eventlog.log.order import CAP, Clock
 from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
@@ -46,9 +46,7 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """Return the seals files, with `writer` as the one that seals; they are indexed once for all
-        segments.
-        """
+        """Return the seals files, indexed once for all segments; `writer` is the writer that seals."""
         # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
@@ -74,7 +72,7 @@ class SealWatch:
     def _has_seal(self, stream: str, segment: str, writer: str) -> bool:
         if self._files is None:
             names = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-            if names not in bytes_of(self._log, seals_file(writer)):
+            if names not in read_seals_file(self._log, seals_file(writer)):
                 return False
         own = self.files(writer).own
         own.refresh()
@@ -154,7 +152,7 @@ class Rotation:
         """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
-        with entered(self.log, stream, make=True) as folders:
+        with opened_folders(self.log, stream, make=True) as folders:
             while True:
                 try:
                     with self.last(stream, writer, folders, deadline) as segment:
@@ -256,19 +254,19 @@ class Rotation:
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
         # A clock that steps back over midnight, by at most CAP, does not start a new segment.
-        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shifted(now, CAP)[:10]
+        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shift(now, CAP)[:10]
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
-        """Raise _NameTakenError if a segment is to be created with the name of one that was deleted."""
+        """Raise _NameTakenError if a deleted segment had the name of the segment to create."""
         # Check in this order, because another process may be creating it.
         if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
         """Make a segment's name durable before this process's first bytes in it, whoever created it."""
-        segment = identity(status)
+        segment = file_identity(status)
         # An empty file is new, even if its inode is already known.
         is_known = segment in self._synced and status.st_size > 0
         if not self._syncs or is_known:
@@ -286,7 +284,7 @@ _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
 
 
 @atexit.register
-def _record_unclosed() -> None:
+def _record_sizes_at_exit() -> None:
     for rotation in list(_unclosed):
         rotation.record_sizes(_SHORT_TIMEOUT)
 

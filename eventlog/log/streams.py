@@ -18,7 +18,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import missing_or, status_at
+from memlog.eventlog.files.file_io import as_file_not_found, status_at
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 from memlog.eventlog.log.quarantine import BadLine
 
@@ -34,21 +34,20 @@ _SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
-def encoded_name(name: str) -> str:
+def encode_name(name: str) -> str:
     """Return `name` in UTF-8 with every byte except a–z, 0–9, `-` and `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
 
 def project_folder(name: str) -> str:
-    """Return the folder name of a project's store, which cannot escape from the folder that holds all
-    projects.
+    """Return the folder name of a project's store, which cannot lead out of the folder of all projects.
 
     Raises BadInput if `name` consists only of dots, is too long, or cannot be encoded as UTF-8.
     """
     try:
-        folder = encoded_name(name)
+        folder = encode_name(name)
     except UnicodeEncodeError as error:
-        raise BadInput(f"{name!r} is not UTF-8", hint=_PROJECT_HINT) from error
+        raise BadInput(f"the name {name!r} cannot be encoded in UTF-8", hint=_PROJECT_HINT) from error
     if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
         raise BadInput(f"{name!r} cannot name a project", hint=_PROJECT_HINT)
     return folder
@@ -57,7 +56,7 @@ def project_folder(name: str) -> str:
 @lru_cache(maxsize=4096)
 def conversation_stream(channel: str, chat_id: str) -> str:
     """Return the stream of a conversation."""
-    folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
+    folder = f"{encode_name(channel)}_{encode_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
         # Imported here, like the import in chat_of_stream below: most appends need neither.
         from memlog.eventlog.codec.hashing import short_sha256
@@ -151,7 +150,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def filename(self) -> str:
-        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; a plain name: `2026-02-24.jsonl`."""
+        """The file name, such as `2026-11-24.k7f3qz.0001.jsonl`; for a plain segment, `2026-02-24.jsonl`."""
         writer = f".{self.writer}" if self.writer else ""
         number = f".{self.number:04d}" if self.number else ""
         return f"{self.day}{writer}{number}.jsonl"
@@ -206,7 +205,7 @@ class Segment(msgspec.Struct, frozen=True):
             # the system call.
             return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
         except OSError as error:
-            raise missing_or(error) from None
+            raise as_file_not_found(error) from None
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
@@ -266,9 +265,7 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file; a file with any other name, which some program has sealed, counts as
-    plain.
-    """
+    """Return the segment in a file; a file with another name, sealed by some program, counts as plain."""
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
@@ -278,7 +275,7 @@ def may_be_stream(folder: str) -> bool:
 
 
 def shown(name: Path | str) -> str:
-    """Return a name, or a text that contains one, with bytes that are not UTF-8 escaped."""
+    """Return a file name, or a text with file names, with escapes for bytes that are invalid UTF-8."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -316,7 +313,7 @@ def _stream_folders(
 
 
 def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """Return those `streams` whose folders exist, with these folders, except any reached through a link."""
+    """Return the `streams` whose folders exist, with these folders; a folder behind a link does not count."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)

@@ -29,7 +29,7 @@ _SHARE = 20
 class Follower:
     """Yields the entries appended after its creation.
 
-    segments: returns the segments to follow; called at each look, so that new ones are found.
+    segments: returns the segments to follow; called at each poll, so that new ones are found.
     notify: called with messages, for example that a segment was truncated.
     """
 
@@ -40,26 +40,26 @@ class Follower:
         self._lines: dict[Path, int] = {}
 
     def is_new(self, entry: LogEntry) -> bool:
-        """Whether `new` will yield `entry`."""
+        """Whether `new_entries` will yield `entry`."""
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
-    def new(self) -> Iterator[LogEntry]:
-        """Yield the entries appended since the last look; a line counts only once its newline is there."""
+    def new_entries(self) -> Iterator[LogEntry]:
+        """Yield the entries appended since the last poll; a line counts only once its newline is written."""
         for segment in self._segments():
             # The segment may have been removed after the listing; the next listing will lack it.
             with suppress(FileNotFoundError):
-                yield from self._new_in(segment)
+                yield from self._new_entries_in(segment)
 
-    def _new_in(self, segment: Segment) -> Iterator[LogEntry]:
+    def _new_entries_in(self, segment: Segment) -> Iterator[LogEntry]:
         start, size = self._reached.get(segment.path, 0), segment.status().st_size
         if size < start:
             self._notify(f"{'/'.join(segment.key)} was truncated: continuing from its end")
             self._reached[segment.path] = _next_line_start(segment)
             self._lines.pop(segment.path, None)
         elif size > start:
-            yield from self._read_on(segment, start)
+            yield from self._read_new_lines(segment, start)
 
-    def _read_on(self, segment: Segment, start: int) -> Iterator[LogEntry]:
+    def _read_new_lines(self, segment: Segment, start: int) -> Iterator[LogEntry]:
         with open_segment(segment) as fd:
             number = self._lines.get(segment.path, -1) + 1
             if number == 0:
@@ -73,8 +73,7 @@ class Follower:
 
 
 def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield whenever it is time to look: after a change below `folder`, again soon after that, and after a
-    pause.
+    """Yield whenever a poll is due: after a change below `folder`, again soon after, and after each pause.
 
     The folder may be removed and created again. stop: an event that another thread sets to end the iteration.
     """
@@ -90,7 +89,7 @@ def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
 
 
 def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
-    """Return the seconds to wait after a look that found no change and took `took` seconds."""
+    """Return the seconds to wait after a poll that found no change and took `took` seconds."""
     if hints.works:
         return SWEEP_SECONDS
     if not disk.is_folder(folder):
@@ -112,8 +111,7 @@ _MOVE_OUT = "move it out of log/"
 
 
 def is_conflict_copy(filename: str) -> bool:
-    """Whether a file has the kind of name that a file sync gives to a conflicting version of a file of the
-    log.
+    """Whether a file has a name that a file sync gives to a conflicting version of a file of the log.
 
     Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`, Dropbox and Nextcloud
     `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.
@@ -127,17 +125,17 @@ def why_not_read(log: Path, path: Path) -> str:
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
-def remedy(log: Path, path: Path) -> str:
+def advise_on_unread_file(log: Path, path: Path) -> str:
     """Return advice on what to do with a file that is not read."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
-        return _conflict_copy_remedy(log, path, conflict["day"])
+        return _advise_on_conflict_copy(log, path, conflict["day"])
     if conflict is not None and path.name.startswith(FORMAT):
         return f"{_MOVE_OUT}; if its number is the greater one, replace log/{FORMAT} by it"
     return _MOVE_OUT
 
 
-def _conflict_copy_remedy(log: Path, path: Path, day: str) -> str:
+def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
     """Return advice to rename a conflict copy, so that it becomes a segment of a new writer.
 
     The new name is derived from the bytes, so a copy gets the same name on all machines, and a merge never

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders
 from memlog.eventlog.files.file_io import closing, file_version, overwrite_all, status_at
-from memlog.eventlog.files.folders import lines_in
+from memlog.eventlog.files.folders import read_original
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.erasures import Span, erased_lines, erasures_in, spans_of, split_by
@@ -24,7 +24,7 @@ from memlog.eventlog.integrity.seal_file import read_seals, size_of
 from memlog.eventlog.integrity.seal_losses import Ownership, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import LOG, PROJECTOR_LOCK, WATERMARKS, SegmentRecord
-from memlog.eventlog.log.reader import Fingerprint, Line, fingerprint, opened, redacted_keys
+from memlog.eventlog.log.reader import Fingerprint, Line, opened, redacted_keys, take_fingerprint
 from memlog.eventlog.log.streams import Segment, segment_at, segments_of
 
 # The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
@@ -73,7 +73,7 @@ class Watermark(SegmentRecord, frozen=True):
         """Whether the open segment still begins with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
-        return self.is_being_erased or self.is_of(fingerprint(fd, self.bytes))
+        return self.is_being_erased or self.is_of(take_fingerprint(fd, self.bytes))
 
 
 class WatermarkFile:
@@ -92,7 +92,7 @@ class WatermarkFile:
         """Read the file again if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
-            self._load(lines_in(self._path))
+            self._load(read_original(self._path))
             self._version = version
 
     @property
@@ -106,15 +106,14 @@ class WatermarkFile:
 
     def all(self, stream: str | None = None) -> list[Watermark]:
         """Return the watermarks of one stream, or of all streams."""
-        streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
+        streams = self._places.values() if stream is None else [self._places.get(_line_start(stream), {})]
         marks = (self._last_intact(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
 
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`; once half of the file is superseded, rewrite it with only the watermarks that
-        `still_needed` returns.
+        """Append `marks`; if half of the file is superseded, rewrite it with what `still_needed` returns.
 
         Raises OSError.
         """
@@ -123,14 +122,14 @@ class WatermarkFile:
         if self.is_void:
             self.replace(marks)
             return
-        self._extend(folders.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._extend(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
         self._version = file_version(status_at(self._path))
         if len(self._data) > 2 * self._live_bytes + _SPARE:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
         """Replace the contents of the file by `marks`. Raises OSError."""
-        self._load(folders.replace(self._path, marks))
+        self._load(folders.replace_lines(self._path, marks))
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
@@ -140,19 +139,20 @@ class WatermarkFile:
         """
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
-                blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
+                blank = _blank_line(bytes(self._data[offset : offset + length]), is_lost=is_lost)
                 overwrite_all(fd, blank, offset)
                 self._data[offset : offset + length] = blank
             disk.sync_data(fd)
             self._version = file_version(disk.status(fd))
 
     def _places_of(self, stream: str, segment: str) -> list[_Place]:
-        return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
+        return self._places.get(_line_start(stream), {}).get(msgspec.json.encode(segment), [])
 
     def _last_intact(self, places: list[_Place]) -> Watermark | None:
         """Return the last watermark at `places` that is not torn; None if there is none."""
         marks = (
-            decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
+            decode_json(self._data[offset : offset + length], Watermark)
+            for offset, length in reversed(places)
         )
         return next((mark for mark in marks if mark is not None), None)
 
@@ -182,14 +182,14 @@ class WatermarkFile:
             offset += len(line) + 1
 
 
-def _key(stream: str) -> bytes:
+def _line_start(stream: str) -> bytes:
     """Return the bytes with which every line about a stream begins."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
-def _blanked(line: bytes, *, is_lost: bool) -> bytes:
+def _blank_line(line: bytes, *, is_lost: bool) -> bytes:
     """Return `line` with its hashes blanked and its length unchanged; a torn line becomes entirely blank."""
-    if decoded(line, Watermark) is None:
+    if decode_json(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
         start = line.index(b'"' + name + b'":"') + len(name) + 4
@@ -210,7 +210,7 @@ class OpenLoss(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The loss, described in a sentence."""
         if self.bytes is None:
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
         if self.bytes < self.read:
@@ -223,7 +223,7 @@ class WriteLoss(OpenLoss, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The loss, described in a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
         return f"{self.segment} {now}; {self.read} were written before"
 
@@ -233,7 +233,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The finding, described in a sentence."""
         return f"{self.segment}: erased text has come back"
 
 
@@ -285,7 +285,7 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses in one stream or all that were not accepted and that no seal shows.
+        """Return the losses, in one stream or all, that nobody accepted and no seal shows.
 
         Raises OSError.
         """
@@ -296,14 +296,14 @@ class Watermarks:
         self._file.refresh()
         marks = self._file.all(stream)
         shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
-        differences = (_compare(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
+        differences = (_find_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
         found = {difference.name: difference for difference in differences if difference is not None}
         lost = [loss for loss in self._write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)]
         return [*found.values(), *lost]
 
     def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
         """Yield the segments that are shorter than this copy wrote them, unless a seal accepts the loss."""
-        for each in self._writer.written().values():
+        for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
                 continue
             size = size_of(self._log, *each.name)
@@ -330,7 +330,7 @@ class Watermarks:
                         marks[loss.name] = _measure(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
-            if sizes.keys() & self._writer.written().keys():
+            if sizes.keys() & self._writer.recorded_segments().keys():
                 # Another copy may still have the lost bytes, so later events must go to other segments.
                 self._writer.retire(self._writer.name())
             self._writer.accept(sizes)
@@ -338,8 +338,7 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Let the caller erase lines of the open segment within the context; no hash of the erased text
-        remains.
+        """Let the caller erase lines of the open segment; no hash of the erased text remains.
 
         A loss from before the erasure still counts as one. Raises OSError; then nothing was erased.
         """
@@ -355,12 +354,12 @@ class Watermarks:
             self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Return `marks` without those of sealed segments, unless the segment was damaged before it was
-        sealed.
-        """
+        """Return `marks` without sealed segments, except segments damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
-            mark for mark in marks if not is_protected(mark.name) or _compare(self._log, mark) is not None
+            mark
+            for mark in marks
+            if not is_protected(mark.name) or _find_difference(self._log, mark) is not None
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
@@ -414,11 +413,11 @@ def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerp
         return before if before.matches_rest(fd) else None
     if disk.status(fd).st_size < old.bytes:
         return None
-    now = fingerprint(fd, old.bytes)
+    now = take_fingerprint(fd, old.bytes)
     return now if old.is_of(now) else None
 
 
-def _compare(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
+def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
     size = size_of(log, mark.stream, mark.segment)
     try:
         if size is not None and size >= mark.bytes:
@@ -444,18 +443,16 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
     redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
     returned, _ = split_by(erasures.unfinished, old.blank)
-    if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
+    if returned and old.is_of(take_fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
     return returned if erasures.is_whole and erased_elsewhere and redacted else None
 
 
 def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """Return a watermark for the first `size` bytes of an open segment, as if the lines `returned` were
-    erased.
-    """
+    """Return a watermark for the first `size` bytes of an open segment, with lines `returned` as erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
-    return _make_watermark(name, fingerprint(fd, size, returned), erased)
+    return _make_watermark(name, take_fingerprint(fd, size, returned), erased)
 
 
 def _make_watermark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.decode import without_bom
-from memlog.eventlog.codec.encode import Draft, FindStream, draft, redactions_of
+from memlog.eventlog.codec.decode import strip_bom
+from memlog.eventlog.codec.encode import Draft, FindStream, batch_redactions, draft
 from memlog.eventlog.errors import Busy, LogError, MemlogError
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.events import Durability as Durability
-from memlog.eventlog.events import Event, LookUp, OnStored, compared
+from memlog.eventlog.events import Event, LookUp, OnStored, mark_known_id
 from memlog.eventlog.events import Position as Position
 from memlog.eventlog.events import RefusedLine as RefusedLine
 from memlog.eventlog.files import disk, locks
@@ -95,7 +95,7 @@ class Log:
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
         """Append redactions of `targets`, pairs of (stream, id). Raises as `append`."""
-        return self.append(redactions_of(targets, reason))
+        return self.append(batch_redactions(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """Check and encode an event for `append_drafts`. Raises BadInput and NotFound as `append`."""
@@ -104,9 +104,7 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each either its position, or the error because of which it may not be
-        stored.
-        """
+        """Append `drafts`; return for each its position, or the error that leaves its storage uncertain."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -119,7 +117,7 @@ class Log:
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
         # In parts, so that a long list does not make a segment far too long.
-        for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
+        for part in split_into_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
                 outcomes += self._mark_known_ids(stream, part, self._commit(stream, part))
             except (Busy, LogError) as error:
@@ -131,7 +129,7 @@ class Log:
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
         # Checked only once per process, to keep appends fast.
         if not self._has_format:
-            log_format.claim(self.path, lock_timeout=self.lock_timeout)
+            log_format.claim_format(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
         with self._rotation.current(stream) as segment:
             return self._write(stream, drafts, segment)
@@ -142,7 +140,7 @@ class Log:
         lines, highest = self._stamp(drafts, segment, at)
         offsets = write_lines(fd, lines)
         end = disk.position(fd)
-        self._clock.wrote(segment.status, end, at, highest)
+        self._clock.record_write(segment.status, end, at, highest)
         disk.unlock(fd)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
         # kernel may have dropped the pages and would report success.
@@ -160,7 +158,7 @@ class Log:
         """Return the lines of `drafts`, and the stream's new highest precedence ("" if none is a change)."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
-        lines, highest = [], self._clock.highest(segment.folder, segment.names)
+        lines, highest = [], self._clock.highest_precedence(segment.folder, segment.names)
         now = timestamps.now()
         for item in drafts:
             if not item.change_ts:
@@ -178,7 +176,7 @@ class Log:
         if not known:
             return positions
         return [
-            compared(position, item.content, known.get(item.id))
+            mark_known_id(position, item.content, known.get(item.id))
             for item, position in zip(drafts, positions, strict=True)
         ]
 
@@ -191,12 +189,10 @@ class Log:
         return self._rotation.writer.own_names()
 
 
-def in_batches(
+def split_into_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in batches; a batch ends with the item that makes it reach `least` in length or `most`
-    items.
-    """
+    """Yield `items` in batches, each until its total length reaches `least` or its count `most`."""
     batch: list[T] = []
     size = 0
     for item in items:
@@ -224,7 +220,7 @@ NumberedLine = tuple[int, bytes | None]
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
     """Append all non-blank `lines`; once all are durable, yield each line's number and outcome, in order."""
-    bare = ((number, None if line is None else without_bom(line)) for number, line in lines)
+    bare = ((number, None if line is None else strip_bom(line)) for number, line in lines)
     checked = [(number, _draft_line(log, line)) for number, line in bare if line is None or line.strip()]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
@@ -252,5 +248,5 @@ def _find_id(line: bytes) -> str | None:
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import masked
 
-    given = decoded(line, _Identified)
+    given = decode_json(line, _Identified)
     return None if given is None or given.id is None else masked(given.id)

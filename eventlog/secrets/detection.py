@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.secrets.keys import APART, NAMES, OPAQUE_WORD, SHAPES, keys_in
 
 _NAMES = frozenset(
@@ -43,38 +43,40 @@ def kinds_in(text: str) -> list[str]:
 
 def kinds_in_line(line: bytes) -> list[str]:
     """Return the distinct kinds of keys in a line of the log, JSON or not."""
-    value = decoded(line, object) or line.decode(errors="replace")
+    value = decode_json(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
     def record_kinds(text: str) -> str:
         kinds.update(dict.fromkeys(kinds_in(text)))
         return text
 
-    rewritten(value, record_kinds)
+    rewrite_texts(value, record_kinds)
     return list(kinds)
 
 
-def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON without `at` and `crc`, and with all keys masked; if it holds no keys, `source`
-    itself.
+def mask_event(source: bytes) -> bytes:
+    """Return a line of JSON with all keys masked, and without `at` and `crc`; return `source` if it has no
+    key.
 
     Raises BadInput if a member that is a name holds a key.
     """
-    members = decoded(source, dict)
+    members = decode_json(source, dict)
     if members is None:
         return source  # the reader reports the fault
     # Another log's `at` and `crc` belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = rewritten(given, masked)
+    clean = rewrite_texts(given, masked)
     if clean == given:
         return source
     for name in _NAMES & clean.keys():
         if clean[name] != given[name]:
-            raise BadInput(f"{name} holds what looks like a key", hint="use another name: names are kept")
+            raise BadInput(
+                f"{name} holds what looks like a key", hint="use another name: names are not masked"
+            )
     return msgspec.json.encode(clean)
 
 
-def masked_error(error: MemlogError) -> MemlogError:
+def mask_error(error: MemlogError) -> MemlogError:
     """Return `error`, which may quote input, with its keys masked."""
     return type(error)(
         masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
@@ -116,7 +118,7 @@ def ends_like_secret(name: str) -> bool:
     return bool(_secret_prefix(name))
 
 
-def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
     """Return `value` with each text in it rewritten, at any depth. Does not recurse."""
     clean: list[Any] = [None]
     # The container and place of a value, the value, and the prefix that marks its texts as secret.
@@ -127,7 +129,7 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
         if isinstance(value, str):
             made = rewrite(head + value)[len(head) :] if head else rewrite(value)
         elif isinstance(value, list):
-            value = _joined_block(value, rewrite)
+            value = _rewrite_block(value, rewrite)
             made = [*value]
             behind_name = _secret_prefix(value[0]) if len(value) == 2 else ""
             waiting += [
@@ -147,19 +149,19 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
     return clean[0]
 
 
-def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
+def _rewrite_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
     """Return `items`; if they are the lines of a PEM block, rewritten together as one text."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _secret_prefix(name: object) -> str:
-    """Return the prefix that marks a value as secret, if `name` is the name of a secret; otherwise ""."""
-    return _find_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
+    """Return the text that, put before a value, marks it as a secret, if `name` names one; otherwise ""."""
+    return _find_secret_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
 @lru_cache(maxsize=1024)
-def _find_prefix(name: str) -> str:
+def _find_secret_prefix(name: str) -> str:
     letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
     return next((f"{spelling}=" for ending, spelling in NAMES.items() if letters.endswith(ending)), "")
 
@@ -223,8 +225,8 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each value that follows or precedes a secret's name in the text."""
     if not may_name_secret(text):
         return
-    digit, digits = -1, _compile(r"\d")
-    for name in _compile(_NAME).finditer(text):
+    digit, digits = -1, _compile_pattern(r"\d")
+    for name in _compile_pattern(_NAME).finditer(text):
         end = name.end()
         patterns = [*_BEHIND]
         if digit < end:
@@ -232,33 +234,33 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
         if is_near := digit - end < _REACH:
             patterns.append(_IS)
         for pattern in patterns:
-            if match := _compile(pattern).match(text, end):
+            if match := _compile_pattern(pattern).match(text, end):
                 yield match.span(match.lastindex or 0)
         if name["password"]:
             if is_near:
                 yield from _values_after(text, end)
             yield from _values_before(text, name.start())
     for pattern in (_FLAG, _WORDS):
-        for match in _compile(pattern).finditer(text):
+        for match in _compile_pattern(pattern).finditer(text):
             yield match.span(1)
 
 
 def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the value after a name that ends at `end`, with other words in between."""
-    separator = _compile(_SEPARATOR).search(text, end, end + _GAP)
+    """Yield the span of the value after a secret's name that ends at `end`; other words may lie between."""
+    separator = _compile_pattern(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
-        if match := _compile(pattern).match(text, start):
+        if match := _compile_pattern(pattern).match(text, start):
             yield match.span(1)
 
 
 def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the value before a name that begins at `start`: `… is the password`."""
+    """Yield the span of the value before a secret's name that begins at `start`: `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
-    if not _compile(r"\d").search(head):
+    if not _compile_pattern(r"\d").search(head):
         return
     words = head.split()[-6:]
     for word, verb in pairwise(words):
-        if verb.casefold() in _VERBS and opaque_words(word):
+        if verb.casefold() in _VERBS and find_opaque_words(word):
             at = text.rindex(word, 0, start)
             yield at, at + len(word)
 
@@ -269,12 +271,12 @@ def may_name_secret(text: str) -> bool:
     return any(stem in folded for stem in _STEMS)
 
 
-def opaque_words(text: str) -> list[tuple[int, int]]:
+def find_opaque_words(text: str) -> list[tuple[int, int]]:
     """Return the spans of words with letters and digits, which may be keys."""
-    return [match.span(1) for match in _opaque().finditer(text)]
+    return [match.span(1) for match in _opaque_pattern().finditer(text)]
 
 
-def truncated_key(text: str) -> tuple[int, int] | None:
+def find_truncated_key(text: str) -> tuple[int, int] | None:
     """Return the span of a key that the end of a text truncates, recognised by its fixed start."""
     start = max(0, len(text) - _TAIL)
     match = _truncated_pattern().search(text, start)
@@ -291,11 +293,11 @@ def _truncated_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _opaque() -> re.Pattern[str]:
+def _opaque_pattern() -> re.Pattern[str]:
     return re.compile(OPAQUE_WORD, re.ASCII)
 
 
 @cache
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the pattern, compiled at first use: most processes send nothing."""
     return re.compile(pattern, re.IGNORECASE)

@@ -39,11 +39,11 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
     if of_chat:
         known = (*known, "channel")
     unknown = [name for name in members if name not in known]
-    return (*_unknown_members(event, unknown), *of_chat)
+    return (*_warn_of_unknown_members(event, unknown), *of_chat)
 
 
 def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """Yield a warning for each member that seems to hold a key, or that is masked as one for providers."""
+    """Yield a warning for each member that seems to hold a key, or that is masked for providers."""
     # Imported here: only an append needs the shapes of keys.
     from memlog.eventlog.secrets.detection import (
         PAIR_NAMES,
@@ -87,7 +87,7 @@ def _texts_of(raw: msgspec.Raw) -> Iterator[str]:
     yield from texts_within([msgspec.json.decode(raw)])
 
 
-def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
+def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
     for name in unknown[:_MOST_WARNINGS]:
         meant = _find_meant(event, name)
         advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
@@ -111,7 +111,7 @@ def _find_meant(event: Event, name: str) -> str | None:
 
 
 def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Return a warning if `chat_id` lacks its channel where the event needs it, or repeats it where not."""
+    """Return a warning if `chat_id` lacks a channel that the event needs, or repeats the event's channel."""
     channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
     if chat_id is None:
         return ()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import is_escaped, map_spans_to_escaped, unescaped
+from memlog.eventlog.escapes import is_escaped, map_spans_to_escaped, unescape
 
 # The table has a kind if its keys contain a fixed text that is rare elsewhere, or follow the name of a
 # secret. Entropy is not a criterion: it would mask hashes and ids.
@@ -345,14 +345,16 @@ class Key(NamedTuple):
 
 def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
     """Return the keys of `text` in order, without overlaps, including those behind escapes."""
-    return _keys(text, _LEVELS) if len(text) <= window else _keys_by_window(text, window)
+    return _find_keys(text, _LEVELS) if len(text) <= window else _find_keys_by_window(text, window)
 
 
-def _keys_by_window(text: str, window: int) -> Iterator[Key]:
+def _find_keys_by_window(text: str, window: int) -> Iterator[Key]:
     start, size = 0, window
     while start < len(text):
         low, high = max(0, start - _CONTEXT), start + size
-        found = (Key(low + begin, shape, low + end) for begin, shape, end in _keys(text[low:high], _LEVELS))
+        found = (
+            Key(low + begin, shape, low + end) for begin, shape, end in _find_keys(text[low:high], _LEVELS)
+        )
         keys = [key for key in found if key.start >= start]
         if high >= len(text):
             yield from keys
@@ -366,7 +368,7 @@ def _keys_by_window(text: str, window: int) -> Iterator[Key]:
         yield from keys
 
 
-def _keys(text: str, levels: int) -> list[Key]:
+def _find_keys(text: str, levels: int) -> list[Key]:
     if len(text) < _SHORTEST:
         return []
     keys = [
@@ -379,9 +381,9 @@ def _keys(text: str, levels: int) -> list[Key]:
         for key in _find_shape(shape, fixed, text)
     ]
     if levels and is_escaped(text):
-        plain = unescaped(text)
+        plain = unescape(text)
         if len(plain) < len(text):
-            keys += _map_to_escaped(text, _keys(plain, levels - 1))
+            keys += _map_to_escaped(text, _find_keys(plain, levels - 1))
     return _merge_overlaps(keys)
 
 
@@ -389,7 +391,7 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _group_shapes() -> dict[str, dict[str, list[int]]]:
-    """Group the shapes by fixed text, and these by a character in them that many texts lack."""
+    """Group the shapes by fixed text, and the fixed texts by a character that many texts lack."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -402,7 +404,7 @@ _FIXED = _group_shapes()
 
 
 def _find_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
-    before, rest = _patterns(shape)
+    before, rest = _compile_patterns(shape)
     width = SHAPES[shape].width
     at = text.find(fixed)
     while at >= 0:
@@ -418,14 +420,14 @@ def _find_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
 
 
 @cache
-def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _compile_patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return the patterns of a shape, compiled at first use: few texts hold its fixed text."""
     row = SHAPES[shape]
     return re.compile(f"(?:{row.before})\\Z", re.ASCII), re.compile(row.rest, re.ASCII)
 
 
 def _map_to_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
-    """Return the spans in `text` of `keys` in its unescaped form."""
+    """Map `keys`, found in the unescaped form of `text`, to their spans in `text`."""
     places = map_spans_to_escaped(text, ((key.start, key.end) for key in keys))
     return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 

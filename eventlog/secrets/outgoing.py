@@ -21,11 +21,11 @@ from memlog.eventlog.limits import PRIVATE_CATEGORIES
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.secrets.detection import (
     ends_like_secret,
+    find_opaque_words,
+    find_truncated_key,
     is_secret_name,
     named_values,
-    opaque_words,
-    rewritten,
-    truncated_key,
+    rewrite_texts,
 )
 from memlog.eventlog.secrets.keys import keys_in
 
@@ -49,18 +49,18 @@ _SHORTEST_REST = 8
 
 
 class Outgoing(msgspec.Struct, frozen=True):
-    """The body of a request that may leave the process; see `outgoing`."""
+    """The body of a request that may leave the process; see `encode_outgoing`."""
 
     content: bytes
 
 
-def outgoing(body: object) -> Outgoing:
+def encode_outgoing(body: object) -> Outgoing:
     """Return the encoded body, with every key in its texts masked."""
-    return Outgoing(msgspec.json.encode(rewritten(body, masked_for_sending)))
+    return Outgoing(msgspec.json.encode(rewrite_texts(body, mask_for_sending)))
 
 
 class SentText(NamedTuple):
-    """A text to send, or a neighbour of one. names: its title, topic, key. by: the speaker."""
+    """A text to send, or a text beside it. names: its title, topic and key. by: its speaker."""
 
     text: str
     names: Sequence[str] = ()
@@ -78,29 +78,29 @@ def is_private(category: str | None) -> bool:
     return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
 
 
-def masked_for_sending(text: str) -> str:
+def mask_for_sending(text: str) -> str:
     """Return `text` with each key replaced by `[REDACTED:kind]`."""
-    return masked_parts([SentText(text)])[0]
+    return mask_parts([SentText(text)])[0]
 
 
-def masked_parts(parts: Sequence[SentText]) -> list[str]:
-    """Return the texts of `parts` with each key masked, even one split over several parts."""
+def mask_parts(parts: Sequence[SentText]) -> list[str]:
+    """Return the texts of `parts` with each key masked, even a key split over several parts."""
     found = _find_keys(parts)
     return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
-def with_keys(parts: Sequence[SentText]) -> list[bool]:
+def which_hold_keys(parts: Sequence[SentText]) -> list[bool]:
     """Return, for each of `parts`, whether it holds a key or a piece of one."""
     return [bool(spans) for spans in _find_keys(parts)]
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
-    """Whether a text holds a key."""
+    """Whether a text holds a key, judging also by its `names`."""
     return bool(kinds_of_keys(text, names))
 
 
 def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
-    """Return the kinds of the keys in a text, some of which only its `names` may reveal."""
+    """Return the kinds of the keys in a text, judging also by its `names`."""
     return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
 
@@ -116,7 +116,7 @@ def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
 
 def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
     """Return, for each part, its keys, and its pieces of keys that are split over several parts."""
-    found = [{*_find_own(part.text)} for part in parts]
+    found = [{*_find_whole_keys(part.text)} for part in parts]
     everyone = range(len(parts))
     speakers = {part.by for part in parts}
     orders = [[*everyone]]
@@ -124,25 +124,27 @@ def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
         orders += [[number for number in everyone if parts[number].by == by] for by in speakers]
     for order in orders:
         texts = [parts[number].text for number in order]
-        for place, span in _find_split(texts, [found[number] for number in order]):
+        for place, span in _find_split_keys(texts, [found[number] for number in order]):
             found[order[place]].add(span)
     for number, part in enumerate(parts):
         for name in part.names:
-            both = _find_split([name, part.text], [{*_find_own(name)}, found[number]], is_secret_name)
+            both = _find_split_keys(
+                [name, part.text], [{*_find_whole_keys(name)}, found[number]], is_secret_name
+            )
             found[number].update(span for place, span in both if place == 1)
     return found
 
 
-def _find_own(text: str) -> Iterator[_KeySpan]:
+def _find_whole_keys(text: str) -> Iterator[_KeySpan]:
     whole = [*keys_in(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
     yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
-    place = truncated_key(text)
+    place = find_truncated_key(text)
     if place and not any(key.end > place[0] for key in whole):
         yield _KeySpan(*place, _PIECE)
 
 
-def _find_split(
+def _find_split_keys(
     texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = ends_like_secret
 ) -> list[tuple[int, _KeySpan]]:
     """Return the pieces of keys split over consecutive texts, each with the index of its text.
@@ -155,7 +157,7 @@ def _find_split(
         (place + further, span)
         for place in range(len(texts) - 1)
         for between in ("", "\n")
-        for further, span in _find_begun(texts[place : place + 1 + SPAN], own[place], between)
+        for further, span in _find_begun_keys(texts[place : place + 1 + SPAN], own[place], between)
     ]
     bare = [text.strip() for text in texts]
     names = [len(text) <= _LONGEST_NAME and is_name(text) for text in bare]
@@ -168,11 +170,13 @@ def _find_split(
         is_named_behind = place + 1 < len(bare) and names[place + 1] and not bare[place + 1].endswith("?")
         goes_on = place > 0 and any(span.kind == _PIECE for span in own[place - 1])
         if any(before) or is_named_behind or goes_on:
-            found += ((place, _KeySpan(*span, _NAMED)) for span in opaque_words(texts[place]))
+            found += ((place, _KeySpan(*span, _NAMED)) for span in find_opaque_words(texts[place]))
     return found
 
 
-def _find_begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
+def _find_begun_keys(
+    texts: Sequence[str], own: set[_KeySpan], between: str
+) -> Iterator[tuple[int, _KeySpan]]:
     """Yield the pieces of keys that begin in the first of several texts, or at the start of the second.
 
     own: the keys of the first text alone.
@@ -181,7 +185,7 @@ def _find_begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Itera
     margins = [len(text) - len(text.lstrip()) for text in texts]
     starts = [0, *accumulate(len(text) + len(between) for text in bare)]
     ends = {span.end - margins[0] for span in own if span.kind != _PIECE}
-    for span in _find_own(between.join(bare)):
+    for span in _find_whole_keys(between.join(bare)):
         if span.start > starts[1] + _LEAD:
             continue
         for place, text in enumerate(bare):
@@ -189,12 +193,17 @@ def _find_begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Itera
             if end <= start:
                 continue
             # A key that is complete in one text may only seem to continue: "sk-…", "Thanks".
-            if place and len(bare[0]) in ends and span.start < starts[1] and not _is_rest(text[start:end]):
+            if (
+                place
+                and len(bare[0]) in ends
+                and span.start < starts[1]
+                and not _may_end_key(text[start:end])
+            ):
                 break
             yield place, _KeySpan(start + margins[place], end + margins[place], span.kind)
 
 
-def _is_rest(piece: str) -> bool:
+def _may_end_key(piece: str) -> bool:
     return len(piece) >= _SHORTEST_REST and any(map(str.isdigit, piece))
 
 
@@ -206,12 +215,14 @@ _LINE = re.compile(rb"[0-9a-f]{%d}\n" % (2 * _BYTES))
 _HASH_BYTES = 16
 
 
-def key_of(store: Path) -> bytes:
+def load_store_key(store: Path) -> bytes:
     """Return the store's key, creating it if missing. Raises Busy; LogError if the key is inaccessible."""
     try:
         return _read_key(store / STORE_KEY) or _create_key(store)
     except OSError as error:
-        raise LogError(f"{STORE_KEY}: {error.strerror or error}") from error
+        raise LogError(
+            f"{STORE_KEY}: {error.strerror or error}", hint="make it readable, and its folder writable"
+        ) from error
 
 
 def keyed_hash(key: bytes, text: str) -> str:

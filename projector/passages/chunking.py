@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import CHUNK_OVERLAP, CHUNK_TOKENS
 from memlog.eventlog.text import break_before
-from memlog.projector.limits import is_structured
+from memlog.projector.limits import can_be_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
 from memlog.projector.text.tokens import Ruler, is_surely_within
@@ -50,8 +50,8 @@ class ChunkSizes(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not CHUNK_TOKENS.allows(self.window):
             raise BadInput(
-                f"passages of {self.window} tokens: {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} are possible",
-                hint="ChunkSizes.window sets their size",
+                f"passages of {self.window} tokens are not possible",
+                hint=f"set ChunkSizes.window to {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} tokens",
             )
         if not (CHUNK_OVERLAP.allows(self.overlap) and self.overlap < self.window):
             raise BadInput(
@@ -86,8 +86,7 @@ _NOTHING = _Repeated()
 class _Unit(NamedTuple):
     """An unsplit unit: an element, a heading, a sentence, or a part of one that was too long.
 
-    before, after: the text that a chunk repeats before the unit if it begins with it, or after it if it ends
-      with it.
+    before, after: the text to repeat before a chunk that begins, or after a chunk that ends with the unit.
     is_part: whether it is part of a split element.
     """
 
@@ -100,30 +99,28 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the unit is a sentence or a part of one; only such units are repeated in the next
-        window.
-        """
+        """Whether the unit is (part of) a sentence, which the next window may repeat."""
         return self.block.kind == "paragraph"
 
 
-def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return the chunks of `text`, in order; none if it is blank."""
+def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
+    """Return the chunks of `text`, in order; [] if `text` is blank."""
     if not text.strip() or is_surely_within(text, sizes.window):
-        return single_chunk(text, form)
-    if not is_structured(text):
-        return list(plain_chunks(text, sizes))
+        return as_single_chunk(text, form)
+    if not can_be_structured(text):
+        return list(split_plainly(text, sizes))
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
-        return single_chunk(text, form)
+        return as_single_chunk(text, form)
     return list(_Splitter(text, ruler, sizes).chunks(form))
 
 
-def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return `text` as one chunk; none if it is blank."""
+def as_single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
+    """Return `text` as a single chunk; [] if `text` is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
-def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
+def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
     """Split a text into windows at spaces, regardless of its format and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
@@ -156,7 +153,7 @@ class _Splitter:
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
         """Yield the chunks, each with as many units as fit its window."""
-        units = self._units(form)
+        units = self._split_into_units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
         for unit in units:
@@ -165,12 +162,12 @@ class _Splitter:
                 held.append(unit)
                 continue
             kept = self._drop_headings(held, unit)
-            yield self._chunk(opening, kept[-1])
+            yield self._make_chunk(opening, kept[-1])
             opening = self._next_opening(kept, held[len(kept) :], unit)
             held = [unit]
-        yield self._chunk(opening, held[-1])
+        yield self._make_chunk(opening, held[-1])
 
-    def _chunk(self, opening: _Opening, last: _Unit) -> Chunk:
+    def _make_chunk(self, opening: _Opening, last: _Unit) -> Chunk:
         content = opening.before.text + self._text[opening.start : last.end] + last.after.text
         return Chunk(opening.section, opening.start, last.end, content)
 
@@ -184,8 +181,8 @@ class _Splitter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return the start of the chunk with `unit`: its headings, an overlap with the previous chunk, or the
-        unit.
+        """Return how the chunk with `unit` starts: with its headings, an overlap with the last chunk, or
+        `unit`.
         """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
@@ -193,38 +190,40 @@ class _Splitter:
         if not (kept[-1].is_sentence and unit.is_sentence):
             return _Opening(block.section, unit.start, unit.before)
         room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
-        earliest = ruler.back(unit.start, room) if room > 0 else unit.start
+        earliest = ruler.boundary_before(unit.start, room) if room > 0 else unit.start
         earliest = max(earliest, block.heading.end if block.heading else 0)
         sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
         return _Opening(block.section, next(sentences, earliest), unit.before)
 
-    def _units(self, form: Form) -> Iterator[_Unit]:
+    def _split_into_units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):
-            heading = _NOTHING if block.heading is None else self._repeat(block.heading)
+            heading = _NOTHING if block.heading is None else self._text_to_repeat(block.heading)
             tokens = self._ruler.count(block.start, block.end)
             if block.kind == "paragraph":
-                yield from self._sentences(block, heading)
+                yield from self._split_sentences(block, heading)
             elif tokens <= ELEMENT_TOKENS:
                 fits = heading.tokens + tokens <= ELEMENT_TOKENS
                 yield _Unit(block, block.start, block.end, heading if fits else _NOTHING)
             elif block.frame is None:
-                yield from self._parts(block, heading, heading, _NOTHING)
+                yield from self._split_block(block, heading, heading, _NOTHING)
             else:
-                yield from self._parts(block, _NOTHING, *self._frame_texts(block, block.frame))
+                yield from self._split_block(block, _NOTHING, *self._frame_texts(block, block.frame))
 
-    def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
+    def _split_sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
         start, room = paragraph.start, self._sizes.window - heading.tokens
         ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
         for end in [*ends, paragraph.end]:
             # An overlong sentence advances in steps of the overlap, so that its windows overlap like others.
             step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
             while start < end:
-                cut = min(self._ruler.forward(start, step), end)
+                cut = min(self._ruler.boundary_after(start, step), end)
                 yield _Unit(paragraph, start, cut, heading)
                 start = cut
 
-    def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
-        """Yield the parts of a long element, split at line ends, or overlong lines at tokens.
+    def _split_block(
+        self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated
+    ) -> Iterator[_Unit]:
+        """Yield the parts of a long element, split at line ends, and within overlong lines at tokens.
 
         before: precedes the first part. head: precedes the others. closing: follows parts that the block
         itself does not close.
@@ -240,25 +239,25 @@ class _Splitter:
             start, before = end, head
 
     def _find_split(self, start: int, end: int, tokens: int) -> int:
-        """Return the end of the last whole line within `tokens`, or a position in a longer line."""
-        limit = min(self._ruler.forward(start, max(1, tokens)), end)
+        """Return the end of the last whole line within `tokens` tokens of `start`, or a place inside a longer
+        line.
+        """
+        limit = min(self._ruler.boundary_after(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
         return limit if limit == end or line_end <= start else line_end
 
     def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return the texts to repeat before and after each part; empty ones if they would leave too little
-        room.
-        """
-        marks = self._repeat(frame.marks)
+        """Return the texts to repeat before and after each part; empty if they leave too little room."""
+        marks = self._text_to_repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
         room = self._sizes.window // 2 - closing.tokens
-        heads = (self._repeat(span) for span in frame.heads)
+        heads = (self._text_to_repeat(span) for span in frame.heads)
         fitting = next((head for head in heads if head.text and head.tokens <= room), None)
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
-    def _repeat(self, span: Span) -> _Repeated:
-        """Return the lines at `span` as a text to repeat; an empty one if they would fill half a window."""
+    def _text_to_repeat(self, span: Span) -> _Repeated:
+        """Return the lines at `span` as a text to repeat; empty if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:

@@ -31,7 +31,7 @@ CODE_TYPES = (
 
 
 def form_of(filetype: str | None) -> Form:
-    """Return the form of a document of this type."""
+    """Return how to split a document of this type; Markdown by default."""
     # Imported here: most processes split no documents, and each module compiles patterns.
     if filetype == "rst":
         from memlog.projector.passages import restructured_text

@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memlog.eventlog.secrets.outgoing import SPAN, SentText, has_key, with_keys
+from memlog.eventlog.secrets.outgoing import SPAN, SentText, has_key, which_hold_keys
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.analyzer import analysed, memory_label, passage
+from memlog.projector.text.analyzer import analyse, memory_label, passage_text
 
 MESSAGES = "messages_fts"
 
@@ -25,17 +25,17 @@ Text = tuple[int, str | None, str]
 
 def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Add texts to a full-text table."""
-    db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _entries(texts))
+    db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _prepare_entries(texts))
 
 
 def remove(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Remove texts, given as they were added, from the index."""
     sql = f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)"
-    db.executemany(sql, _entries(texts))
+    db.executemany(sql, _prepare_entries(texts))
 
 
-def _entries(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
-    return ((number, analysed(passage(label, content))) for number, label, content in texts)
+def _prepare_entries(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
+    return ((number, analyse(passage_text(label, content))) for number, label, content in texts)
 
 
 def remove_messages(db: Connection, stream: str) -> None:
@@ -64,8 +64,8 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     row = db.execute(f"SELECT role, name, content FROM messages WHERE {where}", values).fetchone()
     if row is None:
         return False
-    before, behind = beside(db, where, values)
-    return with_keys([*before, sent_text(*row), *behind])[len(before)]
+    before, behind = neighbouring_messages(db, where, values)
+    return which_hold_keys([*before, sent_text(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
@@ -74,20 +74,20 @@ def fact_holds_key(db: Connection, fact_id: str) -> bool:
     return row is not None and has_key(row[0], row[1:])
 
 
-def names_of_memory(db: Connection, memory_id: str) -> list[str]:
+def select_memory_names(db: Connection, memory_id: str) -> list[str]:
     """Return the names of a memory: its title, its topic, its tags."""
     row = db.execute(
         "SELECT title, content, topic, tags FROM memories WHERE memory_id = ?", (memory_id,)
     ).fetchone()
-    return [] if row is None else names_of(row[0], row[1], row[2], json.loads(row[3]))
+    return [] if row is None else memory_names(row[0], row[1], row[2], json.loads(row[3]))
 
 
-def names_of(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
+def memory_names(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
     """Return the names of a memory, without a title that only repeats the start of the content."""
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 
-def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
+def newest_messages(db: Connection, chat: Sequence[str]) -> list[SentText]:
     """Return the last few messages of a chat, oldest first."""
     where = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     rows = db.execute(
@@ -96,21 +96,23 @@ def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
     return [sent_text(*row) for row in rows[::-1]]
 
 
-def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[SentText], list[SentText]]:
-    """Return the messages before and after the one that satisfies `where`, oldest first."""
+def neighbouring_messages(
+    db: Connection, where: str, values: Sequence[Any]
+) -> tuple[list[SentText], list[SentText]]:
+    """Return the messages before and after the message that satisfies `where`, oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []
-    before = _neighbours(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
-    return before[::-1], _neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
+    before = _select_neighbours(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
+    return before[::-1], _select_neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
 
 
 def sent_text(role: str, name: str | None, content: str) -> SentText:
-    """Return a message in the form that the gate inspects."""
+    """Return a message as the `SentText` that the gate inspects."""
     return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
 
 
-def _neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
+def _select_neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
     rows = db.execute(
         "SELECT role, name, content FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND type <> 'session_break' AND ({_COLUMNS}) {side} LIMIT {SPAN}",

@@ -6,14 +6,20 @@ from typing import Any, Literal
 import msgspec
 
 from memlog.eventlog.secrets.outgoing import has_key
-from memlog.projector.limits import have_room
+from memlog.projector.limits import are_short_names
 from memlog.projector.passages import fulltext, vectors
-from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
+from memlog.projector.passages.chunking import (
+    Chunk,
+    ChunkSizes,
+    as_single_chunk,
+    split_into_chunks,
+    split_plainly,
+)
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
-from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key, names_of_memory
+from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key, select_memory_names
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, count_rows, insert
-from memlog.projector.text.analyzer import passage
+from memlog.projector.text.analyzer import passage_text
 from memlog.projector.text.tokens import is_surely_within
 
 
@@ -65,13 +71,13 @@ _MULTILINGUAL = tuple(
 )
 
 
-def shelves(of: VectorSet) -> tuple[PassageTables, ...]:
+def passage_tables(of: VectorSet) -> tuple[PassageTables, ...]:
     """Return the passage tables that belong to a set of vectors."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
 def sets_in_use(db: Connection) -> list[VectorSet]:
-    """Return the sets of vectors that are in use; the first always is."""
+    """Return the sets of vectors in use; the first set always is."""
     return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
 
 
@@ -103,52 +109,50 @@ def add(
 ) -> None:
     """Split `wholes` into passages of `memory_chunks`, and queue them for a vector."""
     rows = [
-        (*_row(whole, index, chunk), whole.source, whole.chat_id or "")
+        (*_passage_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
-        for index, chunk in enumerate(_split(whole, sizes))
+        for index, chunk in enumerate(_split_text(whole, sizes))
     ]
-    _add(db, MEMORY, f"{owner}, {_PASSAGE}, source, chat_id", rows)
+    _insert_passages(db, MEMORY, f"{owner}, {_PASSAGE}, source, chat_id", rows)
 
 
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Split a document into passages of `doc_chunks`, each with its line numbers (for a PDF, page numbers),
-    from 1.
-    """
+    """Split a document into passages of `doc_chunks` with line numbers (for a PDF, page numbers) from 1."""
     rows = []
     content = document.content
     form = form_of(filetype)
     line, counted = 1, 0
-    for index, chunk in enumerate(_split(document, sizes, form, names=(file, version))):
+    for index, chunk in enumerate(_split_text(document, sizes, form, names=(file, version))):
         # Chunks overlap, but their starts ascend.
         line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
         last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
-        rows.append((*_row(document, index, chunk), file, version, line, last))
-    _add(db, DOCS, f"document_id, {_PASSAGE}, file, version, start_line, end_line", rows)
+        rows.append((*_passage_row(document, index, chunk), file, version, line, last))
+    _insert_passages(db, DOCS, f"document_id, {_PASSAGE}, file, version, start_line, end_line", rows)
 
 
-def _row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]:
+def _passage_row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]:
     owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
-def _split(
+def _split_text(
     whole: SourceText, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()
 ) -> list[Chunk]:
-    """Return the passages of a text; only one if its names are too long to repeat."""
+    """Return the passages of a text; a single passage if its names are too long to repeat."""
     content = whole.content
     if is_surely_within(content, sizes.window) and not whole.is_plain:
-        return single_chunk(content, form)  # most texts: one passage, whatever their names
-    if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
+        return as_single_chunk(content, form)  # most texts: one passage, whatever their names
+    if not are_short_names(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
     if whole.is_plain:
-        return list(plain_chunks(content, sizes))
-    return chunks(content, sizes, form)
+        return list(split_plainly(content, sizes))
+    return split_into_chunks(content, sizes, form)
 
 
-def _add(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[Any, ...]]) -> None:
+def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
     first = _take_numbers(db, shelf, len(rows))
@@ -156,7 +160,7 @@ def _add(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[An
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
     for of in sets_in_use(db):
-        queue = shelves(of)[SHELVES.index(shelf)].queue
+        queue = passage_tables(of)[SHELVES.index(shelf)].queue
         insert(db, queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no query
         fulltext.add(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
@@ -180,7 +184,7 @@ def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, 
     fulltext.remove(db, shelf.fulltext, _select_texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     for of in sets_in_use(db):
-        each = shelves(of)[SHELVES.index(shelf)]
+        each = passage_tables(of)[SHELVES.index(shelf)]
         if not vectors.remove(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
             queue_all(db)
         db.execute(f"DELETE FROM {each.queue} WHERE chunk_no IN ({chunk_numbers})", values)
@@ -189,11 +193,11 @@ def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, 
 
 def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
     """Queue every passage for a vector again."""
-    for shelf in shelves(of):
+    for shelf in passage_tables(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
 
-def waiting(
+def waiting_passages(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
     """Yield the passages that wait for a vector, in the order of their numbers, up to `size` at a time.
@@ -201,7 +205,7 @@ def waiting(
     newest_first: reverse the order, and ignore new passages.
     """
     sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
-    for shelf in shelves(of):
+    for shelf in passage_tables(of):
         source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
         after = last
         while found := _select_pending(
@@ -216,7 +220,7 @@ def passages_after(db: Connection, shelf: PassageTables, number: int, size: int)
     return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
-def without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
+def passages_without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
     """Return the passages that have no vector and are not queued for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
@@ -258,7 +262,7 @@ _OWNERS = {
 }
 
 
-def with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
+def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
     """Return the numbers of the passages that hold a key or a piece of one.
 
     The whole source texts are checked, since a key may be longer than a passage, or recognisable only in
@@ -287,7 +291,7 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
     if name == "fact_id":
         return fact_holds_key(db, value)
     whole = _join_source(db, shelf, name, value, stream)
-    return has_key(whole, names_of_memory(db, value) if name == "memory_id" else ())
+    return has_key(whole, select_memory_names(db, value) if name == "memory_id" else ())
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
@@ -306,12 +310,12 @@ def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -
 
 
 def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of those `passages` that still exist."""
+    """Return the texts of the `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 
 
-def texts(db: Connection) -> Iterator[str]:
+def texts_to_embed(db: Connection) -> Iterator[str]:
     """Yield the text to embed of every passage."""
     for shelf in SHELVES:
         for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
@@ -319,7 +323,7 @@ def texts(db: Connection) -> Iterator[str]:
 
 
 def _embedded_text(shelf: PassageTables, label: str | None, content: str) -> str:
-    return passage(label, content) if shelf.embeds_label else content
+    return passage_text(label, content) if shelf.embeds_label else content
 
 
 def count(db: Connection) -> int:
@@ -329,7 +333,7 @@ def count(db: Connection) -> int:
 
 def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
     """Return the number of passages that wait for a vector."""
-    return sum(count_rows(db, shelf.queue) for shelf in shelves(of)) if of in sets_in_use(db) else 0
+    return sum(count_rows(db, shelf.queue) for shelf in passage_tables(of)) if of in sets_in_use(db) else 0
 
 
 def count_all_pending(db: Connection) -> int:

@@ -22,7 +22,7 @@ _SECTION_LENGTH = 1_000
 
 # Compiled at first use, so that commands without Markdown do not pay for it.
 @cache
-def _fence() -> re.Pattern[str]:
+def _fence_pattern() -> re.Pattern[str]:
     # A line with more backticks after the first ones is inline code, not a fence.
     return re.compile(
         rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
@@ -31,17 +31,17 @@ def _fence() -> re.Pattern[str]:
 
 
 @cache
-def _heading() -> re.Pattern[str]:
+def _heading_pattern() -> re.Pattern[str]:
     return re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
 
 
 @cache
-def _list_item() -> re.Pattern[str]:
+def _list_item_pattern() -> re.Pattern[str]:
     return re.compile(rf"{_ITEM_MARK}\S")
 
 
 @cache
-def _delimiter_row() -> re.Pattern[str]:
+def _delimiter_row_pattern() -> re.Pattern[str]:
     return re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
 
 
@@ -114,7 +114,7 @@ def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -
     """
     above: list[tuple[int, str, Span]] = []
     section: str | None = None
-    lines = _lines_of(text)
+    lines = _split_lines(text)
     index = 0
     while index < len(lines):
         if not lines[index].text.strip():
@@ -144,8 +144,8 @@ def first_title(text: str) -> str | None:
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
-    heading = _heading().match(line)
-    return _title(line, heading) if heading else None
+    heading = _heading_pattern().match(line)
+    return _strip_title(line, heading) if heading else None
 
 
 def truncate_title(title: str) -> str:
@@ -153,8 +153,8 @@ def truncate_title(title: str) -> str:
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
-def _lines_of(text: str) -> list[TextLine]:
-    """Return the lines of `text`, and an empty one at its end."""
+def _split_lines(text: str) -> list[TextLine]:
+    """Return the lines of `text`, with an empty line added at the end."""
     lines, start = [], 0
     for line in text.split("\n"):
         lines.append(TextLine(start, line.removesuffix("\r")))
@@ -162,7 +162,7 @@ def _lines_of(text: str) -> list[TextLine]:
     return [*lines, TextLine(len(text), "")]
 
 
-def _title(line: str, heading: re.Match[str]) -> str:
+def _strip_title(line: str, heading: re.Match[str]) -> str:
     """Return the title of a heading, which is its line without the marks on either side."""
     return truncate_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
@@ -170,24 +170,26 @@ def _title(line: str, heading: re.Match[str]) -> str:
 def _part_at(lines: Sequence[TextLine], index: int) -> Part:
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if heading := _heading().match(line):
-        return Part("heading", index + 1, len(heading["marks"]), _title(line, heading))
-    if fence := _fence().match(line):
-        behind = _behind_fence(lines, index, fence)
+    if heading := _heading_pattern().match(line):
+        return Part("heading", index + 1, len(heading["marks"]), _strip_title(line, heading))
+    if fence := _fence_pattern().match(line):
+        behind = _find_end_of_fence(lines, index, fence)
         return Part("fence", behind, frame=_frame_of_fence(lines, index, behind, fence))
     if line.lstrip().startswith("|"):
         behind = next(at for at in following if not lines[at].text.lstrip().startswith("|"))
         return Part("table", behind, frame=_frame_of_table(lines, index, behind))
     behind = next(at for at in following if _begins_block(lines[at].text))
-    return Part("item" if _list_item().match(line) else "paragraph", behind)
+    return Part("item" if _list_item_pattern().match(line) else "paragraph", behind)
 
 
 def _begins_block(line: str) -> bool:
-    starts = _fence().match(line) or _heading().match(line) or _list_item().match(line)
+    starts = (
+        _fence_pattern().match(line) or _heading_pattern().match(line) or _list_item_pattern().match(line)
+    )
     return not line.strip() or starts is not None or line.lstrip().startswith("|")
 
 
-def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
+def _find_end_of_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
     """Return the index of the line after a fence, which the end of a surrounding list item also ends."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
@@ -207,7 +209,7 @@ def _closes(line: str, marks: str) -> bool:
 
 
 def _frame_of_table(lines: Sequence[TextLine], index: int, behind: int) -> Frame | None:
-    if behind <= index + 2 or not _delimiter_row().match(lines[index + 1].text):
+    if behind <= index + 2 or not _delimiter_row_pattern().match(lines[index + 1].text):
         return None
     start = lines[index].start
     return Frame((Span(start, lines[index + 2].start),), Span(start, start), lines[behind].start)

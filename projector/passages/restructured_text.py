@@ -34,7 +34,7 @@ def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Par
     """Return the block at a line. styles: the styles of titles so far, by level; a new style is appended."""
     title = _title_at(lines, index)
     if title is None:
-        return Part(*_kind_and_end(lines, index))
+        return Part(*_find_kind_and_end(lines, index))
     text, style, length = title
     if style not in styles:
         styles.append(style)
@@ -56,13 +56,13 @@ def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] 
 
 
 def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
-    """Whether a line is indented and follows one that announces a literal block."""
+    """Whether a line is indented and follows a line that announces a literal block."""
     before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
     announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
     return announces and lines[index].text[0].isspace()
 
 
-def _kind_and_end(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
+def _find_kind_and_end(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
     """Return the kind of the block at line `index`, and the index of the line after it."""
     line = lines[index].text
     following = range(index + 1, len(lines))

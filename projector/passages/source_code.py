@@ -32,9 +32,7 @@ _TAB = 4
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`: each definition line, and each run of other lines up to one or to a blank
-    line.
-    """
+    """Yield the blocks of `text`: each definition, and each run of lines up to a definition or blank line."""
     return nest_blocks(text, _part_at)
 
 

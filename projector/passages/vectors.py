@@ -46,9 +46,7 @@ vector of 384 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/feature
 
 
 class Pending(NamedTuple):
-    """A passage that needs a vector: its number, the text to embed, and the category of its memory, if
-    any.
-    """
+    """A passage that needs a vector: its number, its text to embed, and the category if it is of a memory."""
 
     chunk_no: int
     text: str
@@ -77,8 +75,7 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Create the vector tables for `model`, replacing those of another model; return False if they already
-    exist.
+    """Create the vector tables for `model`, replacing those of another; return False if they exist already.
 
     If it returns True, the caller must queue all passages for vectors again.
     """
@@ -99,7 +96,7 @@ def use_model(db: Connection, model: Model) -> bool:
     return True
 
 
-def gathered(db: Connection, model: Model) -> dict[str, int]:
+def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
     """Return, by table, the number of the passage up to which the cache has all vectors of the next model."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
@@ -109,15 +106,15 @@ def gathered(db: Connection, model: Model) -> dict[str, int]:
     return dict(zip(of.tables, map(int, numbers.split(",")), strict=True))
 
 
-def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the numbers that `gathered` returns."""
+def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
+    """Store the numbers that `gathered_numbers` returns."""
     of = set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
 def why_incomparable(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` cannot be compared with those of `model`; None if they can."""
+    """Return why the vectors in `db` are not comparable with vectors of `model`; None if they are."""
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None
@@ -127,8 +124,7 @@ def why_incomparable(db: Connection, model: Model) -> str | None:
 def store(
     db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
 ) -> list[Pending]:
-    """Store the vectors of `passages`; return the passages whose vectors were stored. known: float32 vectors
-    by text.
+    """Store the vectors of `passages`; return the passages stored. known: float32 vectors by text.
 
     Passages that are no longer in `queue` are skipped: they were replaced or forgotten, or another process
     was faster.
@@ -143,8 +139,7 @@ def store(
 
 
 def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
-    """Remove the vectors of the chunks that the query `chunk_numbers` selects; return whether the others are
-    kept.
+    """Remove the vectors of chunks that the query `chunk_numbers` selects; return False if it removed all.
 
     Without sqlite-vec, all vectors are given up, since none may stay without its chunk; a process that can
     load sqlite-vec later rebuilds the tables from the cache.

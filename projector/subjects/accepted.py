@@ -37,7 +37,7 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
-        """Return a row with some fields of the event, `values`, and the origin."""
+        """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
         event = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
@@ -48,15 +48,15 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
 
 
 def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None:
-    """Write a tombstone for `thing`, so that events older than `placed` no longer set any of it."""
+    """Write a tombstone for `thing`: events older than `placed` no longer set any of its fields."""
     source = getattr(placed.event, "source", None)
     row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the greatest precedence of the tombstones of `things`; "", which is below all others, if none
-    has one.
+    """Return the greatest precedence of the tombstones of `things`; "", the least precedence, if there is
+    none.
     """
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(

@@ -30,10 +30,10 @@ def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) ->
     insert(db, "contexts_given", columns, contexts)
     insert(db, "named_in_contexts", "thing_stream, thing_id, stream, event_id", named)
     insert(db, "best_in_contexts", "memory_id, day, stream, event_id", best)
-    memories.fade(db, {memory_id for memory_id, *_ in best})
+    memories.recompute_salience(db, {memory_id for memory_id, *_ in best})
 
 
 def stream_of_chat(chat: str | None) -> str:
-    """Return the stream of a chat, given as `<channel>:<chat_id>`; `conversations` if it is not one."""
+    """Return the stream of a chat, given as `<channel>:<chat_id>`; `conversations` for other values."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS

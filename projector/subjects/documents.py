@@ -34,9 +34,7 @@ _MEMBER = re.compile(
 
 
 def document_date(event: DocumentIndexed, ts: str) -> str:
-    """Return the date of a document in the log's form, or `ts` if it has none; a day means its first moment
-    in UTC.
-    """
+    """Return a document's date as a log time (a day as its first moment in UTC); `ts` if it has none."""
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
 
@@ -46,22 +44,25 @@ def _date_in_front_matter(content: str) -> str | None:
         return None
     found = {name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["lines"]))}
     dates = (found[name] for name in _NAMES if name in found)
-    times = (_parse(f"{day}T{time}{offset}" if time else day) or _parse(day) for day, time, offset in dates)
+    times = (
+        _parse_time(f"{day}T{time}{offset}" if time else day) or _parse_time(day)
+        for day, time, offset in dates
+    )
     return next(filter(None, times), None)
 
 
 def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
-        return None if mtime is None else _parse(mtime)
+        return None if mtime is None else _parse_time(mtime)
     try:
-        return timestamps.of_seconds(mtime)
+        return timestamps.from_seconds(mtime)
     except ValueError:
         return None
 
 
-def _parse(time: str) -> str | None:
+def _parse_time(time: str) -> str | None:
     try:
-        return timestamps.of_day_or_time(time)
+        return timestamps.parse_day_or_time(time)
     except ValueError:
         return None
 
@@ -71,11 +72,11 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     for placed in events:
         match placed.event:
             case SourceRegistered():
-                _register(db, placed, placed.event, sizes)
+                _register_source(db, placed, placed.event, sizes)
             case SourceRemoved():
                 _remove_source(db, placed, placed.event, sizes)
             case DocumentIndexed():
-                _index(db, placed, placed.event, sizes)
+                _index_document(db, placed, placed.event, sizes)
             case DocumentRemoved():
                 thing = document_id(placed.event.source_id, placed.event.file)
                 write_tombstone(db, thing, placed)
@@ -87,7 +88,9 @@ def document_id(source_id: str, file: str) -> str:
     return f"{source_id}/{file}"
 
 
-def _register(db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes) -> None:
+def _register_source(
+    db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes
+) -> None:
     if placed.precedence < tombstone_version(db, placed.stream, event.source_id):
         return
     patterns = {"include": as_json(event.include), "exclude": as_json(event.exclude)}
@@ -105,7 +108,9 @@ def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved
     _move_passages(db, event.source_id, sizes)
 
 
-def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes) -> None:
+def _index_document(
+    db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes
+) -> None:
     thing = document_id(event.source_id, event.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
     if placed.precedence < max(
@@ -117,7 +122,7 @@ def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, size
     row = placed.row(
         *("source_id", "file", "filetype", "size", "content"),
         document_id=thing,
-        kind=_kind_of(db, event.source_id),
+        kind=_source_kind(db, event.source_id),
         mtime=None if event.mtime is None else str(event.mtime),
         version=event.version or sha256(event.content.encode()).hexdigest(),
         dated_at=document_date(event, placed.ts),
@@ -129,7 +134,7 @@ def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, size
 
 def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
     """Move the passages of a source's documents to the tables of its kind."""
-    kind = _kind_of(db, source_id)
+    kind = _source_kind(db, source_id)
     moved = db.execute(
         "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
         (source_id, kind),
@@ -140,7 +145,7 @@ def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
         _add_passages(db, thing, sizes)
 
 
-def _kind_of(db: Connection, source_id: str) -> str:
+def _source_kind(db: Connection, source_id: str) -> str:
     row = db.execute("SELECT kind FROM sources WHERE source_id = ?", (source_id,)).fetchone()
     return str(row[0]) if row else "docs"
 

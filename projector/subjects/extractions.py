@@ -50,7 +50,7 @@ def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[Po
         for each in waiting
     )
     insert(db, "held_events", "stream, extraction_id, id, event", held)
-    released = [placed for each in closing for placed in _release(db, each.stream, each.id)]
+    released = [placed for each in closing for placed in _release_events(db, each.stream, each.id)]
     ids = {placed.id for placed in waiting}
     return [*(placed for placed in events if placed.id not in ids), *released]
 
@@ -114,7 +114,7 @@ def _is_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> boo
     return found.fetchone() is not None
 
 
-def _release(db: Connection, stream: str, extraction_id: str) -> Iterable[PositionedEvent]:
+def _release_events(db: Connection, stream: str, extraction_id: str) -> Iterable[PositionedEvent]:
     rows = db.execute(
         "SELECT h.id, h.event, e.ts, e.day, e.number, e.writer, e.offset, e.length, e.line, e.content_sha256"
         " FROM held_events h JOIN events e USING (stream, id) WHERE (stream, extraction_id) = (?, ?)",

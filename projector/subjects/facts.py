@@ -5,7 +5,7 @@ from itertools import product
 from typing import cast
 
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, FactRemoved, FactStored
-from memlog.projector.limits import entries, is_structured
+from memlog.projector.limits import can_be_structured, entries_within_limit
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
@@ -19,20 +19,22 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     """Store and remove facts with their passages, and record their source messages."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
-            _remove(db, placed, placed.event)
+            _remove_facts(db, placed, placed.event)
         else:
-            _store(db, placed, cast(FactStored, placed.event), sizes)
+            _store_fact(db, placed, cast(FactStored, placed.event), sizes)
 
 
-def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: ChunkSizes) -> None:
+def _store_fact(db: Connection, placed: PositionedEvent, event: FactStored, sizes: ChunkSizes) -> None:
     chat = event.chat_id or ""
     if event.source_message_id:
         source = (placed.stream, placed.id, chat, event.source_message_id)
         insert(db, "fact_sources", "stream, event_id, chat_id, source_message_id", [source])
     if event.rest is not None:
-        _remove(db, placed, FactRemoved(topic_key=event.topic_key, kind="ranked", chat_id=event.chat_id))
-    values = entries(event)
-    is_plain = not is_structured(*values)
+        _remove_facts(
+            db, placed, FactRemoved(topic_key=event.topic_key, kind="ranked", chat_id=event.chat_id)
+        )
+    values = entries_within_limit(event)
+    is_plain = not can_be_structured(*values)
     precedence = placed.precedence
     for rank, value in enumerate(values, event.rank):
         removals = product([chat], [event.topic_key], [event.kind, None], [rank, None])
@@ -40,13 +42,11 @@ def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: Ch
             continue
         of_event = ("topic_key", "kind", "source_message_id")
         row = placed.row(*of_event, chat_id=chat, rank=rank, value=value, updated_at=placed.ts)
-        _replace(db, row, sizes, is_plain=is_plain)
+        _replace_fact(db, row, sizes, is_plain=is_plain)
 
 
-def _replace(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Store a fact with its passages, replacing an older one with the same key; if that is newer, do
-    nothing.
-    """
+def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
+    """Store a fact with its passages, unless a newer fact has the same key; replace an older one."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:
@@ -60,7 +60,7 @@ def _replace(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> 
     index.add(db, "fact_id", [whole], sizes)
 
 
-def _remove(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
+def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
     """Remove the facts that `event` names if they are older than `placed`."""
     chat = event.chat_id or ""
     write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)

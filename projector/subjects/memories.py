@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.codec.content_ids import derived_memory_id
-from memlog.eventlog.limits import rate_of, rates_by_category, read_as
+from memlog.eventlog.codec.content_ids import derive_memory_id
+from memlog.eventlog.limits import rate_of, rates_by_category, resolve_alias
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
 from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
 from memlog.projector.text.analyzer import memory_label
-from memlog.projector.text.phrases import holds
+from memlog.projector.text.phrases import classify_memory
 
 STREAM = "memory"
 TITLE_LENGTH = 80
@@ -38,16 +38,16 @@ _TOUCHES = (
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Save, update, archive, delete, count and fade memories, and undo changes."""
-    touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
+    touched = dict.fromkeys(memory_id for placed in events for memory_id in _record_change(db, placed))
     touched |= dict.fromkeys(_find_undone(db, events))
     decays = _Decays(db)
     for memory_id in touched:
-        _refresh(db, memory_id, decays, sizes)
+        _refresh_memory(db, memory_id, decays, sizes)
     if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
-        fade(db, None)
+        recompute_salience(db, None)
 
 
-def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
+def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> None:
     """Recompute the salience of some memories, or of all (None)."""
     if memory_ids is not None and not memory_ids:
         return
@@ -57,24 +57,24 @@ def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
         f"SELECT memory_id, salience_set, salience_precedence, category FROM memories{some}",
         () if memory_ids is None else (as_list(sorted(memory_ids)),),
     )
-    faded = [(decays.applied(*row), row[0]) for row in rows.fetchall()]
+    faded = [(decays.apply(*row), row[0]) for row in rows.fetchall()]
     update(db, "memories", "salience", "memory_id = ?", faded)
 
 
-def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
+def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     """Record what an event changes in memories; return the ids of these memories."""
     event = placed.event
     match event:
         case ev.MemorySaved():
-            memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
-            _set(db, memory_ids[0], placed, saved=_given_fields(event))
+            memory_ids = [event.memory_id or derive_memory_id(event.chat_id, event.content)]
+            _record_fields(db, memory_ids[0], placed, saved=_given_fields(event))
         case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
             given = _given_fields(event) | {"salience": event.salience}
-            _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
+            _record_fields(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
         case ev.MemoryArchived():
             memory_ids = [event.memory_id]
-            _set(db, event.memory_id, placed, archived=True)
+            _record_fields(db, event.memory_id, placed, archived=True)
         case ev.MemoryDeleted():
             memory_ids = [event.memory_id]
             write_tombstone(db, event.memory_id, placed)
@@ -84,7 +84,7 @@ def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
             memory_ids = list(dict.fromkeys(event.memory_ids))
             if event.by == "save":
                 for memory_id in memory_ids:
-                    _set(db, memory_id, placed, salience=1.0, archived=False)
+                    _record_fields(db, memory_id, placed, salience=1.0, archived=False)
         case ev.SalienceDecayed():
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
@@ -103,7 +103,7 @@ def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
 
 
 def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
-    """Return the memories whose changes are undone, in one query, since it scans every change."""
+    """Return the memories whose changes are undone, in one query, since the query scans every change."""
     undone = {
         each
         for placed in events
@@ -123,10 +123,10 @@ def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]
 def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     """Return the memory fields of an event, with None for each field that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
-    return fields | {"category": event.category and read_as(event.category)}
+    return fields | {"category": event.category and resolve_alias(event.category)}
 
 
-def _set(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401
+def _record_fields(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401
     """Record the fields that an event sets, unless a newer event deleted the memory."""
     if placed.precedence < tombstone_version(db, placed.stream, memory_id):
         return
@@ -158,8 +158,8 @@ class _Decays:
         self._days: list[str] = [day for *_, day in rows]
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
-    def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return a salience set with the precedence `since` after the newer decays.
+    def apply(self, memory_id: str, salience: float, since: str, category: str) -> float:
+        """Return `salience`, set with the precedence `since`, after the decays with greater precedence.
 
         It skips decays of days on which the memory was one of the two best for a message.
         """
@@ -174,10 +174,10 @@ class _Decays:
         return self._known[known]
 
 
-def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
+def _refresh_memory(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
     """Update the row of a memory and its passages from its versions."""
     before = _passage_columns(db, memory_id)
-    versions = _versions(db, memory_id)
+    versions = _select_versions(db, memory_id)
     row = _compute_row(db, memory_id, versions, decays) if "saved" in versions else None
     if row is not None:
         upsert(db, "memories", ("memory_id",), row)
@@ -201,7 +201,7 @@ def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
     return row
 
 
-def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
+def _select_versions(db: Connection, memory_id: str) -> dict[str, _Version]:
     rows = db.execute(
         "SELECT field, precedence, ts, event_id, value FROM current_versions"
         " WHERE stream = ? AND memory_id = ?",
@@ -230,16 +230,14 @@ def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], 
     )
     access_count, last_accessed = required_row(accesses)
     archived = newer.get("archived")
-    holding = holds(fields["title"], fields["content"], fields["kind"], fields["category"])
+    holding = classify_memory(fields["title"], fields["content"], fields["kind"], fields["category"])
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return fields | {
         "memory_id": memory_id,
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
         "title": fields["title"] or fields["content"][:TITLE_LENGTH],
-        "salience": decays.applied(
-            memory_id, set_salience.value, set_salience.precedence, fields["category"]
-        ),
+        "salience": decays.apply(memory_id, set_salience.value, set_salience.precedence, fields["category"]),
         "salience_set": set_salience.value,
         "salience_precedence": set_salience.precedence,
         "access_count": access_count,

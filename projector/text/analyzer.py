@@ -26,19 +26,19 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.text import PIECE, pieces
-from memlog.projector.limits import is_structured
+from memlog.eventlog.text import PIECE, split_into_pieces
+from memlog.projector.limits import can_be_structured
 from memlog.projector.text import stemming
-from memlog.projector.text.stemming import ENGLISH, latin
+from memlog.projector.text.stemming import ENGLISH, latin_languages
 from memlog.projector.text.tokens import (
     CJK_CHARACTERS,
     SOUTH_EAST_ASIAN,
-    compatible,
-    folded,
-    grams,
+    fold_text,
     is_spaceless,
-    plain,
-    spaceless,
+    ngrams,
+    normalise_compatible,
+    spaceless_pattern,
+    strip_diacritics,
 )
 
 VERSION = 4
@@ -73,13 +73,13 @@ _FEW_WORDS = 8
 
 
 @cache
-def _without_stems() -> re.Pattern[str]:
+def _unstemmed_pattern() -> re.Pattern[str]:
     # Russian stems only truncate words, so a prefix search finds the forms.
     return re.compile(f"[{CJK_CHARACTERS}{SOUTH_EAST_ASIAN}\u0400-\u052f]+")
 
 
 @cache
-def _marks() -> str:
+def _combining_marks() -> str:
     """Return the combining vowels of Indic and other scripts, as ranges of a regular expression.
 
     The tokenizer of schema.sql treats them as letters, `re` does not, and both must split texts alike.
@@ -91,48 +91,48 @@ def _marks() -> str:
     return "".join(f"{run[0]}-{run[-1]}" for run in ends)
 
 
-def _letters(is_ascii: bool) -> str:
+def _letters_pattern(is_ascii: bool) -> str:
     # ASCII has no marks, without which a pattern compiles in a tenth of the time.
-    return r"[^\W_]+" if is_ascii else rf"(?:[^\W_]|[{_marks()}])+"
+    return r"[^\W_]+" if is_ascii else rf"(?:[^\W_]|[{_combining_marks()}])+"
 
 
 @cache
 def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
-    return re.compile(_letters(is_ascii))
+    return re.compile(_letters_pattern(is_ascii))
 
 
 def words_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of the words of `text`."""
+    """Yield a match for each word of `text`."""
     return _word_pattern(text.isascii()).finditer(text)
 
 
-def _words(text: str) -> list[str]:
+def _find_words(text: str) -> list[str]:
     return _word_pattern(text.isascii()).findall(text)
 
 
 @cache
-def _sign() -> re.Pattern[str]:
+def _symbol_pattern() -> re.Pattern[str]:
     # The tokenizer takes newer symbols for letters: an emoji would join the word before.
-    return re.compile(rf"[^\w\s{_marks()}]+")
+    return re.compile(rf"[^\w\s{_combining_marks()}]+")
 
 
-def _whole_word(is_ascii: bool) -> str:
+def _whole_word_pattern(is_ascii: bool) -> str:
     # Possessive, and anchored at the start of a word: otherwise long words cost quadratic time.
-    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
-    return f"{begins}{_letters(is_ascii)}+"
+    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_combining_marks()}])")
+    return f"{begins}{_letters_pattern(is_ascii)}+"
 
 
 @cache
-def _divided(is_ascii: bool) -> re.Pattern[str]:
+def _hyphenated_pattern(is_ascii: bool) -> re.Pattern[str]:
     """Return the pattern of a word hyphenated at a line end."""
-    return re.compile(rf"({_whole_word(is_ascii)})-\n\s*+({_letters(is_ascii)}+)")
+    return re.compile(rf"({_whole_word_pattern(is_ascii)})-\n\s*+({_letters_pattern(is_ascii)}+)")
 
 
 @cache
-def _joined(is_ascii: bool) -> re.Pattern[str]:
+def _joined_pattern(is_ascii: bool) -> re.Pattern[str]:
     """Return the pattern of a path, address, version or code: words joined by symbols."""
-    word = _letters(is_ascii)
-    return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
+    word = _letters_pattern(is_ascii)
+    return re.compile(rf"{_whole_word_pattern(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
 
 class Word(NamedTuple):
@@ -148,23 +148,23 @@ class Word(NamedTuple):
     is_stop: bool = False
 
 
-def analysed(text: str) -> str:
+def analyse(text: str) -> str:
     """Return the indexed form of `text`.
 
     A run of a script without spaces includes the shorter n-grams at its end, so each character starts a token
     and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
     """
     if len(text) <= PIECE:
-        written, added = _analyse(text)
+        written, added = _analyse_words(text)
     else:
-        is_plain = not is_structured(text)
-        found = [_analyse(piece, is_plain=is_plain) for piece in pieces(text)]
+        is_plain = not can_be_structured(text)
+        found = [_analyse_words(piece, is_plain=is_plain) for piece in split_into_pieces(text)]
         written = "".join(words for words, _ in found)
         added = [word for _, words in found for word in words]
     return f"{written}{_APART}{' '.join(added)}" if added else written
 
 
-def _analyse(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
+def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
     """Return the indexed words of `text`, and the words added after them (none if `is_plain`)."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
@@ -172,20 +172,20 @@ def _analyse(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
         # The path of most texts: keep it fast.
         if is_plain or (stemming.is_plain_english(text) and not _may_have_names(text) and "-\n" not in text):
             return text, []
-        return text, _stems(text) + _parts_of_names(text) + _hyphenated(text)
-    text = compatible(text)
+        return text, _find_stems(text) + _find_name_parts(text) + _join_hyphenated(text)
+    text = normalise_compatible(text)
     lower = text.casefold()
-    signless = _sign().sub(" ", plain(lower))
-    words = spaceless().sub(lambda run: f" {' '.join(grams(run[0], is_whole=True))} ", signless)
-    return words, [] if is_plain else _stems(lower) + _parts_of_names(text) + _hyphenated(lower)
+    signless = _symbol_pattern().sub(" ", strip_diacritics(lower))
+    words = spaceless_pattern().sub(lambda run: f" {' '.join(ngrams(run[0], is_whole=True))} ", signless)
+    return words, [] if is_plain else _find_stems(lower) + _find_name_parts(text) + _join_hyphenated(lower)
 
 
-def _hyphenated(text: str) -> list[str]:
+def _join_hyphenated(text: str) -> list[str]:
     """Return the words hyphenated at line ends, joined; the text itself keeps their halves."""
     if "-\n" not in text:
         return []
-    divided = _divided(text.isascii()).finditer(text)
-    return [plain(f"{match[1]}{match[2]}").casefold() for match in divided]
+    divided = _hyphenated_pattern(text.isascii()).finditer(text)
+    return [strip_diacritics(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 
 def written_words(text: str) -> list[str]:
@@ -194,73 +194,76 @@ def written_words(text: str) -> list[str]:
     Runs of scripts without spaces become n-grams, without the shorter ones at the end: the index has those
     only at the end of a run, so a phrase with them would not match.
     """
-    text = folded(text)
+    text = fold_text(text)
     if not text.isascii():
-        text = spaceless().sub(lambda run: f" {' '.join(grams(run[0])) or run[0]} ", text)
-    return _words(text)
+        text = spaceless_pattern().sub(lambda run: f" {' '.join(ngrams(run[0])) or run[0]} ", text)
+    return _find_words(text)
 
 
 def question_words(text: str) -> list[Word]:
     """Return the distinct words that a question asks for, without one-letter parts of paths and versions."""
-    text = compatible(text)
-    names = _names(text)
+    text = normalise_compatible(text)
+    names = _find_names(text)
     # Many texts have the one-character parts of names such as v1.2.3, E_NOENT.
-    text = _joined(text.isascii()).sub(
-        lambda joined: " ".join(part for part in _words(joined[0]) if len(part) > 1 or is_spaceless(part)),
+    text = _joined_pattern(text.isascii()).sub(
+        lambda joined: " ".join(
+            part for part in _find_words(joined[0]) if len(part) > 1 or is_spaceless(part)
+        ),
         _SIGNED.sub(" ", text),
     )
     lower = text.casefold()
-    between = _words(lower if lower.isascii() else spaceless().sub(" ", lower))
-    spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
+    between = _find_words(lower if lower.isascii() else spaceless_pattern().sub(" ", lower))
+    spoken = stemming.detect_languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     stemmed_in = _stem_languages(between, spoken)
-    found = {plain(word): _to_word(word, spoken, stemmed_in, stop_words) for word in dict.fromkeys(between)}
+    found = {
+        strip_diacritics(word): _to_word(word, spoken, stemmed_in, stop_words)
+        for word in dict.fromkeys(between)
+    }
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # Names are not words of a language, so they have no stems. Of w00059n00007 neither number alone is
     # specific.
     parts = [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
-    bare = [*filter(_inner_parts, _words(text)), *parts]
-    return list((words | {word: Word(word) for word in map(folded, bare)}).values())
+    bare = [*filter(_split_name, _find_words(text)), *parts]
+    return list((words | {word: Word(word) for word in map(fold_text, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
-    """Return the indexed words of each path, address, version or code in `text`, if it has several."""
-    joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
-    return [words for words in (*joined, *_names(text)) if len(words) > 1]
+    """Return the indexed words of each path, address, version or code in `text` that has several words."""
+    joined = [written_words(match[0]) for match in _joined_pattern(text.isascii()).finditer(text)]
+    return [words for words in (*joined, *_find_names(text)) if len(words) > 1]
 
 
-def passage(label: str | None, content: str) -> str:
-    """Return the text of a passage as indexed and embedded, which includes its speaker or its memory's
-    title.
-    """
+def passage_text(label: str | None, content: str) -> str:
+    """Return the indexed and embedded text of a passage. label: its speaker, or its memory's title."""
     return f"{label}: {content}" if label else content
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """Return a memory's title; None if it is the default one, which is the start of the content."""
+    """Return a memory's title; None for the default title, which is the start of the content."""
     return None if content.startswith(title) else title
 
 
-def _stems(text: str) -> list[str]:
-    """Return the marked stems of a text for the index; in other scripts, only stems that are not prefixes."""
+def _find_stems(text: str) -> list[str]:
+    """Return the marked stems of a text for the index, without non-Latin stems that begin their word."""
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
-    words = _words(_without_stems().sub(" ", text.lower()))
-    spoken = () if is_english else stemming.languages(filter(stemming.is_latin, words))
-    pairs = stemming.stems(words, [name for name in spoken if name != ENGLISH])
+    words = _find_words(_unstemmed_pattern().sub(" ", text.lower()))
+    spoken = () if is_english else stemming.detect_languages(filter(stemming.is_latin, words))
+    pairs = stemming.stem_words(words, [name for name in spoken if name != ENGLISH])
     return [
-        _STEM + plain(stem)
+        _STEM + strip_diacritics(stem)
         for word, stem in pairs
-        if stemming.is_latin(word) or not plain(word).startswith(plain(stem))
+        if stemming.is_latin(word) or not strip_diacritics(word).startswith(strip_diacritics(stem))
     ]
 
 
 def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
     """Return the languages in which to stem a question in Latin letters."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
-        return latin()
-    found = spoken or stemming.languages(filter(stemming.is_latin, words))
+        return latin_languages()
+    found = spoken or stemming.detect_languages(filter(stemming.is_latin, words))
     return [name for name in found if name != ENGLISH]
 
 
@@ -268,35 +271,35 @@ def _to_word(
     word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]
 ) -> Word:
     # A word with a non-English letter is not English, whatever the others are.
-    in_latin = stemmed_in if stemmed_in or word.isascii() else latin()
-    stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
-    is_one = len(stems) == 1 and plain(word).startswith(stems[0])
-    stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
-    return Word(plain(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
+    in_latin = stemmed_in if stemmed_in or word.isascii() else latin_languages()
+    stems = list(dict.fromkeys(strip_diacritics(stem) for _, stem in stemming.stem_words([word], in_latin)))
+    is_one = len(stems) == 1 and strip_diacritics(word).startswith(stems[0])
+    stem = stems[0] if is_one and len(stems[0]) >= _least_stem_length(word, spoken) else None
+    return Word(strip_diacritics(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
 
 
-def _least_stem(word: str, spoken: Sequence[str]) -> float:
-    """Return the length that a stem must have so that few unrelated words begin with it."""
+def _least_stem_length(word: str, spoken: Sequence[str]) -> float:
+    """Return the least length of a stem with which few unrelated words begin; infinity if there is none."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
 
 
-def _names(text: str) -> list[list[str]]:
+def _find_names(text: str) -> list[list[str]]:
     """Return the parts of each name in a text: get, user, name for getUserName; 1, 2, 3 for v1.2.3."""
     if not _may_have_names(text):
         return []
-    found = [parts for word in _words(text) if (parts := _inner_parts(word))]
+    found = [parts for word in _find_words(text) if (parts := _split_name(word))]
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
     return found
 
 
-def _parts_of_names(text: str) -> list[str]:
-    return [part for name in _names(text) for part in name]
+def _find_name_parts(text: str) -> list[str]:
+    return [part for name in _find_names(text) for part in name]
 
 
-def _inner_parts(word: str) -> list[str]:
+def _split_name(word: str) -> list[str]:
     if (word.islower() and word.isalpha()) or not word.isascii() or len(word) > _LONGEST_NAME:
         return []
     parts = [part.lower() for part in _CASES_AND_DIGITS.findall(word)]

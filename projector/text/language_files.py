@@ -181,8 +181,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases of memories that every context has, for `projector.text.holding`; folded as `GateWords`, where
-    `*word*` also matches any part of a word.
+    """Phrases of memories that every context includes, for `phrases.classify_memory`; folded as `GateWords`,
+    where `*word*` also matches any part of a word.
 
     allergies: of allergies and intolerances. health: of illnesses, medicines and diets.
     prohibitions: say what must not be. idioms: phrases in which such words say none of this: `never mind`.
@@ -195,8 +195,7 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases by which a memory says that an earlier one no longer holds; folded as
-    `GateWords`.
+    """Phrases by which a memory says that an earlier one no longer holds; folded as `GateWords`.
 
     cues: phrases that suffice alone. present: phrases that only say that it holds now. several: verbs for
       things of which several may hold at a time.
@@ -240,13 +239,13 @@ TEXT_SHA256 = "b3d9e565782d8256881e5ab5ee85ac5d308eaca90ccbb12dbf8f7179e450048f"
 id."""
 
 
-def phrases(table: str) -> list[str]:
-    """Return the phrases of a table in order, with single spaces between words."""
+def split_phrases(table: str) -> list[str]:
+    """Return the phrases in a member of a language file in order, with single spaces between words."""
     return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
 
 
-def pairs(table: str) -> dict[str, str]:
-    """Return the pairs of a table as a mapping."""
+def split_pairs(table: str) -> dict[str, str]:
+    """Return the pairs in a member of a language file as a mapping."""
     return dict(pair.split("/") for pair in table.split())
 
 
@@ -254,19 +253,23 @@ def pairs(table: str) -> dict[str, str]:
 def languages(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have a table, by name in alphabetical order.
 
-    Raises ValueError like `parsed`, and OSError if the files are missing from the installation.
+    Raises ValueError like `parse_language`, and OSError if the files are missing from the installation.
     """
-    return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
+    return {
+        name: parse_language(name, source)
+        for name, source in _read_sources().items()
+        if f"[{table}]" in source
+    }
 
 
 @cache
-def _sources() -> Mapping[str, str]:
+def _read_sources() -> Mapping[str, str]:
     files = sorted(Path(__file__).with_name("languages").glob("*.toml"))
     return {file.stem: file.read_bytes().decode() for file in files}
 
 
 @cache
-def parsed(name: str, source: str) -> Language:
+def parse_language(name: str, source: str) -> Language:
     """Return the language `name` from the source of its file.
 
     Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from memlog.projector.text import stemming
 from memlog.projector.text.analyzer import words_in
-from memlog.projector.text.stemming import latin
-from memlog.projector.text.tokens import folded, is_spaceless, plain
+from memlog.projector.text.stemming import latin_languages
+from memlog.projector.text.tokens import fold_text, is_spaceless, strip_diacritics
 
 _SHORTEST_STEM = 3
 """The fewest letters of a stem: too many words begin with a shorter one, such as "te" from tea."""
@@ -34,7 +34,7 @@ def first_place(text: str, marks: Marks) -> int:
     return min((place for place in (*pairs, word) if place >= 0), default=0)
 
 
-def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
+def marked_spans(text: str, marks: Marks) -> list[tuple[int, int]]:
     """Return the spans (start, end) of `text` that match `marks`, merged and in order."""
     pairs = (place for pair in marks.pairs for place in _find_all(pair, text))
     found: list[tuple[int, int]] = []
@@ -53,12 +53,12 @@ def _find_all(part: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in words_in(text) if folded(match[0]).startswith(marks.beginnings))
+    return (match.span() for match in words_in(text) if fold_text(match[0]).startswith(marks.beginnings))
 
 
 def _common_prefix(word: str) -> str:
-    """Return the shortest prefix that the forms of a word share, by its stems."""
-    foreign = stemming.stems([word], stemming.languages([word]) or latin())
-    stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
+    """Return the shortest stem of a word, in any likely language, that begins the word; else the word."""
+    foreign = stemming.stem_words([word], stemming.detect_languages([word]) or latin_languages())
+    stems = map(strip_diacritics, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))
     return min(beginnings, key=len, default=word)

@@ -59,12 +59,12 @@ class Phrases:
         return chain(self._words.get(word, ()), *beginnings, self._endings if self._ends(word) else ())
 
 
-def folded(text: str) -> str:
+def fold_phrase(text: str) -> str:
     """Return `text` in the spelling of phrases: lower case, `'` for each apostrophe, е for ё."""
     return unicodedata.normalize("NFKC", text).casefold().translate(FOLDED)
 
 
-def spaced(text: str) -> str:
+def space_chinese(text: str) -> str:
     """Return `text` with spaces around each Chinese character, which counts as a word."""
     if max(text, default="") < _FIRST_CHINESE:
         return text
@@ -99,41 +99,41 @@ _READ = 4000
 
 
 class Holds(IntFlag):
-    """The kinds of memories that always hold; an allergy is also health."""
+    """The reasons for which every context includes a memory; ALLERGY implies HEALTH."""
 
     ALLERGY = 1
     HEALTH = 2
     OTHER = 4
 
 
-def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """Return the kinds of always-holding memory that a memory is; none if its category is private."""
+def classify_memory(title: str | None, content: str, kind: str, category: str) -> Holds:
+    """Return the reasons to include a memory in every context; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
-    found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
+    found = classify_text(content if title is None or content.startswith(title) else f"{title}\n{content}")
     is_preference = kind == "preference" or category.casefold() in _PREFERENCES
     return found | Holds.OTHER if is_preference else found
 
 
-def by_words(text: str) -> Holds:
-    """Return the kinds of always-holding memory that a text is, judging by its words."""
-    words = WORD.findall(spaced(folded(text[:_READ])))
+def classify_text(text: str) -> Holds:
+    """Return the reasons, judged by its words, to include a memory with this text in every context."""
+    words = WORD.findall(space_chinese(fold_phrase(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.
-    likely = _phrases("allergies", "health", "prohibitions").places(words)
+    likely = _build_phrases("allergies", "health", "prohibitions").places(words)
     found = Holds(0)
-    if any(_phrases("allergies").length_at(words, place) for place in likely):
+    if any(_build_phrases("allergies").length_at(words, place) for place in likely):
         found |= Holds.ALLERGY | Holds.HEALTH
-    elif any(_phrases("health").length_at(words, place) for place in likely):
+    elif any(_build_phrases("health").length_at(words, place) for place in likely):
         found |= Holds.HEALTH
-    forbids = {place for place in likely if _phrases("prohibitions").length_at(words, place)}
-    for place in _phrases("idioms").places(words) if forbids else ():
-        forbids.difference_update(range(place, place + _phrases("idioms").length_at(words, place)))
+    forbids = {place for place in likely if _build_phrases("prohibitions").length_at(words, place)}
+    for place in _build_phrases("idioms").places(words) if forbids else ():
+        forbids.difference_update(range(place, place + _build_phrases("idioms").length_at(words, place)))
     return found | Holds.OTHER if forbids else found
 
 
 @cache
-def _phrases(*members: str) -> Phrases:
+def _build_phrases(*members: str) -> Phrases:
     """Return the phrases of members of `AlwaysWords` in all languages."""
     languages = language_files.languages("always").values()
     words = (getattr(each.always, name) for each in languages for name in members)
-    return Phrases(phrase for text in words for phrase in language_files.phrases(spaced(text)))
+    return Phrases(phrase for text in words for phrase in language_files.split_phrases(space_chinese(text)))

@@ -61,20 +61,20 @@ def stop_words() -> dict[str, frozenset[str]]:
 
 
 @cache
-def latin() -> tuple[str, ...]:
+def latin_languages() -> tuple[str, ...]:
     """Return the languages in Latin letters with stems in the index."""
-    return tuple(name for name in _by_preference() if name != ENGLISH)
+    return tuple(name for name in _languages_by_preference() if name != ENGLISH)
 
 
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
     """Return the stop words of the named languages, and of all languages with a script of their own."""
-    with_own_script = {name for _, _, name, _ in _scripts()}
+    with_own_script = {name for _, _, name, _ in _script_ranges()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick test shows that a text is English, or no sign of another language in Latin letters.
+    """Whether a quick test finds a text English, or finds no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """
@@ -84,7 +84,7 @@ def is_plain_english(text: str) -> bool:
             return True
     if not text.isascii():
         return False
-    signs = _signs()
+    signs = _language_signs()
     words = text.lower().replace(".", " ").replace(",", " ").split()
     foreign = sum(map(signs.foreign.__contains__, words))
     if sum(map(signs.english.__contains__, words)) > foreign:
@@ -96,12 +96,12 @@ def is_plain_english(text: str) -> bool:
     )
 
 
-def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text; none if it shows no sign of any.
+def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
+    """Return the likeliest languages of a text; () if it has no sign of a language.
 
     words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
     """
-    signs = _signs()
+    signs = _language_signs()
     words = tuple(words)
     scores = Counter[str]()
     for word in words:
@@ -120,29 +120,29 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
     best = max(scores.values(), default=0)
     if best < (1 if by_letters else _OF_A_STOP_WORD):
         return ()
-    return tuple(name for name in _by_preference() if scores[name] == best)[:_MOST_LANGUAGES]
+    return tuple(name for name in _languages_by_preference() if scores[name] == best)[:_MOST_LANGUAGES]
 
 
-def language_of(text: str) -> str:
-    """Return the language of the start of a text: that of its script, or English unless two signs differ.
+def detect_language(text: str) -> str:
+    """Return the language of the start of a text: that of its script, or English without signs of another.
 
-    A sign is a stop word or a word with a letter that English lacks. A single word such as "no", "ned" or "o"
-    is a stop word of some language by chance: see docs/tools/context-details.md.
+    Signs are stop words, and words with a letter that English lacks. Usually two are needed: "no", "ned" or
+    "o" is a stop word of some language by chance; see docs/tools/context-details.md.
     """
-    return _language_of(text[:_SIGNS_IN])
+    return _detect_language(text[:_SIGNS_IN])
 
 
 @lru_cache(8192)
-def _language_of(text: str) -> str:
+def _detect_language(text: str) -> str:
     if not is_mostly_latin(text):
-        return next(chain.from_iterable(map(_by_script, _WORD.findall(text))), OTHER_SCRIPT)
+        return next(chain.from_iterable(map(_language_by_script, _WORD.findall(text))), OTHER_SCRIPT)
     if is_plain_english(text):
         return ENGLISH
     # An acronym such as KES is not a word.
     is_cased = not text.isupper()
     found = (word for word in _WORD.findall(text) if not (is_cased and len(word) > 1 and word.isupper()))
     words = [word for word in map(str.lower, found) if is_latin(word)]
-    names = languages(words)
+    names = detect_languages(words)
     common = stop_words()[ENGLISH].intersection(words)
     if ENGLISH in names:
         # "on" and "no" are also words of other languages.
@@ -153,7 +153,7 @@ def _language_of(text: str) -> str:
     foreign = {word for word in words if word not in common and len(word) > 1}
 
     def signs(name: str) -> tuple[int, int]:
-        return len(foreign & stop_words()[name]), sum(_is_like(word, name) for word in foreign)
+        return len(foreign & stop_words()[name]), sum(_looks_like(word, name) for word in foreign)
 
     name = max(names, key=signs)
     stops, weak = signs(name)
@@ -163,15 +163,15 @@ def _language_of(text: str) -> str:
     return name if is_foreign else ENGLISH
 
 
-def _is_like(word: str, language: str) -> bool:
+def _looks_like(word: str, language: str) -> bool:
     """Whether a word has an ending or a pair of letters that is typical of a language."""
-    signs = _signs()
+    signs = _language_signs()
     return language in signs.endings.get(word[-3:], ()) or any(
         pair in word and language in names for pair, names in signs.pairs.items()
     )
 
 
-def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
+def stem_words(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
     words: in lower case. Stop words of the language, words of one or two letters, and very long words are
@@ -183,9 +183,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
             if word not in stop_words().get(name, ()):
                 by_language.setdefault(name, []).append(word)
     return [
-        pair
-        for name, found in by_language.items()
-        for pair in zip(found, _stems_in(name, found), strict=True)
+        pair for name, found in by_language.items() for pair in zip(found, _stem_in(name, found), strict=True)
     ]
 
 
@@ -208,7 +206,7 @@ def is_mostly_latin(text: str) -> bool:
     return 2 * sum(map(is_latin, letters)) >= len(letters)
 
 
-def _stems_in(language: str, words: list[str]) -> list[str]:
+def _stem_in(language: str, words: list[str]) -> list[str]:
     text = language_files.languages("text")[language].text
     stems = _stemmer(text.stemmer).stemWords(words)
     # Snowball stems liinaa and liinoja to liina and liino, koiraa and koiria to koira and koir.
@@ -221,20 +219,20 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
         return ()
     if ord(word[0]) <= _LATIN_ENDS:
         return latin if word.isalpha() else ()
-    return _by_script(word)
+    return _language_by_script(word)
 
 
-def _by_script(word: str) -> tuple[str, ...]:
-    """Return the language of a word's script, if it is the only one with that script; otherwise none."""
+def _language_by_script(word: str) -> tuple[str, ...]:
+    """Return the only language with the script of a word; () if there are several or none."""
     first = ord(word[0])
-    for start, end, name, foreign in _scripts():
+    for start, end, name, foreign in _script_ranges():
         if start <= first <= end:
             return (name,) if foreign.isdisjoint(word) else ()
     return ()
 
 
 @cache
-def _by_preference() -> dict[str, TextWords]:
+def _languages_by_preference() -> dict[str, TextWords]:
     """Return the languages that are detected by words, in order of preference."""
     texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
@@ -242,7 +240,7 @@ def _by_preference() -> dict[str, TextWords]:
 
 
 @cache
-def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
+def _script_ranges() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
     """Return the ranges of scripts: first, last, language, and letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
@@ -277,8 +275,8 @@ class _Signs(NamedTuple):
 
 
 @cache
-def _signs() -> _Signs:
-    texts = _by_preference()
+def _language_signs() -> _Signs:
+    texts = _languages_by_preference()
     words = _invert({name: stop_words()[name] for name in texts})
     endings = _invert({name: text.endings.split() for name, text in texts.items()})
     having = _invert({name: text.letters for name, text in texts.items()})
@@ -287,7 +285,7 @@ def _signs() -> _Signs:
         endings=endings,
         pairs=_invert({name: text.pairs.split() for name, text in texts.items()}),
         letters={
-            letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
+            letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin_languages()]
             for letter, names in having.items()
         },
         english=frozenset(word for word, names in words.items() if names == [ENGLISH]),

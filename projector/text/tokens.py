@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.text import nfkc, pieces
-from memlog.projector.text.language_files import languages, pairs
+from memlog.eventlog.text import nfkc, split_into_pieces
+from memlog.projector.text.language_files import languages, split_pairs
 from memlog.projector.text.stemming import ENGLISH
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992
 _PIECE = 4096
 
 
-def vocabulary() -> list[str]:
-    """Return the lines of vocab.txt: words and parts of words, by number."""
+def read_vocabulary() -> list[str]:
+    """Return the words and word parts in vocab.txt; the index of each is its token id."""
     return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
@@ -37,7 +37,7 @@ def new_tokenizer() -> "Tokenizer":
     from tokenizers.pre_tokenizers import BertPreTokenizer
     from tokenizers.processors import TemplateProcessing
 
-    numbers = {word: number for number, word in enumerate(vocabulary()) if word}
+    numbers = {word: number for number, word in enumerate(read_vocabulary()) if word}
     made = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))  # noqa: S106 - a token of text
     made.normalizer = BertNormalizer(lowercase=True)
     made.pre_tokenizer = BertPreTokenizer()
@@ -54,7 +54,7 @@ _tokenizer = cache(new_tokenizer)
 def count_tokens(text: str) -> int:
     """Return the number of tokens of `text`, without the start and end markers."""
     encode = _tokenizer().encode
-    return sum(len(encode(piece, add_special_tokens=False)) for piece in pieces(text, _PIECE))
+    return sum(len(encode(piece, add_special_tokens=False)) for piece in split_into_pieces(text, _PIECE))
 
 
 def is_surely_within(text: str, limit: int) -> bool:
@@ -76,7 +76,7 @@ class Ruler:
         self._words: list[int] = []
         encode = _tokenizer().encode
         start = words = 0
-        for piece in pieces(text, _PIECE):
+        for piece in split_into_pieces(text, _PIECE):
             encoding = encode(piece, add_special_tokens=False)
             self._starts += [start + offset for offset, _ in encoding.offsets]
             self._words += [words + word for word in encoding.word_ids if word is not None]
@@ -86,10 +86,8 @@ class Ruler:
         """Return the number of tokens that start in [`start`, `end`)."""
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
-    def forward(self, start: int, tokens: int) -> int:
-        """Return the last word boundary at most `tokens` tokens after `start`, but always one after
-        `start`.
-        """
+    def boundary_after(self, start: int, tokens: int) -> int:
+        """Return the last word boundary within `tokens` tokens after `start`, or else the next one."""
         first = bisect_left(self._starts, start)
         index = first + tokens
         if index >= len(self._starts):
@@ -101,7 +99,7 @@ class Ruler:
         index = bisect_right(self._starts, start)
         return self._starts[index] if index < len(self._starts) else self._end
 
-    def back(self, end: int, tokens: int) -> int:
+    def boundary_before(self, end: int, tokens: int) -> int:
         """Return the first word boundary at most `tokens` tokens before `end`."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)
@@ -121,19 +119,19 @@ SOUTH_EAST_ASIAN = (
 
 
 @cache
-def spaceless() -> re.Pattern[str]:
+def spaceless_pattern() -> re.Pattern[str]:
     """Return the pattern for runs in scripts without spaces."""
     return re.compile(f"[{CJK_CHARACTERS}]+|[{SOUTH_EAST_ASIAN}]+")
 
 
 @cache
-def _south_east_asian() -> re.Pattern[str]:
+def _south_east_asian_pattern() -> re.Pattern[str]:
     return re.compile(f"[{SOUTH_EAST_ASIAN}]")
 
 
 def is_spaceless(token: str) -> bool:
     """Whether `token` is in a script without spaces, which is indexed as bigrams or trigrams."""
-    return not token.isascii() and spaceless().fullmatch(token) is not None
+    return not token.isascii() and spaceless_pattern().fullmatch(token) is not None
 
 
 def gram_length(run: str) -> int:
@@ -142,15 +140,15 @@ def gram_length(run: str) -> int:
     Bigrams for Chinese, Japanese and Korean; trigrams for Thai and its neighbours, which have fewer letters.
     Of XQuAD's questions in Thai, trigrams find 99.7 % in the first ten, bigrams 97.2 %.
     """
-    return 3 if _south_east_asian().match(run) else 2
+    return 3 if _south_east_asian_pattern().match(run) else 2
 
 
 def is_cjk(token: str) -> bool:
     """Whether `token` is Chinese, Japanese or Korean."""
-    return is_spaceless(token) and not _south_east_asian().match(token)
+    return is_spaceless(token) and not _south_east_asian_pattern().match(token)
 
 
-def grams(run: str, *, is_whole: bool = False) -> Iterator[str]:
+def ngrams(run: str, *, is_whole: bool = False) -> Iterator[str]:
     """Return the overlapping n-grams of a run; with `is_whole`, also the shorter ones at its end."""
     size = gram_length(run)
     return (run[index : index + size] for index in range(len(run) if is_whole else len(run) - size + 1))
@@ -158,13 +156,13 @@ def grams(run: str, *, is_whole: bool = False) -> Iterator[str]:
 
 @cache
 def _spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
-    """Return the pattern of word prefixes with two spellings, their American spelling, and the other one."""
-    american = pairs(languages("english")[ENGLISH].english.american)
+    """Return a pattern for word beginnings with two spellings; and the American and the other spelling."""
+    american = split_pairs(languages("english")[ENGLISH].english.american)
     other = american | {american: british for british, american in american.items()}
     return re.compile("|".join(other)), american, other
 
 
-def american(word: str) -> str:
+def to_american(word: str) -> str:
     """Return a folded word in American spelling."""
     begins, american, _ = _spellings()
     found = begins.match(word)
@@ -195,30 +193,30 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 """Code points that are indexed as words, even if Python's `unicodedata` does not know them."""
 
 
-def compatible(text: str) -> str:
+def normalise_compatible(text: str) -> str:
     """Return `text` in NFKC without invisible characters; unchanged if that would expand it too much."""
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 
-def folded(text: str) -> str:
-    """Return `text` in the letters that the index uses."""
-    return plain(compatible(text).casefold())
+def fold_text(text: str) -> str:
+    """Return `text` as it is indexed: in NFKC, case-folded, without diacritics."""
+    return strip_diacritics(normalise_compatible(text).casefold())
 
 
-def plain(folded: str) -> str:
+def strip_diacritics(folded: str) -> str:
     """Return a case-folded text in NFKC without diacritics, with emoji as words.
 
     It unifies spelling variants of letters: ک and ك, ی and ي, हिन्दी and हिंदी.
     """
     if folded.isascii():
         return folded
-    dotted = _nasals().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA), folded)
-    return dotted.translate(_plain_letters())
+    dotted = _nasal_pattern().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA), folded)
+    return dotted.translate(_letter_replacements())
 
 
 @cache
-def _nasals() -> re.Pattern[str]:
+def _nasal_pattern() -> re.Pattern[str]:
     """Return the pattern for a nasal before a consonant, which may be written as anusvara, a dot above."""
     return re.compile(
         "|".join(
@@ -230,13 +228,13 @@ def _nasals() -> re.Pattern[str]:
 
 
 def _emoji_word(code: int) -> str:
-    """Return a word of letters only: digits would make it a name with parts."""
+    """Return a word for an emoji, of letters only: digits would make it a name with parts."""
     return " emoji" + "".join(chr(ord("a") + int(digit, 16)) for digit in f"{code:x}") + " "
 
 
 @cache
-def _plain_letters() -> dict[int, int | str | None]:
-    """Return replacements for letters that unicode61 does not fold, and for characters it must not get."""
+def _letter_replacements() -> dict[int, int | str | None]:
+    """Return replacements for letters that unicode61 does not fold, and characters that would mislead it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

@@ -6,7 +6,7 @@ Health comes first, then preferences and prohibitions, each with its own budget.
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from memlog.eventlog.codec.content_ids import folded as text_folded
+from memlog.eventlog.codec.content_ids import fold_content as text_folded
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text.phrases import Holds

@@ -16,7 +16,7 @@ from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import VectorSet
 from memlog.projector.sqlite import Connection, as_list
-from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, language_of
+from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, detect_language
 from memlog.projector.text.tokens import is_cjk
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ passages of fixtures/told."""
 
 def reads(model: Model, text: str) -> bool:
     """Whether a model supports the language of a text: the bundled one only English, others any."""
-    return not is_bundled(model) or language_of(text) == ENGLISH
+    return not is_bundled(model) or detect_language(text) == ENGLISH
 
 
 def language(text: str) -> str:
     """Return the language of a text: one of `LANGUAGES`, or another name if it is in none of them."""
-    found = language_of(text)
+    found = detect_language(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
 
 
@@ -107,7 +107,7 @@ class StoreSample:
         if self._of.get(vector_set) != of:
             self._of[vector_set], self._known[vector_set] = of, {}
         before, known = self._known[vector_set], {}
-        for shelf, most in zip(index.shelves(vector_set), _LARGEST_SAMPLE, strict=True):
+        for shelf, most in zip(index.passage_tables(vector_set), _LARGEST_SAMPLE, strict=True):
             numbers = _sample_numbers(db, shelf, most)
             new = [number for number in numbers if (shelf.vectors, number) not in before]
             read = _read_passages(db, shelf, new) if new else {}

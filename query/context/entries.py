@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.fields import Chat
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.context.scope import CoreRow
@@ -120,7 +120,7 @@ def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
         if (topic := topic_of(entry)) is not None:
             first = newest.setdefault(topic, entry)
             is_older = (entry.ts or "") < (first.ts or "")
-            entry.is_older = is_older and folded(entry.content) != folded(first.content)
+            entry.is_older = is_older and fold_content(entry.content) != fold_content(first.content)
     return ordered
 
 
@@ -160,7 +160,7 @@ def topic_of(entry: ContextEntry) -> tuple[str, int] | None:
     """Return the topic and rank of a fact, which a newer version of it shares; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
-    return folded(entry.topic), entry.rank
+    return fold_content(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401

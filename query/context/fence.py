@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from memlog.eventlog.escapes import is_unseen
-from memlog.projector.text.marks import Marks, marked_places
+from memlog.eventlog.escapes import is_invisible
+from memlog.projector.text.marks import Marks, marked_spans
 from memlog.query.context.token_counters import Counter, weight
 from memlog.query.search.request import FtsQuery
 
@@ -49,7 +49,7 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
     """
     return _KEPT_OR_ODD.sub(
         lambda match: (
-            match[0] if match[1] or match[0] in kept or not is_unseen(match[0]) else escape(match[0])
+            match[0] if match[1] or match[0] in kept or not is_invisible(match[0]) else escape(match[0])
         ),
         text,
     )
@@ -202,7 +202,7 @@ class Excerpts:
 def _score_sentences(sentences: Sequence[str], marks: Marks) -> list[float]:
     """Score each sentence by the question's words that it contains; rare words count more."""
     found = [
-        {sentence[start:end].casefold() for start, end in marked_places(sentence, marks)}
+        {sentence[start:end].casefold() for start, end in marked_spans(sentence, marks)}
         for sentence in sentences
     ]
     counts: dict[str, int] = {}

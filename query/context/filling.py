@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.log.reader import belongs_to_chat
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query import memories
@@ -424,11 +424,11 @@ class Filling:
         self._always = [] if request.part == "turn" else always
         self._held = {each.entry.id: each for each in always if each.why is None}
         holding = [each.entry for each in self._held.values()]
-        self._by_text = {folded(entry.content): entry for entry in holding}
+        self._by_text = {fold_content(entry.content): entry for entry in holding}
         if request.part == "turn":
             # The stable half, printed by another call, uses these citations and texts.
             self._cites = 0 if self._uncited else len(core) + len(holding)
-            self._by_text |= {folded(entry.content): entry for entry in core}
+            self._by_text |= {fold_content(entry.content): entry for entry in core}
         self._first = 1 + self._cites
         self._core = [] if request.part == "turn" else [*map(EligibleEntry, core)]
 
@@ -544,7 +544,7 @@ class Filling:
         self._used += added
         self.taken.append(entry)
         self._cites += entry.part not in self._uncited
-        self._by_text.setdefault(folded(entry.content), entry)
+        self._by_text.setdefault(fold_content(entry.content), entry)
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
@@ -572,7 +572,7 @@ class Filling:
         """Return why a memory or passage is redundant; None if no taken entry has its text."""
         if entry.part not in ("memory", "passage"):
             return None
-        content = folded(entry.content)
+        content = fold_content(entry.content)
         other = self._by_text.get(content)
         if other is None and entry.part == "passage" and len(content) >= _MIN_REDUNDANT:
             other = next((each for text, each in self._by_text.items() if content in text), None)

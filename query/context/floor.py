@@ -319,7 +319,7 @@ def passages_of(
         " WHERE m.message_no IN (SELECT value FROM json_each(?))",
         (as_list([*by_number]),),
     )
-    memory, docs = index.shelves(of)
+    memory, docs = index.passage_tables(of)
     places = {memory: {chunk: by_number[number] for chunk, number in rows}, docs: {}}
     for place, each in candidates.items():
         if each.message_no is None and each.chunk_no is not None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.escapes import is_unseen
+from memlog.eventlog.escapes import is_invisible
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.limits import MESSENGERS
 from memlog.projector.sqlite import Connection, as_list
@@ -132,7 +132,7 @@ def chats_by_name(db: Connection) -> dict[str, list[str]]:
 def _user_names(db: Connection) -> Iterator[str]:
     """Yield the distinct names in user messages, except those without a visible character."""
     names = _scan_index(db, _NEXT_NAME)
-    return (name for name in names if not all(sign.isspace() or is_unseen(sign) for sign in name))
+    return (name for name in names if not all(sign.isspace() or is_invisible(sign) for sign in name))
 
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:

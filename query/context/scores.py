@@ -14,7 +14,7 @@ from memlog.projector.embedding.models import Embedder, Models, is_bundled
 from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.passages.vectors import MULTILINGUAL
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.stemming import ENGLISH, language_of, stop_words
+from memlog.projector.text.stemming import ENGLISH, detect_language, stop_words
 from memlog.query.context import floor
 from memlog.query.context.background import (
     BackgroundVectors,
@@ -346,7 +346,7 @@ class ScoredPrompt:
     def __init__(self, db: Connection, search: Search, models: Models, sample: StoreSample) -> None:
         self.search, self.text, self.question = search, search.text, search.question
         self.models, self._db, self._sample = models, db, sample
-        self.language = language_of(self.text)
+        self.language = detect_language(self.text)
         self.silent: dict[str, str] = {}
 
     def reads(self, text: str) -> bool:

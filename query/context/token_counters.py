@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Literal
 
-from memlog.eventlog.text import pieces
+from memlog.eventlog.text import split_into_pieces
 from memlog.projector.text.tokens import count_tokens
 
 # The vocabulary of `count_tokens` has only words in Latin script. Any other word, or a run without spaces,
@@ -66,7 +66,7 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 
 def model_tokens(text: str) -> float:
     """Return the estimated tokens of `text`, before rounding: the sum over its pieces between spaces."""
-    return sum(map(_of_piece, pieces(text)))
+    return sum(map(_of_piece, split_into_pieces(text)))
 
 
 def _of_piece(text: str) -> float:
@@ -143,5 +143,5 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {
     "model": model_tokens,
     "chars4": lambda text: len(text) / 4,
-    "heuristic": lambda text: sum(map(_heuristic_of_piece, pieces(text))),
+    "heuristic": lambda text: sum(map(_heuristic_of_piece, split_into_pieces(text))),
 }

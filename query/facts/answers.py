@@ -315,7 +315,7 @@ def _has_same_stems(name: Sequence[str], question: Question) -> bool:
 
 
 def _stem(word: str, language: str) -> str:
-    stem = next((stem for _, stem in stemming.stems([word], [language])), word)
+    stem = next((stem for _, stem in stemming.stem_words([word], [language])), word)
     # kaupunki, kaupungin: one of the two gradations represents both.
     gradation = fact_words()[language].gradation
     return stem.replace(*gradation) if gradation else stem

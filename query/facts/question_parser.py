@@ -10,7 +10,7 @@ from functools import cache
 import msgspec
 
 from memlog.projector.text import language_files
-from memlog.projector.text.language_files import phrases
+from memlog.projector.text.language_files import split_phrases
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, visible, without_owner
 
@@ -26,7 +26,7 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
         return _ordinals(language)[word], 1
     if (number := _in_digits(word, language)) is not None:
         return number, 1
-    for mark in phrases(fact_words()[language].numbers.marks):
+    for mark in split_phrases(fact_words()[language].numbers.marks):
         parts = mark.split()
         end = place + len(parts)
         if [*words[place:end]] == parts and end < len(words):
@@ -155,7 +155,7 @@ class _Parser:
         while True:
             for names, questions in self._table.idioms.items():
                 if tuple(self._words) in _phrases(questions):
-                    return Question(self._language, names=language_files.phrases(names))
+                    return Question(self._language, names=language_files.split_phrases(names))
             if not self._take_lead():
                 break
         while self._drop_end(self._table.tails):
@@ -297,7 +297,7 @@ class _Parser:
 @cache
 def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
     """Return the phrases of a table as words, longest first."""
-    phrases = (tuple(phrase.split()) for phrase in language_files.phrases(table))
+    phrases = (tuple(phrase.split()) for phrase in language_files.split_phrases(table))
     return tuple(sorted(phrases, key=len, reverse=True))
 
 

@@ -15,7 +15,7 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import EnglishWords, FactWords
 from memlog.projector.text.stemming import ENGLISH
-from memlog.projector.text.tokens import american
+from memlog.projector.text.tokens import to_american
 
 LONGEST = 128
 """The most characters of a key."""
@@ -185,7 +185,7 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """Return English words in American spelling, the last one in a `number`."""
-    spelled = [_pairs(_english().short).get(word) or american(word) for word in words]
+    spelled = [_pairs(_english().short).get(word) or to_american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
@@ -205,7 +205,7 @@ def _english() -> EnglishWords:
     return language_files.languages("english")[ENGLISH].english
 
 
-_pairs = cache(language_files.pairs)
+_pairs = cache(language_files.split_pairs)
 
 
 @cache

@@ -7,12 +7,12 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding.models import Embedder, Models, can_read, is_bundled, is_multilingual
+from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_multilingual, supports_language
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
 from memlog.projector.sqlite import Connection, as_list, why_no_vectors
-from memlog.projector.text.stemming import ENGLISH, language_of
+from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
@@ -55,7 +55,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
         why_no_vectors()
         or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
         or vectors.why_incomparable(db, embedder)
-        or (None if can_read(embedder, text) else _OTHER_SCRIPT)
+        or (None if supports_language(embedder, text) else _OTHER_SCRIPT)
     )
     if reason is None:
         part = embedded_part(text, embedder)
@@ -132,7 +132,7 @@ def comparisons(models: Models, text: str) -> list[Compared]:
     """
     first, multilingual = models
     if multilingual is None:
-        return [] if first is None else [Compared(first, partial(can_read, first))]
+        return [] if first is None else [Compared(first, partial(supports_language, first))]
     if first is None or not is_bundled(first) or not is_english(text):
         return [Compared(multilingual, None)]
     return [Compared(first, is_english), Compared(multilingual, lambda passage: not is_english(passage))]
@@ -140,7 +140,7 @@ def comparisons(models: Models, text: str) -> list[Compared]:
 
 def is_english(text: str) -> bool:
     """Whether a text is in English."""
-    return language_of(text) == ENGLISH
+    return detect_language(text) == ENGLISH
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
@@ -194,7 +194,7 @@ def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Pa
 
     The query returns the numbers of the passages that the filters allow; None allows all.
     """
-    for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
+    for source, shelf in zip(_SOURCES, index.passage_tables(of), strict=True):
         if filters.is_empty:
             yield source.columns, shelf, None
             continue

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from memlog.eventlog.codec.encode import as_json
+from memlog.eventlog.codec.encode import event_to_json
 from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
 from memlog.eventlog.events import Event
 from memlog.eventlog.fields import Chat, fields_of
@@ -191,7 +191,7 @@ def _to_wire(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, Chat | Path):
         return str(value)
     if isinstance(value, Event | dict):
-        return msgspec.json.decode(as_json(value))
+        return msgspec.json.decode(event_to_json(value))
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     is_many = not isinstance(value, str) and hasattr(value, "__iter__")

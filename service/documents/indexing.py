@@ -19,7 +19,7 @@ from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import SOURCE_RECORDS
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector import core_file
 from memlog.projector.catchup import Progress
@@ -295,7 +295,9 @@ class Indexing:
         report.found = len(found.files) + len(found.skipped)
         try:
             # The events of a batch share one fsync, and fit easily into memory.
-            for batch in in_batches(self._new_lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS):
+            for batch in split_into_batches(
+                self._new_lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS
+            ):
                 report.indexed += len(self._append_batch(batch))
             # If the root was replaced meanwhile, a missing file may not have been removed.
             root.check_same()

@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import identity
+from memlog.eventlog.files.file_io import file_identity
 from memlog.service.engine.sandbox import Extracted, ReaderFailed, Readers
 
 # No link below the root is followed, even if another process replaces a folder by a link meanwhile.
@@ -33,7 +33,7 @@ class Root:
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
         """The folder entered last, and its descriptor."""
-        self.identity = identity(disk.status(self._fd))
+        self.identity = file_identity(disk.status(self._fd))
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +75,7 @@ class Root:
         Raises:
             OSError: the folder is gone, or another one has replaced it.
         """
-        if identity(disk.look(self.path, follow=True)) != self.identity:
+        if file_identity(disk.look(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
     def _locate(self, path: str) -> tuple[int, str]:
@@ -189,7 +189,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
             moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
         except (ValueError, OverflowError, OSError):
             return None
-        return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
+        return timestamps.normalise(moment.isoformat(), naive_is_utc=True)
 
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would be visible.

@@ -15,8 +15,8 @@ from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import LogEntry as LogEntry
 from memlog.eventlog.log.reader import (
-    accepted,
-    in_log_order,
+    accepted_events,
+    entries_in_log_order,
     is_redacted,
     last_entries,
     redacted_keys,
@@ -94,7 +94,7 @@ def _make_missing_files(store: Path, files: dict[str, str]) -> list[str]:
     if not (store / layout.LOG).is_dir():
         make_path(store / layout.LOG)
         made.append(layout.LOG)
-    if log_format.claim(store / layout.LOG):
+    if log_format.claim_format(store / layout.LOG):
         made.append(f"{layout.LOG}/{layout.FORMAT}")
     return made + [name for name, text in files.items() if _write_new_file(store / name, text)]
 
@@ -148,14 +148,14 @@ class LogReader:
 
     def lines(self) -> Iterator[LogEntry]:
         """Yield every line as it was written, stream by stream."""
-        return in_log_order(self._segments_or_raise())
+        return entries_in_log_order(self._segments_or_raise())
 
     def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
         """Yield every event once, in chronological order.
 
-        leave_out: called with each skipped line and the reason; see `reader.accepted`.
+        leave_out: called with each skipped line and the reason; see `reader.accepted_events`.
         """
-        return accepted(self._segments_or_raise(), leave_out)
+        return accepted_events(self._segments_or_raise(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
         """Return the last `count` lines. all: include redacted ones."""
@@ -176,9 +176,9 @@ class LogReader:
         yield (entry for entry in last if not follower.is_new(entry))
         for _ in watch_changes(self._log):
             if all:
-                yield follower.new()
+                yield follower.new_entries()
                 continue
-            new = list(follower.new())
+            new = list(follower.new_entries())
             redacted |= redactions_among(new)
             yield (entry for entry in new if not is_redacted(entry, redacted))
 

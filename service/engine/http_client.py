@@ -23,7 +23,7 @@ from memlog.eventlog.errors import MemlogError, ProviderError
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import masked
-from memlog.eventlog.secrets.outgoing import Outgoing, key_of, keyed_hash
+from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
 from memlog.projector import core_file
 from memlog.service.engine.settings import ApiKey, Provider
 
@@ -217,7 +217,7 @@ def hash_of_words(store: Path, words: str) -> str:
     """Return `: words 1f0c…`, a hash that equal errors share; "" if there are no words or no key."""
     # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
-        return f": words {keyed_hash(key_of(store), words)[:_HASH_DIGITS]}" if words else ""
+        return f": words {keyed_hash(load_store_key(store), words)[:_HASH_DIGITS]}" if words else ""
     return ""
 
 
@@ -364,14 +364,14 @@ class Breaker:
             failures=record.failures,
             error=record.failure,
             failed_at=record.failed_at,
-            rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
+            rests_until=timestamps.from_seconds(record.rests_until) if record.rests else None,
         )
 
     def check(self) -> None:
         """Raise ProviderError while the provider rests."""
         record = self.record()
         if record.rests:
-            until = timestamps.of_seconds(record.rests_until)
+            until = timestamps.from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
             error = ProviderError(f"{why} (not retried before {until})", retryable=True)
             error.is_resting = True

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog.codec.content_ids import content_hash_of_one
+from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.decode import decode
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import MemlogError
@@ -12,10 +12,10 @@ from memlog.eventlog.events import Event, IdHolder, KnownId
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import line_at
+from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Generations
-from memlog.projector.sqlite import Connection, connect, wrapped
+from memlog.projector.sqlite import Connection, connect, converting_errors
 from memlog.query.provenance import forgotten_ids, id_holders
 
 
@@ -37,7 +37,7 @@ class KnownIds(SplitByFork):
 
         The events are already durable here, so an error of the read model must not hide them.
         """
-        with self._in_use.lock, suppress(MemlogError, OSError), wrapped("the read model"):
+        with self._in_use.lock, suppress(MemlogError, OSError), converting_errors("the read model"):
             db = self._connection()
             if db is None:
                 return {}
@@ -87,7 +87,7 @@ class KnownIds(SplitByFork):
         The hash in the read model is not used: another version of memlog may have computed it.
         """
         event = event_with(self._log, event_id, holder, length)
-        return None if event is None else content_hash_of_one(event)
+        return None if event is None else content_hash_without_openssl(event)
 
 
 def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
@@ -95,7 +95,7 @@ def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event
     segment = SegmentName.parse(holder.segment)
     if segment is None:
         return None
-    line = line_at(log, holder.stream, holder.segment, holder.offset, length)
+    line = read_line_at(log, holder.stream, holder.segment, holder.offset, length)
     try:
         event = decode(line, Place(holder.stream, segment, holder.offset))
     except BadLine:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
-from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalised
+from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalise
 from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed, VectorsReply
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class MultilingualEmbedder(SplitByFork):
                     if attempt + 1 == _ATTEMPTS or error.why == "limit":
                         raise
         try:
-            return normalised(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
+            return normalise(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
         except ValueError as error:
             raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
 

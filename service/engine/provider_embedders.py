@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
-from memlog.eventlog.secrets.outgoing import outgoing
-from memlog.projector.embedding.models import Kind, normalised
+from memlog.eventlog.secrets.outgoing import encode_outgoing
+from memlog.projector.embedding.models import Kind, normalise
 from memlog.service.engine.http_client import Breaker, late, send_in_known_forms
 from memlog.service.engine.settings import EmbeddingProvider
 
@@ -357,7 +357,7 @@ class RemoteEmbedder:
             raise self._embedding_error(error, run, is_of_texts=False) from error
         if run.refused:
             raise self._embedding_error(next(iter(run.refused.values())), run, is_of_texts=True)
-        return normalised([run.found[text] for text in texts])
+        return normalise([run.found[text] for text in texts])
 
     def _embedding_error(
         self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool
@@ -366,7 +366,7 @@ class RemoteEmbedder:
         failure.said = error.said
         failure.refused, failure.is_of_texts = frozenset(run.refused), is_of_texts
         if run.found:
-            rows = normalised([*run.found.values()])
+            rows = normalise([*run.found.values()])
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 
@@ -420,7 +420,7 @@ class RemoteEmbedder:
     def _post(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
         texts = body.get("input", [""])
         vectors = read_vectors(
-            self._breaker.endpoint(self._url + path).ask(outgoing(body), seconds), len(texts)
+            self._breaker.endpoint(self._url + path).ask(encode_outgoing(body), seconds), len(texts)
         )
         if vectors is None:
             raise self._unusable_answer(f"the answer does not have {len(texts)} vectors")

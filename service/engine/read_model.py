@@ -15,15 +15,15 @@ import msgspec
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_path, unwritable_folder
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
-from memlog.eventlog.files.locks import as_store_owner
+from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
-from memlog.eventlog.log.reader import FileState, changed_streams, state_of
+from memlog.eventlog.log.reader import FileState, changed_streams, log_state
 from memlog.eventlog.log.streams import shown
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, wrapped
+from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, converting_errors
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import People, knows_messengers, narrowed_by_messengers
 from memlog.query.search.vector_cache import HeldVectors
@@ -140,7 +140,7 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
-    with suppress(DatabaseError), wrapped("the read model"):
+    with suppress(DatabaseError), converting_errors("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = knows_messengers(before)
         why = None if is_known else narrowed_by_messengers(projector.live(), people)
@@ -314,13 +314,13 @@ class ReadModel(SplitByFork):
         """
         with self.mutex:
             try:
-                with wrapped("the read model"), _decode_errors_wrapped():
-                    return as_store_owner(self.path, work, self.notify)
+                with converting_errors("the read model"), _decode_errors_wrapped():
+                    return retry_without_unusable(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
                 self.noted(self.projector.replace_damaged(error))
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 return work()
 
     def latest(
@@ -400,7 +400,7 @@ class ReadModel(SplitByFork):
         live = self.projector.generations.current()
         if live is None:
             return None
-        return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
+        return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, and return the projection."""

@@ -301,7 +301,7 @@ class Schedule(NamedTuple):
         local = datetime.combine(day, self.at)
         # A time in a skipped hour is moved to the hour after it; of a repeated hour, the first counts.
         moment = local.astimezone(UTC) if self.zone is None else local.replace(tzinfo=self.zone)
-        return Slot(str(day), timestamps.normalised(moment.isoformat(), naive_is_utc=False))
+        return Slot(str(day), timestamps.normalise(moment.isoformat(), naive_is_utc=False))
 
 
 class JobRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -137,11 +137,11 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
 
 def _store_key(store: Path, *, makes: bool) -> bytes:
     """Return the key of the store. makes: create a missing key; otherwise, b"" stands for one."""
-    from memlog.eventlog.secrets.outgoing import key_of
+    from memlog.eventlog.secrets.outgoing import load_store_key
 
     if makes:
         make_path(store)
-    return key_of(store) if makes or (store / STORE_KEY).exists() else b""
+    return load_store_key(store) if makes or (store / STORE_KEY).exists() else b""
 
 
 _TYPES = {

@@ -10,7 +10,7 @@ from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import CoreMemoryUpdated, Event, IdHolder, MemoryArchived
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.streams import SegmentName
-from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.query.provenance import IdInUse, ids_below, ids_in_use
@@ -210,7 +210,7 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
     has_forgotten: set[str] = set()
     marks: list[str] = []
     used = (record for record in records if isinstance(record, Used) and record.is_telling)
-    for batch in in_batches(used, lambda _: 1, _BATCH):
+    for batch in split_into_batches(used, lambda _: 1, _BATCH):
         marks = sorted([*marks, *_source_marks(batch)])[:1]
         events = [(record, event) for record in batch for event in record.events]
         ids = {suffix: [_id_with_suffix(suffix, event, prefix) for _, event in events] for suffix in tallies}

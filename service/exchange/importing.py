@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.content_ids import content_hash_of_one
+from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.encode import Draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
@@ -25,7 +25,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.outgoing import keyed_hash
 from memlog.projector.catchup import Progress
@@ -118,7 +118,7 @@ def _is_same(change: Event, other: Event) -> bool:
     text = text_of(change)
     if text is not None:
         return text_of(other) in (text, masked(text))
-    return content_hash_of_one(change) == content_hash_of_one(other)
+    return content_hash_without_openssl(change) == content_hash_without_openssl(other)
 
 
 def _accesses(changes: Iterable[StoredChange]) -> int:
@@ -142,8 +142,8 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
     if is_trusted and claimed > after and not isinstance(change, MemorySaved):
         wins = claimed
     else:
-        wins = timestamps.shifted(after, 1) if is_trusted else after
-    digest = content_hash_of_one(change).hex() + (
+        wins = timestamps.shift(after, 1) if is_trusted else after
+    digest = content_hash_without_openssl(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
     ending = "-".join(filter(None, (claimed, keyed_hash(key, digest)[:_HASH_LENGTH])))
@@ -289,7 +289,7 @@ class Importing:
         source = ForeignFiles(path, self._tables, self._suffix, project)
         what = "records imported" if project is None else f"records of {project} imported"
         used = self._count_records(read(source))
-        for batch in in_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
+        for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
             self._import_batch(batch)
             if self._progress is not None:
                 self._progress(what, self._report.found, self._report.found)
@@ -374,7 +374,7 @@ class Importing:
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
         """Return the fate of a record's own event. why: the reason why the log rejects it, if any."""
-        name, group, content = str(event.id), record.group, content_hash_of_one(event)
+        name, group, content = str(event.id), record.group, content_hash_without_openssl(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
             self._doubtful.add(group)
@@ -428,9 +428,9 @@ class Importing:
         )
         if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
             return not is_told
-        return content_hash_of_one(replace(event, **{field: getattr(base, field)})) != content_hash_of_one(
-            base
-        )
+        return content_hash_without_openssl(
+            replace(event, **{field: getattr(base, field)})
+        ) != content_hash_without_openssl(base)
 
     def _ids_in_other_sources(self, record: Used) -> list[str]:
         """Return the ids that an undated record's events would have in other sources; [] for a dated one."""

@@ -158,7 +158,7 @@ class ForeignFiles:
 
     def changed(self, path: Path) -> str:
         """Return when a file was last changed."""
-        return timestamps.of_seconds(path.stat().st_mtime)
+        return timestamps.from_seconds(path.stat().st_mtime)
 
     def time(self, value: object) -> str | None:
         """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
@@ -171,10 +171,10 @@ class ForeignFiles:
             text = str(value).strip()
             if re.fullmatch(r"-?\d+(?:\.\d*)?", text):
                 number = float(text)
-                return timestamps.of_seconds(number / 1000 if number > _MILLISECONDS else number)
+                return timestamps.from_seconds(number / 1000 if number > _MILLISECONDS else number)
             if len(text) == len("2026-02-24"):
-                return timestamps.of_day_or_time(text)
-            return timestamps.normalised(text, naive_is_utc=True)
+                return timestamps.parse_day_or_time(text)
+            return timestamps.normalise(text, naive_is_utc=True)
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None

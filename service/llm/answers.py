@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 import msgspec
 
 from memlog.eventlog.fields import MemoryKind
-from memlog.eventlog.limits import CATEGORIES, OTHER, read_as
+from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.service.memory.core_markdown import tells_of_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
@@ -280,7 +280,7 @@ def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - 
 def _category(given: object) -> str:
     """Return the known category, ignoring case and plural; else `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
-    forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
+    forms = (resolve_alias(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 

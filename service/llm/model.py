@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlog.eventlog.errors import ProviderError
-from memlog.eventlog.secrets.outgoing import outgoing
+from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.query.context.token_counters import tokens
 from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
 from memlog.service.engine.settings import LanguageModelProvider
@@ -245,7 +245,7 @@ class LanguageModel:
             body["temperature"] = temperature
             forms["temperature"] = "sent"
         answer = send_in_known_forms(
-            self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
+            self._breaker, body, forms, lambda sent: endpoint.ask(encode_outgoing(sent), provider.timeout)
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
         spent = sum(tokens_of(answer)) or sum(

@@ -7,11 +7,11 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.codec.content_ids import folded, with_quantities
+from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.stemming import ENGLISH, is_latin
-from memlog.projector.text.tokens import is_cjk, vocabulary
+from memlog.projector.text.tokens import is_cjk, read_vocabulary
 
 
 def turns(word: str) -> bool:
@@ -127,12 +127,12 @@ class Text:
     """A text of at most `LONGEST` characters, prepared for comparison."""
 
     def __init__(self, content: str) -> None:
-        self._content = with_quantities(content)
+        self._content = mark_quantities(content)
 
     @cached_property
     def normalised(self) -> str:
         """The text with white space, case and compatibility forms folded."""
-        return folded(self._content)
+        return fold_content(self._content)
 
     @cached_property
     def language(self) -> str | None:
@@ -142,7 +142,7 @@ class Text:
         """
         text = self._content.lower()
         words = re.findall(f"{_LETTER}+", text)
-        latin = stemming.languages(filter(is_latin, words), by_letters=False)
+        latin = stemming.detect_languages(filter(is_latin, words), by_letters=False)
         stops = stemming.stop_words()
         found = [
             name
@@ -203,7 +203,7 @@ def joined(tokens: Sequence[Token]) -> str:
 
 def is_in_latin(language: str) -> bool:
     """Whether a language is written in Latin letters, and so is recognised by its words."""
-    return language == ENGLISH or language in stemming.latin()
+    return language == ENGLISH or language in stemming.latin_languages()
 
 
 def is_known(word: str) -> bool:
@@ -303,4 +303,4 @@ def _is_number_or_sign(text: str) -> bool:
 @cache
 def _dictionary() -> frozenset[str]:
     """Load the dictionary: 30,000 words, most of them English."""
-    return frozenset(filter(str.isalpha, vocabulary()))
+    return frozenset(filter(str.isalpha, read_vocabulary()))

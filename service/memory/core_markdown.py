@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.text import nfkc
 from memlog.query.records import CoreMemory
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -280,7 +280,7 @@ def tells_of_project(text: str) -> bool:
     """Whether a text is a note about a project: a heading, `Framework: Django`, "The project uses Go"."""
     if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
-    bare_text = folded(text).strip()
+    bare_text = fold_content(text).strip()
     if _FACT_HEADING.fullmatch(bare_text):
         return True
     pair = _FACT_PAIR.fullmatch(text.strip())

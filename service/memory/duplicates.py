@@ -11,17 +11,17 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.content_ids import derived_memory_id, folded, with_quantities
+from memlog.eventlog.codec.content_ids import derive_memory_id, fold_content, mark_quantities
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.limits import read_as
+from memlog.eventlog.limits import resolve_alias
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH, is_latin
-from memlog.projector.text.tokens import american
+from memlog.projector.text.tokens import to_american
 from memlog.query import memories, provenance
 from memlog.query.conflicts import DISTILLED, worded_by_somebody
 from memlog.query.memories import Memory
@@ -250,7 +250,7 @@ def _is_form(one: str, other: str) -> bool:
 
 def _normalise_spelling(word: str) -> str:
     """Return an English word in American spelling and singular."""
-    spelled = american(word).replace("is", "iz").replace("ys", "yz")
+    spelled = to_american(word).replace("is", "iz").replace("ys", "yz")
     # `https` is not a plural.
     return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
 
@@ -279,7 +279,7 @@ def _is_typo(one: str, other: str, language: str) -> bool:
 def _stem(word: str, language: str) -> str:
     if language == ENGLISH:
         return stemming.english_stem(word)
-    return next((stem for _, stem in stemming.stems([word], [language])), word)
+    return next((stem for _, stem in stemming.stem_words([word], [language])), word)
 
 
 def _is_slip(one: str, other: str) -> bool:
@@ -383,18 +383,18 @@ def save_once(
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
     """Decide how to store `event`, given the existing memories; see `save_once`."""
-    own_id = derived_memory_id(event.chat_id, event.content)
+    own_id = derive_memory_id(event.chat_id, event.content)
     before = _earlier_attempt(db, log, event)
     if before is not None:
         return _repeat_decision(before, event, own_id)
     own = memories.memory(db, own_id)
     if (
         own is not None
-        and folded(own.content) == folded(event.content)
+        and fold_content(own.content) == fold_content(event.content)
         and not _is_same(own.content, event.content)
     ):
         # One says 5² or mW, the other 52 or MW.
-        own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
+        own_id = derive_memory_id(event.chat_id, mark_quantities(event.content))
         own = memories.memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
     if own is not None and is_kept and _is_same(own.content, event.content):
@@ -449,9 +449,9 @@ def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: same kind, category and topic, and no later change."""
-    now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
+    now = timestamps.now() if event.ts is None else timestamps.normalise(event.ts, naive_is_utc=False)
     return (
-        (memory.kind, read_as(memory.category)) == (event.kind, event.category)
+        (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
         and (not memory.topic or not event.topic or memory.topic == event.topic)
         and memory.updated_at <= now
     )
@@ -459,8 +459,8 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 def _is_same(stored: str, content: str) -> bool:
     """Whether a stored text equals `content`, with or without masked keys."""
-    known = folded(with_quantities(stored))
-    return known in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
+    known = fold_content(mark_quantities(stored))
+    return known in (fold_content(mark_quantities(content)), fold_content(mark_quantities(masked(content))))
 
 
 def _already_known(

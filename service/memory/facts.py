@@ -16,8 +16,8 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.limits import MOST
-from memlog.eventlog.secrets.detection import masked_event
-from memlog.projector.text.language_files import ListWords, phrases
+from memlog.eventlog.secrets.detection import mask_event
+from memlog.projector.text.language_files import ListWords, split_phrases
 from memlog.query.facts.answers import (
     Fact,
     FactAnswer,
@@ -237,7 +237,7 @@ def _words(table: str) -> list[str]:
 
 @cache
 def _any_of(table: str) -> re.Pattern[str]:
-    all_phrases = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
+    all_phrases = [phrase for lists in _lists().values() for phrase in split_phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in all_phrases if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in all_phrases if not phrase.startswith("*")]
     return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)
@@ -365,7 +365,7 @@ class Facts(OperationGroup):
         positions = self._append([*events])
         stored = events
         if self._engine.redact:  # as the log has them
-            masked = (masked_event(msgspec.json.encode(event)) for event in events)
+            masked = (mask_event(msgspec.json.encode(event)) for event in events)
             stored = [msgspec.json.decode(event, type=FactStored) for event in masked]
         return FactUpdate(
             topic_key=key,

@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.service.engine.prompts import names, prompt
 
 # Such a sentence consists only of words of a closed set, in any order: who might have told, that they have
@@ -410,7 +410,7 @@ _MARKUP = re.compile(r"[`*_]+")
 
 def is_placeholder(text: str) -> bool:
     """Whether a text has no content: an example, a slot of a template, a denial, or a part of a prompt."""
-    folded_text = folded(text)
+    folded_text = fold_content(text)
     if len(folded_text) > _LONGEST:
         return _is_instruction(folded_text)
     bare = folded_text.strip("\"'` .。")
@@ -427,13 +427,13 @@ def is_placeholder(text: str) -> bool:
 
 def says_nothing(text: str) -> bool:
     """Whether a text says in words that there is nothing to say."""
-    parts = _clauses(folded(text)) if len(text) <= _LONGEST else []
+    parts = _clauses(fold_content(text)) if len(text) <= _LONGEST else []
     return bool(parts) and all(map(_is_empty_clause, parts))
 
 
 def is_denial(text: str) -> bool:
     """Whether a text is only a denial, such as `none`, which has content only as an answer."""
-    return _DENIAL.fullmatch(_strip_marks(folded(text))) is not None
+    return _DENIAL.fullmatch(_strip_marks(fold_content(text))) is not None
 
 
 def _is_empty_clause(part: str) -> bool:
@@ -470,4 +470,4 @@ def _is_instruction(text: str) -> bool:
 @cache
 def _instructions() -> str:
     texts = (" ".join(_MARKUP.sub("", prompt(name).text).split()) for name in names())
-    return "\n".join(map(folded, texts))
+    return "\n".join(map(fold_content, texts))

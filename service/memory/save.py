@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.eventlog.events import AppendWarning, Event, MemorySaved, Position
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
@@ -46,7 +46,7 @@ def save(append: Append, event: MemorySaved) -> SaveReport:
     The id is part of the event, so that a search of the log finds it. Raises the errors of `Append`.
     """
     if (memory_id := event.memory_id) is None:
-        memory_id = derived_memory_id(event.chat_id, event.content)
+        memory_id = derive_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
     return saved(memory_id, SAVED, position)
 

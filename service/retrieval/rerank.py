@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlog.eventlog.errors import ProviderError
-from memlog.eventlog.secrets.outgoing import outgoing
+from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.engine.http_client import Breaker, late
@@ -106,11 +106,13 @@ class Reranker:
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":
             body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
-            found = self._breaker.endpoint(f"{url}/rerank").post(outgoing(body), list[_TeiScore], seconds)
+            found = self._breaker.endpoint(f"{url}/rerank").post(
+                encode_outgoing(body), list[_TeiScore], seconds
+            )
             return [(each.index, each.score) for each in found]
         path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
         body = {"query": question, "documents": texts, "top_n": len(texts)}
         if provider.model is not None:
             body["model"] = provider.model
-        answer = self._breaker.endpoint(url + path).post(outgoing(body), _RankAnswer, seconds)
+        answer = self._breaker.endpoint(url + path).post(encode_outgoing(body), _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]

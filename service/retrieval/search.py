@@ -11,11 +11,11 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.outgoing import has_key, key_of, keyed_hash
+from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_store_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
-from memlog.projector.text.marks import Marks, marked_places
+from memlog.projector.text.marks import Marks, marked_spans
 from memlog.query.changes import swap_changed
 from memlog.query.context.compose import Context, GivenContext, compose, given_of
 from memlog.query.context.entries import ContextEntry
@@ -226,7 +226,7 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
 
 
 def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
-    key = key_of(log.store)
+    key = load_store_key(log.store)
     given = record.event
     given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
@@ -319,4 +319,4 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 def highlighter(request: Search) -> Highlighter:
     """Return the highlighter of a search; it marks nothing if only meaning is searched."""
     marks = Marks() if request.mode == "vector" else request.question.marks
-    return lambda text: marked_places(text, marks)
+    return lambda text: marked_spans(text, marks)

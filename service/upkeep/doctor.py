@@ -21,17 +21,23 @@ from memlog.eventlog.errors import (
     system_error,
 )
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import ends_with_newline
+from memlog.eventlog.files.file_io import is_line_start
 from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import refusals, remove_unusable
+from memlog.eventlog.files.locks import find_refusals, remove_unusable
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
-from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
+from memlog.eventlog.integrity.seal_losses import (
+    LOSS_REMEDY,
+    Loss,
+    Ownership,
+    arriving_segments,
+    grown_segments,
+    losses,
+)
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
-from memlog.eventlog.log.tail import remedy as remedy_of
-from memlog.eventlog.log.tail import why_not_read
+from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
@@ -40,11 +46,11 @@ from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTU
 from memlog.projector.sqlite import (
     Connection,
     binding,
+    converting_errors,
     count_rows,
-    described,
+    describe_binding,
     remove_database,
     why_no_vectors,
-    wrapped,
 )
 from memlog.query.conflicts import open_conflicts
 from memlog.query.context.background import count_not_english
@@ -73,13 +79,13 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the findings of a check; if there are none, an "ok" with `message`."""
+def findings_or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
+    """Return the `findings`; if there are none, an "ok" finding of `check` with `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
-def numbered(count: int, one: str, many: str) -> str:
-    """Return a number with the right words: `1 segment is`, `2 segments are`."""
+def count_with_words(count: int, one: str, many: str) -> str:
+    """Return a number with `one` or `many` after it: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -91,21 +97,21 @@ _FEW, _PART = 5, 0.1
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
     """Check the embedding models, the reranker and the language model, if any."""
     return [
-        _model(read_model),
-        *_multilingual(read_model),
-        *_rerank(read_model),
-        *_language(read_model, language_model),
+        _check_model(read_model),
+        *_check_multilingual_model(read_model),
+        *_check_reranker(read_model),
+        *_check_language_model(read_model, language_model),
     ]
 
 
-def _model(read_model: ReadModel) -> Finding:
+def _check_model(read_model: ReadModel) -> Finding:
     try:
         embedder = read_model.model.embedder("once")
     except EmbeddingError as error:
         if isinstance(read_model.model, NoModel):
             return Finding("model", "ok", error.message)
         return Finding(
-            "model", "warning", error.message, error.hint or "name a model that works: model=FOLDER"
+            "model", "warning", error.message, error.hint or "name a folder with a model: model=FOLDER"
         )
     if embedder.is_remote:
         try:
@@ -116,7 +122,7 @@ def _model(read_model: ReadModel) -> Finding:
 
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
-    """Return a message if many texts lack vectors for want of the multilingual model; None otherwise."""
+    """Return a message if many texts lack vectors without the multilingual model; None otherwise."""
     known = model.known()
     if model.multilingual is not None or known is None or not is_bundled(known):
         return None
@@ -135,7 +141,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
     return None
 
 
-def _multilingual(read_model: ReadModel) -> list[Finding]:
+def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
     """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
@@ -146,14 +152,14 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
     try:
         if projector.generations.current() is None or projector.why_unusable() is not None:
             return []
-        with wrapped("the read model"):
+        with converting_errors("the read model"):
             found = why_multilingual(projector.live(), read_model.model)
     except (DatabaseError, OSError):
         return []  # other checks report this
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
 
 
-def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
+def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
     """Test the language model with a minimal request; return [] if there is none."""
     if provider is None:
         return []
@@ -164,7 +170,7 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
     return [Finding("language model", "ok", f"{provider.name} answers")]
 
 
-def _rerank(read_model: ReadModel) -> list[Finding]:
+def _check_reranker(read_model: ReadModel) -> list[Finding]:
     """Test the reranker with one request; return [] if there is none."""
     rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
@@ -184,44 +190,52 @@ def examine_log(log: Path) -> list[Finding]:
     """
     segments, strangers = segments_of(log)
     seals = read_seals(log)
-    sealed = numbered(len(seals.last), "segment is sealed", "segments are sealed")
+    sealed = count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
     unread = (
-        Finding("unread files", "problem", why_not_read(log, path), remedy_of(log, path))
+        Finding("unread files", "problem", why_not_read(log, path), advise_on_unread_file(log, path))
         for path in strangers
     )
     return [
-        _format(log),
-        *or_ok("tail", _torn_tails(segments), "every segment ends with a newline"),
-        *or_ok("seals", _seals(log, segments, seals), sealed),
-        *or_ok("days", _days_going_back(segments), "the days of each writer's segments follow each other"),
-        *or_ok("unread files", unread, "everything below log/ is read"),
+        _check_log_format(log),
+        *findings_or_ok("tail", _check_tails(segments), "every segment ends with a newline"),
+        *findings_or_ok("seals", _check_seals(log, segments, seals), sealed),
+        *findings_or_ok(
+            "days", _check_days(segments), "the days of each writer's segments follow each other"
+        ),
+        *findings_or_ok("unread files", unread, "everything below log/ is read"),
     ]
 
 
-def _format(log: Path) -> Finding:
+def _check_log_format(log: Path) -> Finding:
     try:
         has_format = log_format.check_writable(log)
     except LogError as error:
         return Finding("log format", "problem", error.message, error.hint)
-    message = f"format {log_format.NUMBER}" if has_format else "the next append names it"
+    message = (
+        f"format {log_format.NUMBER}" if has_format else "log/FORMAT is missing; the next append adds it"
+    )
     return Finding("log format", "ok", message)
 
 
-def _torn_tails(segments: list[Segment]) -> Iterator[Finding]:
+def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
     for segment in segments:
         if not segment.is_newest:
             continue
         with open_segment(segment) as fd:
-            is_whole = ends_with_newline(fd, disk.status(fd).st_size)
+            is_whole = is_line_start(fd, disk.status(fd).st_size)
         if not is_whole:
-            message = f"{_name(segment)} does not end with a newline: a writer is active, or was killed"
+            message = (
+                f"{_segment_name(segment)} does not end with a newline: a writer is active, or was killed"
+            )
             yield Finding("tail", "warning", message, "nothing; the next append completes the line")
 
 
-def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
+def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     if broken := [line for line in seals.damaged if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
-        message = numbered(len(broken), f"line of {files} is damaged", f"lines of {files} are damaged")
+        message = count_with_words(
+            len(broken), f"line of {files} is damaged", f"lines of {files} are damaged"
+        )
         yield Finding(
             "seals", "problem", message, "store.maintenance.verify() says which; put back a copy of the log"
         )
@@ -229,15 +243,15 @@ def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding
     lost: list[Loss | OpenLoss] = [*losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
         yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
-    for longer in grown(log):
+    for longer in grown_segments(log):
         yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
     for text in unlike_read:
         if isinstance(text, ReturnedText):
             yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "store.erasure.scrub()")
-    yield from _unsealed(log, segments, seals)
+    yield from _check_missing_seals(log, segments, seals)
 
 
-def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
+def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     unsealed = [
         segment
         for made in by_writer(segments).values()
@@ -247,34 +261,35 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
     owner = Ownership(log)
     foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
     if own := len(unsealed) - foreign:
-        message = numbered(own, "older segment has no seal", "older segments have no seal")
+        message = count_with_words(own, "older segment has no seal", "older segments have no seal")
         yield Finding("seals", "warning", message, "store.maintenance.seal()")
-    if coming := foreign + len(arriving(log)):
+    if coming := foreign + len(arriving_segments(log)):
         one = "segment of another writer has not arrived whole"
-        message = numbered(coming, one, "segments of other writers have not arrived whole")
+        message = count_with_words(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
         yield Finding("seals", "warning", message, remedy)
 
 
-def _days_going_back(segments: list[Segment]) -> Iterator[Finding]:
-    """Yield a finding for each step back in the days of a writer's segments: its clock was wrong."""
+def _check_days(segments: list[Segment]) -> Iterator[Finding]:
+    """Yield a finding for each segment whose day precedes that of its predecessor: a clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
             yield Finding(
                 "days",
                 "warning",
-                f"{_name(old)} has a later day than its successor, {new.name.filename}: the clock went back",
-                "nothing is lost, and later changes hold; correct the clock of the machine that wrote them",
+                f"{_segment_name(old)} has a later day than its successor, {new.name.filename}:"
+                " the clock went back",
+                "no event is lost; correct the clock of the machine that wrote these segments",
             )
 
 
-def _name(segment: Segment) -> str:
+def _segment_name(segment: Segment) -> str:
     return f"{segment.stream}/{segment.name.filename}"
 
 
-def notes(store: Path) -> list[Finding]:
-    """Report notes beside an empty store; [] if there are none."""
+def check_notes(store: Path) -> list[Finding]:
+    """Return a finding about notes beside an empty store; [] if there are none."""
     folder = notes_beside(store)
     if folder is None:
         return []
@@ -282,37 +297,37 @@ def notes(store: Path) -> list[Finding]:
     return [Finding("notes", "ok", f"{text}: the format memory-folder imports them")]
 
 
-def contradictions(db: Connection) -> list[Finding]:
-    """Report memory conflicts that a person must resolve; [] if there are none."""
+def check_contradictions(db: Connection) -> list[Finding]:
+    """Return a finding about memory conflicts that a person must resolve; [] if there are none."""
     count = open_conflicts(db)
-    text = f"{count} conflicts of memories wait for a person"
-    remedy = "say which hold: store.memories.conflicts() lists them"
-    return [Finding("contradictions", "warning", text, remedy)] if count else []
+    text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
+    remedy = "say which memories hold: store.memories.conflicts() lists the conflicts"
+    return [Finding("contradictions", "warning", f"{text} for a person", remedy)] if count else []
 
 
 _MOST_CHATS = 8
 
 
-def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
-    """Report the default scope of contexts, and the chats that equal names join or missing names separate."""
+def check_scope(db: Connection, people: People) -> Iterator[Finding]:
+    """Yield findings: the default scope of contexts, and chats joined by equal names or left apart."""
     scope, why, _ = automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
-        yield from _same_names(db, people)
+        yield from _check_same_names(db, people)
     elif nameless := [*nameless_chats(db, people)]:
         message = f"kept separate, as their messages give no name: {_list_chats(nameless)}"
         yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
 
-def _same_names(db: Connection, people: People) -> Iterator[Finding]:
-    """Report messenger chats that share a scope only because of equal names."""
+def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
+    """Yield a finding for each name that alone makes messenger chats share a scope."""
     for name, chats in chats_by_name(db).items():
         alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
         if len(alike) > 1:
             message = (
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
             )
-            remedy = "where these are several people, name the chats of each in context.people"
+            remedy = "if these are several people, name the chats of each in context.people"
             yield Finding("scope", "warning", shown(message), remedy)
 
 
@@ -340,24 +355,24 @@ def examine(
 ) -> list[Finding]:
     """Run all checks.
 
-    With `fix`, only the read model, the cache and permissions change: the first two are rebuilt, and other
-    users lose access. Whatever is unreadable counts as a problem.
+    With `fix`, the read model and the cache are rebuilt, and other users lose access to the store; nothing
+    else changes. What cannot be read is a problem.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
-        "sqlite": _sqlite,
-        "vectors": _vectors,
+        "sqlite": _check_sqlite,
+        "vectors": _check_vector_search,
         "model": lambda: examine_models(read_model, language_model),
-        "store": lambda: _store(read_model),
-        "file system": lambda: _file_system(read_model.path),
-        "owner": lambda: _owner(read_model.path, fix=fix),
-        "disk": lambda: _disk_space(read_model),
-        "permissions": lambda: _permissions(read_model.path, fix=fix),
-        "read model": lambda: _read_model(read_model, fix=fix),
-        "lines": lambda: _lines(read_model),
-        "long texts": lambda: _long_texts(read_model),
-        "cache": lambda: _cache(read_model, fix=fix),
+        "store": lambda: _check_store_exists(read_model),
+        "file system": lambda: _check_file_system(read_model.path),
+        "owner": lambda: _check_owner(read_model.path, fix=fix),
+        "disk": lambda: _check_disk_space(read_model),
+        "permissions": lambda: _check_permissions(read_model.path, fix=fix),
+        "read model": lambda: _check_read_model(read_model, fix=fix),
+        "lines": lambda: _check_lines(read_model),
+        "long texts": lambda: _check_long_texts(read_model),
+        "cache": lambda: _check_vector_cache(read_model, fix=fix),
         "log": lambda: examine_log(read_model.projector.log),
-        "notes": lambda: notes(read_model.path),
+        "notes": lambda: check_notes(read_model.path),
     }
     findings: list[Finding] = []
     for check, look in checks.items():
@@ -369,9 +384,9 @@ def examine(
     return findings
 
 
-def _sqlite() -> Finding:
+def _check_sqlite() -> Finding:
     module = binding()
-    message = f"{described()} ({shown(str(module.__file__))})"
+    message = f"{describe_binding()} ({shown(str(module.__file__))})"
     if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
         return Finding("sqlite", "ok", message)
     return Finding(
@@ -383,15 +398,15 @@ def _sqlite() -> Finding:
     )
 
 
-def _vectors() -> Finding:
+def _check_vector_search() -> Finding:
     why = why_no_vectors()
     if why is None:
         return Finding("vectors", "ok", "sqlite-vec works")
-    remedy = "pip install pysqlite3 sqlite-vec; all but meaning is searched"
+    remedy = "pip install pysqlite3 sqlite-vec; until then, searches find words, but not meanings"
     return Finding("vectors", "warning", why, remedy)
 
 
-def _store(read_model: ReadModel) -> Finding:
+def _check_store_exists(read_model: ReadModel) -> Finding:
     try:
         check_store(read_model.path)
     except NotFound as error:
@@ -399,18 +414,18 @@ def _store(read_model: ReadModel) -> Finding:
     return Finding("store", "ok", shown(read_model.path))
 
 
-def _file_system(store: Path) -> Finding:
+def _check_file_system(store: Path) -> Finding:
     try:
-        kind = kind_of(store, MOUNTS.read_text())
+        kind = file_system_type(store, MOUNTS.read_text())
     except FileNotFoundError:  # not Linux
         kind = None
-    if kind is None or not is_over_a_network(kind):
+    if kind is None or not is_network_file_system(kind):
         return Finding("file system", "ok", kind or "of an unknown type")
     message = f"{kind}: locks and syncs may not hold over a network"
     return Finding("file system", "warning", message, "keep the store on a disk of this machine, and copy it")
 
 
-def kind_of(folder: Path, mounts: str) -> str | None:
+def file_system_type(folder: Path, mounts: str) -> str | None:
     """Return the type of the file system of `folder`, such as `ext4`; None if it is unknown.
 
     mounts: the text of /proc/self/mountinfo.
@@ -430,22 +445,22 @@ def kind_of(folder: Path, mounts: str) -> str | None:
     return kind
 
 
-def is_over_a_network(kind: str) -> bool:
+def is_network_file_system(kind: str) -> bool:
     """Whether a file system is on a network, where locks and fsync may be unreliable; FUSE counts as one."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
 
 
-def _disk_space(read_model: ReadModel) -> Finding:
+def _check_disk_space(read_model: ReadModel) -> Finding:
     folder = _nearest_folder(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
     current = read_model.projector.generations.current()
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
-        message = f"{free:,} bytes are free, a rebuild may need {needed:,}"
+        message = f"{free:,} bytes are free; a rebuild may need {needed:,}"
         return Finding("disk", "warning", message, "make room; rm -r cache is always safe")
     # File systems without a fixed number of inodes report 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
-        message = numbered(inodes.f_favail, "more file can be made", "more files can be made")
+        message = count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
         message = f"{message}: the file system is out of inodes"
         return Finding("disk", "warning", message, "remove files from it; rm -r cache is always safe")
     return Finding("disk", "ok", f"{free:,} bytes are free")
@@ -455,28 +470,28 @@ def _nearest_folder(folder: Path) -> Path:
     return folder if disk.is_folder(folder) else _nearest_folder(folder.absolute().parent)
 
 
-def _owner(store: Path, *, fix: bool) -> Finding:
+def _check_owner(store: Path, *, fix: bool) -> Finding:
     """Check that this user may read and write the whole store: another user may have created parts of it."""
-    refused = list(refusals(store))
+    refused = list(find_refusals(store))
     if fix:
         removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
-        refused = list(refusals(store))
+        refused = list(find_refusals(store))
         if removed and not refused:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:
         return Finding("owner", "ok", "the files of the store can be read and written")
-    are = numbered(len(refused), "file or folder is", "files or folders are")
+    are = count_with_words(len(refused), "file or folder is", "files or folders are")
     message = f"{are} another user's, such as {shown(refused[0].filename)}"
     return Finding(
         "owner", "problem", message, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}"
     )
 
 
-def _permissions(store: Path, *, fix: bool) -> Finding:
-    open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+def _check_permissions(store: Path, *, fix: bool) -> Finding:
+    open_ones = [path for path in _own_paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
-    are = numbered(len(open_ones), "file or folder is", "files or folders are")
+    are = count_with_words(len(open_ones), "file or folder is", "files or folders are")
     message = f"{are} open to others, such as {shown(open_ones[0])}"
     if not fix:
         return Finding(
@@ -490,7 +505,7 @@ def _permissions(store: Path, *, fix: bool) -> Finding:
     return Finding("permissions", "fixed", message)
 
 
-def _paths(store: Path) -> Iterator[Path]:
+def _own_paths(store: Path) -> Iterator[Path]:
     """Yield memlog's own paths in the store, except links. The folder itself may be shared on purpose."""
     for name in layout.PRIVATE:
         path = store / name
@@ -499,7 +514,7 @@ def _paths(store: Path) -> Iterator[Path]:
             yield from (each for each in path.rglob("*") if not each.is_symlink())
 
 
-def _read_model(read_model: ReadModel, *, fix: bool) -> Finding:
+def _check_read_model(read_model: ReadModel, *, fix: bool) -> Finding:
     projector = read_model.projector
     if not disk.is_folder(projector.log):
         return Finding("read model", "ok", "the log is empty")
@@ -524,43 +539,45 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
     if why is not None:
         is_missing = projector.generations.current() is None
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
-    with wrapped("the read model"):
-        unread = catchup.unread_bytes(projector.live(), projector.log)
-        lines = catchup.unread_lines(projector.live(), projector.log)
+    with converting_errors("the read model"):
+        unread = catchup.count_unread_bytes(projector.live(), projector.log)
+        lines = catchup.count_unread_lines(projector.live(), projector.log)
     if lines:
         return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
     waiting = f"; {unread:,} bytes wait for the end of their line" if unread else ""
     return Finding("read model", "ok", f"up to the log{waiting}")
 
 
-def _lines(read_model: ReadModel) -> list[Finding]:
+def _check_lines(read_model: ReadModel) -> list[Finding]:
     """Check for lines of the log that no read shows, and report conflicts and the scope."""
     try:
-        with wrapped("the read model"):
+        with converting_errors("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
-            of_scope = scope_findings(db, read_model.people)
-            return [_conflicts(db), _quarantine(db), *contradictions(db), *of_scope]
-    except DatabaseError:  # `_read_model` reports it
+            of_scope = check_scope(db, read_model.people)
+            return [_check_conflicts(db), _check_quarantine(db), *check_contradictions(db), *of_scope]
+    except DatabaseError:  # `_check_read_model` reports it
         return []
 
 
-def _conflicts(db: Connection) -> Finding:
+def _check_conflicts(db: Connection) -> Finding:
     """Check for acknowledged events that no read shows, because an earlier event has the same id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")
     newest = conflicts(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
-    events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
-    remedy = "append what should be found again, with an id of its own"
+    events = count_with_words(
+        count, "event is not shown: its id names", "events are not shown: their ids name"
+    )
+    remedy = "append each event that should be found again, with a new id"
     return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
 
 
-def _quarantine(db: Connection) -> Finding:
+def _check_quarantine(db: Connection) -> Finding:
     count = count_rows(db, "quarantine")
     if not count:
         return Finding("quarantine", "ok", "every line is an event")
-    message = numbered(
+    message = count_with_words(
         count, "line is not an event that memlog knows", "lines are not events that memlog knows"
     )
     return Finding(
@@ -579,23 +596,23 @@ def _describe_conflict(found: Conflict) -> str:
     )
 
 
-def _long_texts(read_model: ReadModel) -> list[Finding]:
+def _check_long_texts(read_model: ReadModel) -> list[Finding]:
     projector = read_model.projector
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
         return []
-    with wrapped("the read model"):
+    with converting_errors("the read model"):
         found = plain_texts(projector.live())
     findings = (
         Finding(
             "long texts",
             "warning",
-            f"{numbered(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
+            f"{count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
             f" {shown(each.place)}",
             _SPLIT,
         )
         for each in found
     )
-    return or_ok("long texts", findings, "every text is indexed by its structure")
+    return findings_or_ok("long texts", findings, "every text is indexed by its structure")
 
 
 _LONG_EVENTS = {
@@ -606,13 +623,13 @@ _LONG_EVENTS = {
     "long_names": f"with more than {LONGEST_NAMES:,} characters of names (speaker, title, source, file):"
     " their text is one passage",
 }
-_SPLIT = "nothing is lost; to have them found better, append them in shorter parts"
+_SPLIT = "no text is lost; to make these texts easier to find, append them in shorter parts"
 
 
-def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
+def _check_vector_cache(read_model: ReadModel, *, fix: bool) -> Finding:
     count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     if not problems:
-        return Finding("cache", "ok", numbered(count, "vector", "vectors"))
+        return Finding("cache", "ok", count_with_words(count, "vector", "vectors"))
     if not fix:
         return Finding(
             "cache", "problem", "; ".join(problems), "rm -r cache, or store.maintenance.examine(fix=True)"
@@ -621,6 +638,6 @@ def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
     return Finding("cache", "fixed", "; ".join(problems))
 
 
-def is_well(findings: list[Finding]) -> bool:
+def has_no_problem(findings: list[Finding]) -> bool:
     """Whether no finding is a problem."""
     return all(finding.state != "problem" for finding in findings)

@@ -18,10 +18,10 @@ from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
 from memlog.eventlog.log.reader import entry_of, open_segment, read_lines, select_segments
-from memlog.eventlog.log.streams import encoded_name, shown
+from memlog.eventlog.log.streams import encode_name, shown
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import kinds_in_line, masked
-from memlog.projector.sqlite import wrapped
+from memlog.projector.sqlite import converting_errors
 from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import DryRun, ProgressField
@@ -29,7 +29,7 @@ from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, 
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of a probable key of a `kind`, without the key itself.
+    """The place of what looks like a key of a `kind`, without the key itself.
 
     id: the id of the event; for a line without an event, its position.
     offset, line: the byte offset of the line in its segment, and its number from 1.
@@ -75,7 +75,7 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """A file below the store, and the byte offset of the text; None if the file's name contains the text."""
+    """A file below the store, and the byte offset of the text in it; None if the file's name has the text."""
 
     file: str
     offset: int | None
@@ -98,21 +98,21 @@ class Proof(msgspec.Struct):
 def prove(store: Path, text: str) -> Proof:
     """Search every file below `store`, and the names of files, for `text`.
 
-    Finds it as UTF-8, JSON-escaped, and as JSON within JSON, with letters as given or canonically equivalent;
-    and its sha256, the key of cached vectors. Follows the links that memlog follows, such as a linked log.
-    Skips files that are removed meanwhile.
+    Finds the text as UTF-8, as JSON, and as JSON within JSON, with canonically equivalent letters, too; and
+    its sha256, the key of cached vectors. Follows the links that memlog follows, such as a linked log. Skips
+    files that are removed meanwhile.
 
     Raises:
         BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
-        raise BadInput("the text is empty", hint="store.erasure.prove(TEXT)")
-    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _git_folders(store))
-    names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
+        raise BadInput("the text is empty", hint="name the text to search for: store.erasure.prove(TEXT)")
+    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _find_git_folders(store))
+    names = {each for form in _FORMS for each in (normalize(form, text), encode_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
-    for path in (each for folder in (store, *sorted(linked)) for each in _below(folder)):
+    for path in (each for folder in (store, *sorted(linked)) for each in _walk(folder)):
         name = shown(path.relative_to(store))
-        if any(form in name for form in {text, encoded_name(text), *names}):
+        if any(form in name for form in {text, encode_name(text), *names}):
             proof.found.append(Occurrence(name, None))
         try:
             _search_file(path, name, forms, proof, follows=path in linked)
@@ -124,7 +124,7 @@ def prove(store: Path, text: str) -> Proof:
     return proof
 
 
-def _git_folders(store: Path) -> list[str]:
+def _find_git_folders(store: Path) -> list[str]:
     here = store.resolve()
     # In a worktree or a submodule, .git is a file.
     candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
@@ -139,7 +139,7 @@ def _search_file(path: Path, name: str, forms: "_Forms", proof: Proof, *, follow
         proof.left_out.append(name)
         return
     with path.open("rb") as file:
-        offsets = {found for blocks in _views(file) for found in _find_offsets(blocks, forms)}
+        offsets = {found for blocks in _read_blocks(file) for found in _find_offsets(blocks, forms)}
     proof.files += 1
     proof.bytes += status.st_size
     proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
@@ -154,8 +154,8 @@ class _Forms(msgspec.Struct):
     @classmethod
     def of(cls, text: str) -> "_Forms":
         """Return a pattern for a text and its hashes, plain or as JSON strings, in any canonical form."""
-        letters = [_equivalent_forms(letter) for letter in _letters(text)]
-        spelt = {tuple(_spellings(style, forms) for forms in letters) for style in _styles()}
+        letters = [_equivalent_forms(letter) for letter in _split_letters(text)]
+        spelt = {tuple(_spellings(style, forms) for forms in letters) for style in _spelling_styles()}
         canonical = (text, *(normalize(form, text) for form in _FORMS))
         hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in canonical}
         longest = max(32, *(sum(max(map(len, piece)) for piece in pieces) for pieces in spelt))
@@ -167,7 +167,7 @@ class _Forms(msgspec.Struct):
         )
 
 
-def _letters(text: str) -> list[str]:
+def _split_letters(text: str) -> list[str]:
     """Return the composed characters of a text, each with its combining marks."""
     letters: list[str] = []
     for character in normalize("NFC", text):
@@ -198,28 +198,28 @@ def _equivalent_forms(letter: str) -> list[str]:
 _Style = Callable[[str], str]
 
 
-def _styles() -> list[_Style]:
-    """Return the functions that spell a text: plain, as JSON, and as JSON within JSON.
+def _spelling_styles() -> list[_Style]:
+    """Return the functions that spell a text: as given, as JSON, and as JSON within JSON.
 
     Each applies to a whole text: mixed styles would match a run of backslashes in exponentially many ways.
     """
     # Imported here: most commands do not need it.
     import json
 
-    def plain(text: str) -> str:
+    def as_json(text: str) -> str:
         return json.dumps(text, ensure_ascii=False)[1:-1]
 
-    def escaped(text: str) -> str:
+    def as_ascii_json(text: str) -> str:
         return json.dumps(text)[1:-1]
 
-    def upper(text: str) -> str:
-        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped(text))
+    def as_upper_json(text: str) -> str:
+        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), as_ascii_json(text))
 
     once: list[_Style] = [
-        *(str, plain, escaped, upper),
-        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (plain, escaped)),
+        *(str, as_json, as_ascii_json, as_upper_json),
+        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (as_json, as_ascii_json)),
     ]
-    return [*once, *(lambda text, style=style: plain(style(text)) for style in once)]
+    return [*once, *(lambda text, style=style: as_json(style(text)) for style in once)]
 
 
 def _spellings(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
@@ -227,7 +227,7 @@ def _spellings(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
     return tuple(sorted(spelt, key=lambda each: (-len(each), each)))
 
 
-def _below(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[Path]:
     """Yield every path below a folder without following links."""
 
     def refuse(error: OSError) -> None:
@@ -243,19 +243,19 @@ _Blocks = Iterator[tuple[int, bytes]]
 """The offset of each block in its file, and its bytes."""
 
 
-def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield a file's blocks; for SQLite, again without the page numbers that may split a text."""
+def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
+    """Yield a file's blocks; for an SQLite file, again without the page numbers that may split a text."""
     head = file.read(100)
-    yield _blocks(file, 0, _BLOCK, 0)
+    yield _split_blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
         size = int.from_bytes(head[16:18], "big")
-        yield _blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
+        yield _split_blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
     elif head.startswith(_WAL):
         size = int.from_bytes(head[8:12], "big")
-        yield _blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
+        yield _split_blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
 
 
-def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+def _split_blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
     """Yield blocks of `size` bytes from the offset `first`, each without its first `head` bytes."""
     offset = file.seek(first)
     while block := file.read(size):
@@ -278,10 +278,10 @@ def _find_offsets(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
 def _check_forget(given: Any) -> None:  # noqa: ANN401 - the request
     if sum(each is not None for each in (given.event_id, given.chat, given.memory, given.match)) != 1:
         raise BadInput(
-            "name exactly one of ID, chat, memory and match", hint="they select the events to erase"
+            "name exactly one of ID, chat, memory and match", hint="each selects the events to forget"
         )
     if given.stream is not None and given.event_id is None:
-        raise BadInput("a stream is named without an ID", hint="stream says which event of this ID is meant")
+        raise BadInput("a stream is named without an ID", hint="also name the ID of an event in this stream")
 
 
 class Erasure(OperationGroup):
@@ -295,7 +295,7 @@ class Erasure(OperationGroup):
         stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None,
         chat: Annotated[
             ChatField | None,
-            "All of this conversation: its streams, its facts, the memories that were ever its own.",
+            "All of this conversation: its streams, its facts, and every memory that ever belonged to it.",
         ] = None,
         memory: Annotated[str | None, Meta(title="ID"), "Every event that touched this memory."] = None,
         match: Annotated[
@@ -308,10 +308,10 @@ class Erasure(OperationGroup):
         ] = None,
         dry_run: DryRun = False,
     ) -> ForgetReport:
-        """Erase events: one by its id, or all of a chat, of a memory, or that match a pattern.
+        """Forget events: one by its id, all of a chat or of a memory, or all that match a pattern.
 
-        Redactions are appended and synced, whatever the durability. The events are gone from the read model
-        at once, and no line with their ids counts again, wherever it is and whenever it arrives. Their bytes
+        Redactions are appended and synced, whatever the durability. The events leave the read model
+        immediately, and no line with their ids counts again, wherever and whenever it arrives. Their bytes
         stay in the log until a scrub overwrites them. The id of a line without an event is its position, as
         the quarantine shows it: 2026-02-24.jsonl:1042.
 
@@ -346,7 +346,7 @@ class Erasure(OperationGroup):
         """Overwrite in the log the bytes of all forgotten events, and build a new read model without them.
 
         Offsets, files and the number of lines stay as they are. Other read models are removed, and the cache
-        keeps no free pages. Killed, or stopped by an error, it finishes when it is called again.
+        keeps no free pages. After a kill or an error, the next scrub finishes the work.
 
         Raises:
             Busy: another process held a segment, the seals or the read model for too long.
@@ -354,7 +354,7 @@ class Erasure(OperationGroup):
         """
         check_store(self._engine.path)
         read_model = self._engine.reads.maintenance
-        with read_model.mutex, wrapped("the read model"):
+        with read_model.mutex, converting_errors("the read model"):
             done = scrub_store(read_model, self._engine.lock_timeout, progress, dry_run=dry_run)
         # An open connection would keep the bytes of a removed generation on disk.
         self._engine.reads.close()
@@ -362,7 +362,7 @@ class Erasure(OperationGroup):
 
     @operation("read")
     def prove(self, text: Annotated[str, "The text."]) -> Proof:
-        """Search every byte of the store for `text`, and list its places.
+        """Search every byte of the store for `text`, and list the files and offsets that have it.
 
         Raises:
             BadInput: the text is empty. LogError: a file cannot be read.
@@ -375,7 +375,7 @@ class Erasure(OperationGroup):
 
     @operation("read")
     def secrets(self) -> list[SecretPlace]:
-        """List the places of the log that look like a key: its kind, and where; never the key itself.
+        """List the lines of the log that seem to hold a key: its kind and place, but never the key.
 
         Forgotten events are included until a scrub overwrites them.
         """

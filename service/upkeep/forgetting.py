@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.codec.decode import ENVELOPE, envelope_of, without_bom
+from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
 from memlog.eventlog.events import ContextGiven, Redacted, tag_of
 from memlog.eventlog.fields import Chat, Id
@@ -26,7 +26,7 @@ from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Key, LogEntry, in_log_order, redacted_keys, select_segments
+from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.streams import Segment, is_stream
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
@@ -118,8 +118,8 @@ _KNOWN_BY = ("content", "value", "summary", "title")
 class _Selection(NamedTuple):
     """The lines to forget.
 
-    segments: those to read. wants: whether to forget a line of them. names: keys of further events. whole:
-    streams of which `wants` selects every line.
+    segments: the segments to read. wants: tells whether to forget one of their lines. names: keys of further
+    events. whole: streams of which `wants` selects every line.
     """
 
     segments: list[Segment]
@@ -129,7 +129,7 @@ class _Selection(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What to forget: either an event, a chat, a memory, or whatever matches a pattern."""
+    """What to forget: an event, a chat, a memory, or all events that match a pattern."""
 
     event_id: str | None
     stream: str | None
@@ -146,7 +146,7 @@ def forget(
     log: appends redactions with fsync, whatever the setting of the store.
     """
     if target.match is None:
-        return _forget(log, read_model, lambda db: _select(db, log.path, target), reason, dry_run)
+        return _forget(log, read_model, lambda db: _select_target(db, log.path, target), reason, dry_run)
     try:
         with _pattern_search(target.match) as finds:
             if finds([""]):
@@ -162,7 +162,7 @@ def forget(
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
             return _forget(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
-        hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
+        hint = "see https://docs.python.org/3/library/re.html; avoid a repeat within a repeat, as in (a+)+"
         raise BadInput(f"the pattern {target.match!r} cannot be used: {error}", hint=hint) from error
 
 
@@ -208,7 +208,7 @@ def _forget(
     log.append_redactions(keys, reason and masked(reason))
     done.redacted = len(keys)
     try:
-        done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
+        done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts_to_embed(db)))
     except Busy as error:
         raise Busy(
             f"{error.message}: {len(keys)} events are redacted, but still in the read model",
@@ -217,7 +217,7 @@ def _forget(
     return done
 
 
-def _select(db: Connection, log: Path, target: Target) -> _Selection:
+def _select_target(db: Connection, log: Path, target: Target) -> _Selection:
     if target.chat is not None:
         return _select_chat(db, log, target.chat)
     if target.memory is not None:
@@ -236,11 +236,11 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
     # A torn line has no event, and may be all that was ever written of one.
     within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
     wanted = _Selection(
-        _segments(log, within),
+        _segments_of(log, within),
         lambda entry: entry.id == event_id or _may_have_id(entry, event_id),
         {(each, event_id) for each in streams},
     )
-    if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
+    if not streams and not any(map(wanted.wants, entries_in_log_order(wanted.segments, tails=True))):
         where = "" if stream is None else f" in {stream}"
         hint = "store.search() gives ids"
         raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
@@ -255,16 +255,18 @@ def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     events |= event_index.undone_texts_of(db, names)
     events |= _profile_keys(log, names) | event_index.contexts_with(db, names)
     if not events:
-        raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
-    return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
+        raise NotFound(
+            f"no memory {memory_id!r}", hint="store.memories.list() lists them", code="memory_not_found"
+        )
+    return _Selection(_segments_of(log, {stream for stream, _ in events}), lambda _: False, events)
 
 
 def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     """Select a chat's streams, its facts, and every memory that ever belonged to it."""
     own = select_segments(log, chat=chat)
-    others = _segments(log, ("memory", "facts"))
+    others = _segments_of(log, ("memory", "facts"))
     name = ":".join(chat)
-    of_chat = {entry.key for entry in in_log_order(others) if _is_of_chat(entry.event, name)}
+    of_chat = {entry.key for entry in entries_in_log_order(others) if _is_of_chat(entry.event, name)}
     if not own and not of_chat:
         raise NotFound(
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
@@ -273,24 +275,24 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
     memories = event_index.memories_of(db, of_chat)
     touched = event_index.events_of(db, memories) | _profile_keys(log, memories)
     touched |= event_index.contexts_with(db, memories)
-    segments = [*own, *others, *_segments(log, ("core",))]
+    segments = [*own, *others, *_segments_of(log, ("core",))]
     return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
 
 
 def _is_of_chat(event: object, chat: str) -> bool:
-    """Whether an event belongs to a chat, or was distilled from it."""
+    """Whether an event belongs to a chat, or was distilled from the chat."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
 
 
 def _profile_keys(log: Path, memories: Collection[str]) -> set[Key]:
     """Return the keys of the profile events that a language model derived from the memories."""
-    entries = in_log_order(_segments(log, ("core",)))
+    entries = entries_in_log_order(_segments_of(log, ("core",)))
     extractions = ((entry.key, getattr(entry.event, "extraction", None)) for entry in entries)
     return {key for key, each in extractions if each and not {*each.memory_ids}.isdisjoint(memories)}
 
 
-def _segments(log: Path, streams: Container[str]) -> list[Segment]:
+def _segments_of(log: Path, streams: Container[str]) -> list[Segment]:
     return [segment for segment in select_segments(log) if segment.stream in streams]
 
 
@@ -302,7 +304,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
     for segment in selection.segments:
         shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
         wanted[segment] += shown
-        for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
+        for entry in _forgettable_entries(segment, leave_out={line.offset for line in shown}):
             if selection.wants(entry):
                 keys.update(dict.fromkeys(_further_keys(entry)))
                 wanted[segment].append(_doomed_line(entry))
@@ -311,7 +313,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
     contexts = event_index.contexts_naming(db, keys.keys()) - keys.keys()
     keys.update(dict.fromkeys(sorted(contexts)))
-    for segment in _segments(log, {stream for stream, _ in contexts}):
+    for segment in _segments_of(log, {stream for stream, _ in contexts}):
         wanted.setdefault(segment, [])
         mixed.add(segment)
     before = redacted_keys(wanted)
@@ -321,10 +323,12 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
     done = ForgetReport(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
         if not is_stream(segment.stream):
-            done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
+            done.unreachable += [
+                entry.position for entry in _forgettable_entries(segment) if entry.key in keys
+            ]
         elif segment in mixed:
             # Read again: unselected lines may have the same id.
-            done.lines += [_doomed_line(entry) for entry in _forgettable(segment) if entry.key in new]
+            done.lines += [_doomed_line(entry) for entry in _forgettable_entries(segment) if entry.key in new]
         else:
             done.lines += sorted((line for line in lines if line.key in new), key=_offset)
     return done, list(new)
@@ -342,16 +346,16 @@ def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
     return found
 
 
-def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
-    entries = in_log_order([segment], tails=True, leave_out=leave_out)
+def _forgettable_entries(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
+    entries = entries_in_log_order([segment], tails=True, leave_out=leave_out)
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
 def _further_keys(entry: LogEntry) -> list[Key]:
-    """Return a line's keys besides its own: the id of an event that only a newer memlog understands."""
+    """Return the key with the id of an event that only a newer memlog understands; [] for other lines."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _FROM_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
-            return [(entry.segment.stream, msgspec.convert(_members(entry)["id"], Id))]
+            return [(entry.segment.stream, msgspec.convert(_parse_members(entry)["id"], Id))]
     return []
 
 
@@ -370,7 +374,7 @@ def _doomed_line(entry: LogEntry) -> DoomedLine:
 def _first_words(entry: LogEntry) -> str:
     text = getattr(entry.event, "content", "")
     if not text:
-        members = _members(entry)
+        members = _parse_members(entry)
         known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
         text = next(chain(known, texts_of(entry)), "")
     return _shorten(text)
@@ -382,23 +386,23 @@ def _shorten(text: str) -> str:
 
 
 def texts_of(entry: LogEntry) -> Iterator[str]:
-    """Yield every text in a line, at any depth, except those that identify or classify it.
+    """Yield every text in a line, at any depth, except texts that identify or classify the event.
 
     For a line without an event, also the whole line; for one too long to load, nothing.
     """
-    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
+    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_members(entry.event)
     # A `context_given` has no texts: its ids and hashes would match by chance.
     of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
     names = (*_NAMES, *envelope, *of_context)
-    yield from texts_within(value for name, value in _members(entry).items() if name not in names)
+    yield from texts_within(value for name, value in _parse_members(entry).items() if name not in names)
     if isinstance(entry.event, BadLine):
         yield (entry.line.data or b"").decode(errors="replace")
 
 
-def _members(entry: LogEntry) -> dict[str, Any]:
+def _parse_members(entry: LogEntry) -> dict[str, Any]:
     """Return the members of a line, including unknown ones; {} if it is not an object."""
     try:
-        members = msgspec.json.decode(without_bom(entry.line.data or b""))
+        members = msgspec.json.decode(strip_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}
@@ -424,7 +428,7 @@ OUT_OF_REACH = (
 def scrub_store(
     read_model: ReadModel, lock_timeout: float, progress: Progress | None, *, dry_run: bool
 ) -> ScrubReport:
-    """Overwrite the bytes of forgotten events; see `Scrub`."""
+    """Overwrite the bytes of forgotten events; see `Erasure.scrub`."""
     log_format.check_writable(read_model.projector.log)
     if not dry_run:
         # Imported here: most stores have no provider.
@@ -460,7 +464,7 @@ def scrub_store(
                     redacted,
                     seals=seals,
                     lock_timeout=lock_timeout,
-                    around=lambda fd: _markers_updated(db, watermarks, segment, fd),
+                    around=lambda fd: _updating_markers(db, watermarks, segment, fd),
                 )
             )
 
@@ -472,7 +476,7 @@ def scrub_store(
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
-        renew_seals([*scrub.unfinished(segments), *renewed])
+        renew_seals([*scrub.unfinished_segments(segments), *renewed])
         found.vectors = _rebuild_all(read_model, progress)
         # A process that sealed a segment meanwhile may have sealed bytes that are gone.
         renew_seals(renewed)
@@ -480,7 +484,7 @@ def scrub_store(
 
 
 @contextmanager
-def _markers_updated(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
+def _updating_markers(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
     """Update the watermarks and checkpoints of an open segment while its bytes are erased."""
     with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
         yield
@@ -493,7 +497,7 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     projector.remove_other_generations()
     projector.core_view.remove_stale_copies(projector.live())
     forget_all(read_model.path)
-    return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
+    return keep_only(read_model.path, index.texts_to_embed(projector.live()), vacuum=True)
 
 
 def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:

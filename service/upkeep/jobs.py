@@ -68,7 +68,7 @@ class Jobs(OperationGroup):
     def list(self) -> _Jobs:
         """List the jobs of a store: when each is due, when it ran last, and what became of it.
 
-        `memlog watch` and `memlog serve` run them. A run that was missed is caught up once.
+        `memlog watch` and `memlog serve` run the jobs. After missed runs, a job runs once.
         """
         from memlog.service.llm.extraction import rules_of
 
@@ -99,13 +99,13 @@ class Jobs(OperationGroup):
         *,
         retry: Retry = False,
     ) -> _Reports:
-        """Run the jobs that are due, each period once; or one of them now, whether it is due or not.
+        """Run the jobs that are due, each once per period; or run one job now, whether it is due or not.
 
-        Steps that need a language model are skipped where none is configured.
+        Steps that need a language model are skipped if none is configured.
 
         Raises:
             Busy: another process runs jobs, or distils.
-            ProviderError: the language model fails: the run stays due, and no step is done twice.
+            ProviderError: the language model failed; the run stays due, and no step is done twice.
         """
         check_store(self._engine.path)
         if self._engine.read_model.is_off:
@@ -117,16 +117,11 @@ class Jobs(OperationGroup):
     @operation("read")
     def log(
         self,
-        job: Annotated[Literal["daily", "weekly"] | None, "Only of this job."] = None,
+        job: Annotated[Literal["daily", "weekly"] | None, "Only runs of this job."] = None,
         *,
-        limit: Annotated[
-            int | None, Meta(ge=1, le=MOST), "At most so many runs; all where not given."
-        ] = None,
+        limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most runs to list; all by default."] = None,
     ) -> _Runs:
-        """List the runs of the daily and the weekly job, the newest first.
-
-        Of each step: what it changed, or why it was skipped.
-        """
+        """List the runs of the daily and the weekly job, newest first, with the outcome of each step."""
         return self._read(lambda db: job_runs(db, job=job, limit=limit))
 
     def _scheduled_job(self, name: str, schedule: "Schedule | None", now: str) -> Job:
@@ -152,7 +147,7 @@ def runner_of(
 ) -> "JobRunner":
     """Return the job runner of a store.
 
-    lock_timeout: seconds to wait for another process. is_requested: whether a person requested it.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
     retry: include what was set aside today. notify: called with a line per request to the language model.
     """
     # Imported here: most processes run no job.
@@ -234,11 +229,11 @@ class Steps:
 
             summariser = Summariser(engine, questions, room)
             self._works |= {
-                ("extraction", "messages"): lambda: self._collect(
+                ("extraction", "messages"): lambda: self._sum_up(
                     extractor.run(None, None, lock_timeout=lock_timeout, is_requested=is_requested)
                 ),
                 ("summaries", "messages"): lambda: summariser.run(self._report_summarised),
-                ("daily", "daily events"): lambda: self._collect(
+                ("daily", "daily events"): lambda: self._sum_up(
                     extractor.run_days(yesterday(engine), lock_timeout=lock_timeout)
                 ),
                 ("weekly", "merge"): lambda: merger.merge(self._report_compared),
@@ -268,7 +263,7 @@ class Steps:
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
         return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
 
-    def _collect(self, reports: "Iterable[ExtractionReport]") -> Outcome:
+    def _sum_up(self, reports: "Iterable[ExtractionReport]") -> Outcome:
         done, whys = 0, []
         for report in reports:
             if report.set_aside is None:
@@ -296,9 +291,7 @@ class Steps:
 
 
 class JobReport(msgspec.Struct, kw_only=True):
-    """The steps of a job run. period: the local day for which the run was due; None if the job has no
-    schedule.
-    """
+    """The steps of a job run. period: the local day when the run was due; None without a schedule."""
 
     job: str
     period: str | None
@@ -336,7 +329,7 @@ class JobRunner:
         return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
 
     def run_due(self) -> Iterator[JobReport]:
-        """Run what is due, and report each job that did something.
+        """Run the jobs that are due; yield a report of each job that did something.
 
         Raises:
             Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.
@@ -361,31 +354,31 @@ class JobRunner:
         """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
-                return self._run(job)
+                return self._run_steps(job)
             now, schedule = timestamps.now(), self._schedules[job]
-            return self._run_for(job, now[:10] if schedule is None else schedule.latest(now).period)
+            return self._run_and_record(job, now[:10] if schedule is None else schedule.latest(now).period)
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
-            report = self._run(job) if self._has_model else None
+            report = self._run_steps(job) if self._has_model else None
             return report if report and any(step.count for step in report.steps) else None
         schedule = self._schedules[job]
         if schedule is None:
             return None
         slot = schedule.latest(timestamps.now())
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
-            return self._run_for(job, slot.period)
+            return self._run_and_record(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
         left = [step for step in skipped if self._steps.why_skipped(job, step) is None]
-        return self._run_for(job, slot.period, left) if left else None
+        return self._run_and_record(job, slot.period, left) if left else None
 
-    def _run_for(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
-        report = self._run(job, steps)
+    def _run_and_record(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
+        report = self._run_steps(job, steps)
         report.period = period
         self._engine.append([JobCompleted(job=job, period=period, steps=report.steps)])
         return report
 
-    def _run(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
+    def _run_steps(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
         """Run the steps of a job, or some of them. A step runs even if an earlier one failed.
 
         Raises:

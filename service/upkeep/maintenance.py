@@ -26,7 +26,7 @@ from memlog.projector.catchup import Progress
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
-from memlog.projector.sqlite import wrapped
+from memlog.projector.sqlite import converting_errors
 from memlog.projector.verify import Verification, digest, verify
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
@@ -53,15 +53,15 @@ class Maintenance(OperationGroup):
         self,
         *,
         from_scratch: Annotated[
-            bool, "Rebuild everything from the log beside the live read model, then swap it in."
+            bool, "Build a new read model from the whole log, then replace the live one with it."
         ] = False,
-        embed: Annotated[bool, "Compute missing embeddings; without them text is searchable at once."] = True,
+        embed: Annotated[bool, "Also compute missing embeddings; text is searchable before that."] = True,
         progress: ProgressField = None,
     ) -> ProjectReport:
         """Replay the log into the read model, then compute missing embeddings.
 
-        Interrupted at any moment, the next run goes on from there. Reads catch up by themselves; this is for
-        long logs, for rebuilding, and for computing all embeddings.
+        After an interruption, the next run continues. Reads catch up automatically; use this for long logs,
+        to rebuild, or to compute all embeddings.
 
         Raises:
             Busy: another projector held the lock for too long.
@@ -74,13 +74,13 @@ class Maintenance(OperationGroup):
         self,
         *,
         batch: Annotated[
-            int, Meta(ge=1, le=4096), "Passages that are computed between two writes."
+            int, Meta(ge=1, le=4096), "How many passages to embed between two writes."
         ] = EMBED_BATCH,
         progress: ProgressField = None,
     ) -> EmbedReport:
         """Compute missing embeddings, after catching up with the log.
 
-        Interrupted at any moment, the next run goes on from there; without work it does nothing.
+        After an interruption, the next run continues.
 
         Raises:
             EmbeddingError: no model works here, or it failed.
@@ -96,21 +96,21 @@ class Maintenance(OperationGroup):
         stop: Annotated[
             threading.Event | None,
             Local(is_callback=False),
-            "Ends the watch when another thread sets it; set when it returns.",
+            "An event that another thread sets to end the watch; set when the watch returns.",
         ] = None,
         tell: Annotated[
             Callable[[WatchStep], None] | None,
             Local(),
-            "Called with each step that did something, and the first.",
+            "Called with each step that did something, and with the first step.",
         ] = None,
         progress: ProgressField = None,
     ) -> None:
-        """Keep the read model up to the log and documents up to their files, and compute embeddings.
+        """Keep the read model current with the log, documents with their files, and compute embeddings.
 
-        An event that any process appends is in the read model within 250 ms; a changed file of a folder of
-        documents is found within a second. Embeddings are computed behind that, in the background. Jobs run
-        when they are due: decay, merges, and what a language model distils. Errors go to `notify` once, and
-        are retried. One process watches a store at a time.
+        An event that any process appends is in the read model within 250 ms; a changed file in a folder of
+        documents is found within a second. Embeddings follow in the background. Jobs run when they are due:
+        decay, merges, and distillation by a language model. An error is reported to `notify` once, and the
+        work retried. One process watches a store at a time.
 
         Raises:
             Busy: another process watches this store.
@@ -120,14 +120,14 @@ class Maintenance(OperationGroup):
         """
         from memlog.service.documents.documents import Documents
         from memlog.service.upkeep.jobs import runner_of
-        from memlog.service.upkeep.watch import bring_up, watch
+        from memlog.service.upkeep.watch import watch, watch_once
 
         engine, tell = self._engine, tell or (lambda _: None)
         if engine.read_model.is_off:
             raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
         if once:
             check_store(engine.path)
-            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
+            watch_once(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
             return
         watch(
             engine.read_model,
@@ -147,7 +147,7 @@ class Maintenance(OperationGroup):
     def verify(self, *, progress: ProgressField = None) -> Verification:
         """Check the log and its seals, the cache, and the read model against a replay. Changes nothing.
 
-        The read model is compared as far as it has come, with a replay in a nameless file below model/. A
+        What the read model has read so far is compared with a replay in a nameless file below model/. A
         finding is checked again while no scrub runs.
 
         Raises:
@@ -167,7 +167,7 @@ class Maintenance(OperationGroup):
             bool, "Rebuild damaged read models and caches, and take permissions from others."
         ] = False,
     ) -> "list[Finding]":
-        """Examine the store and this machine, and tell what to do about each problem.
+        """Examine the store and this machine, and say what to do about each problem.
 
         Checks SQLite, the vector extension, the model, the file system, space, permissions, the read model,
         the cache, and the log's ends, seals, days and unread files; what cannot be read is a problem. The log
@@ -185,13 +185,13 @@ class Maintenance(OperationGroup):
         self,
         *,
         accept_loss: Annotated[
-            bool, "Accept that missing or changed bytes are lost: take what is there now for the whole."
+            bool, "Accept that missing or changed bytes are lost: seal the bytes that are there now."
         ] = False,
     ) -> "SealReport":
         """Close and seal every segment of the log, including the newest of each stream.
 
         A seal holds the length of a segment and a hash of its bytes, so that `verify` finds any change.
-        Segments with a successor are sealed by themselves; this seals the rest, before a backup for example.
+        Segments with a successor are sealed automatically; this seals the rest, for example before a backup.
         The next append begins a new segment.
         """
         return seal(self._engine.log, accept_loss=accept_loss)
@@ -201,7 +201,7 @@ class Maintenance(OperationGroup):
         self,
         *,
         content: Annotated[
-            bool, "Leave out positions and append times: equal for logs with the same content."
+            bool, "Omit positions and times of appending: equal for logs with the same events."
         ] = False,
     ) -> str:
         """Compute a digest of the read model: sha256 over every row, in hex, after catching up with the log.
@@ -270,7 +270,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 
 
 def seal(log: Log, *, accept_loss: bool) -> SealReport:
-    """Seal the older segments; see `SealLog`."""
+    """Seal all segments, and accept losses if asked; see `Maintenance.seal`."""
     check_store(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
@@ -290,7 +290,7 @@ of log (measured), so at most 1 GB."""
 
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """Verify a store; see `Verify`."""
+    """Verify a store; see `Maintenance.verify`."""
     found = _verify_once(read_model, progress)
     if found.ok:
         return found
@@ -315,8 +315,8 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
     cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_only_read)
     unused = 0
     if found.digest is not None and not cache_problems:
-        with wrapped("the read model"):
-            texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
+        with converting_errors("the read model"):
+            texts = index.texts_to_embed(read_model.projector.live(read_only=read_model.is_read_only))
             unused = count_unused(read_model.path, texts, read_only=read_model.is_only_read)
     return msgspec.structs.replace(
         found,
@@ -342,7 +342,7 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
         return Verification(notes=["there is no read model: store.maintenance.project()"])
     try:
         db = projector.live(read_only=read_model.is_read_only)
-        with wrapped("the read model"):
+        with converting_errors("the read model"):
             standing = catchup.stored_projection_id(db)
         if standing != catchup.projection_id(projector.sizes):
             return Verification(

@@ -48,12 +48,12 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 
 class EmbedReport(msgspec.Struct, kw_only=True):
-    """The outcome for passages without a vector: how many got a `computed` one or a `cached` one, get none
-    (`withheld`), and still have none (`pending`).
+    """The outcome for passages that had no vector.
 
-    withheld: passages that are not sent to a provider, or that a model cannot embed. set_aside: those that it
-    could not embed today: full-text search finds them, and they are retried another day. silent: why the
-    multilingual model embedded nothing.
+    computed, cached: how many got a new vector, or one from the cache. pending: how many still have none.
+    withheld: how many get none, since they are not sent to a provider, or a model cannot embed them.
+    set_aside: names of texts that could not be embedded today, which full-text search finds; they are retried
+    another day. silent: why the multilingual model embedded nothing.
     """
 
     computed: int
@@ -65,7 +65,7 @@ class EmbedReport(msgspec.Struct, kw_only=True):
 
 
 class _ReleasingEmbedder:
-    """An embedder that releases the read model to other threads while it computes; they may close it."""
+    """An embedder that, while it computes, lets other threads use or close the read model."""
 
     def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension

@@ -13,7 +13,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import count_rows, described, transaction, vec_version, wrapped
+from memlog.projector.sqlite import converting_errors, count_rows, describe_binding, transaction, vec_version
 from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
@@ -84,7 +84,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
         multilingual, silent["multilingual"] = None, problem.message
     db, _ = read_model.latest(sync=False)
     current = projector.generations.current()
-    with wrapped("the read model"):
+    with converting_errors("the read model"):
         if embedder is not None or multilingual is not None:
             name_pending(db, silent)
         if (missing := why_multilingual(db, read_model.model)) is not None:
@@ -102,7 +102,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
             store=shown(read_model.path),
             generation=current.name if current else None,
             projection_id=catchup.projection_id(projector.sizes),
-            unread_bytes=catchup.unread_bytes(db, projector.log),
+            unread_bytes=catchup.count_unread_bytes(db, projector.log),
             events=count_rows(db, "events"),
             messages=count_rows(db, "messages WHERE type <> 'session_break'"),
             memories=count_rows(db, "memories"),
@@ -117,7 +117,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
             vectors_pending=index.count_all_pending(db),
             vectors_set_aside=names_set_aside(db, read_model.path),
             vector_model=vectors.model_of(db),
-            sqlite=described(),
+            sqlite=describe_binding(),
             sqlite_vec=vec_version(db),
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
@@ -166,7 +166,10 @@ def stats_of(read_model: ReadModel) -> Stats:
     """Measure how far the read model lags, catch up, and count."""
     log = read_model.projector.log
     behind, _ = read_model.latest(sync=False)
-    unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
+    unread_bytes, unread_lines = (
+        catchup.count_unread_bytes(behind, log),
+        catchup.count_unread_lines(behind, log),
+    )
     db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
     errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
@@ -197,7 +200,7 @@ def stats_of(read_model: ReadModel) -> Stats:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
+    """Return the total size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

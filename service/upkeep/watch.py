@@ -19,7 +19,7 @@ from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.log.reader import FileState, state_of
+from memlog.eventlog.log.reader import FileState, log_state
 from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
@@ -45,7 +45,7 @@ _NICENESS = 10
 
 
 class Rows(Worker):
-    """Brings rows and full text up to the log whenever it has changed."""
+    """Updates rows and full text whenever the log has changed."""
 
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         super().__init__(shared, read_model)
@@ -55,14 +55,14 @@ class Rows(Worker):
 
     def _work(self) -> None:
         for _ in watch_changes(self._log, self._shared.stop):
-            self._try(self._look)
+            self._run_and_report(self._poll)
 
-    def _look(self) -> bool:
+    def _poll(self) -> bool:
         if not self._has_store():
             return False
         projector = self._read_model.projector
-        # Taken before reading, so that the next look sees what is appended meanwhile.
-        state = state_of(self._log), projector.generations.current()
+        # Taken before reading, so that the next poll sees what is appended meanwhile.
+        state = log_state(self._log), projector.generations.current()
         if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None
@@ -93,7 +93,7 @@ class Rows(Worker):
         return not self._shared.lock.holds()
 
     def _project(self) -> bool:
-        """Catch up for a moment, and return whether everything was read."""
+        """Catch up for at most `_AT_A_TIME` seconds; return whether everything was read."""
         started = time.perf_counter()
         read_model = self._read_model
         done = read_model.with_repair(
@@ -123,7 +123,7 @@ class Vectors(Worker):
                 if not self._shared.lock.holds():
                     self._read_model.close()
                 elif self._read_model.projector.generations.current() is not None:
-                    self._try(lambda: self._read_model.with_repair(self._embed))
+                    self._run_and_report(lambda: self._read_model.with_repair(self._embed))
 
     def _embed(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model
@@ -147,7 +147,7 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Whether passages wait, without loading the model, which takes 260 MB."""
+        """Whether passages wait for a vector, without loading the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
@@ -185,7 +185,7 @@ class _Watched:
         self.folders = {self.root}
         self.due = 0.0
 
-    def look(self, store: Path, readers: Readers) -> int:
+    def read_state(self, store: Path, readers: Readers) -> int:
         """Return the current state of the source, after updating `folders` and `due`."""
         started = time.monotonic()
         self.folders = {self.root}
@@ -193,7 +193,7 @@ class _Watched:
         with suppress(OSError), Root(self.root) as root:
             files = walk(root, self.source, store, readers).files
             self.folders |= {(self.root / file).parent for file in files}
-            state = sum(_file_hash(root, file) for file in files)
+            state = sum(_hash_file(root, file) for file in files)
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
         return state
@@ -218,20 +218,20 @@ class Folders(Worker):
         hints = ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)
         with closing(hints), closing(self._documents):
             while not stop.is_set():
-                self._try(self._look)
+                self._run_and_report(self._poll)
                 folders = {folder for each in self._watched.values() for folder in each.folders}
-                changed = hints.wait(sorted(folders), self._pause())
+                changed = hints.wait(sorted(folders), self._seconds_to_wait())
                 for each in self._watched.values():
                     root = str(each.root)
                     if any(path == root or path.startswith(f"{root}/") for path in changed):
                         each.due = 0.0
 
-    def _pause(self) -> float:
+    def _seconds_to_wait(self) -> float:
         """Return the seconds until the next source is due, or may have been registered."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
-    def _look(self) -> bool:
+    def _poll(self) -> bool:
         if not self._shared.lock.holds():
             self._read_model.close()
             self._watched.clear()
@@ -252,14 +252,14 @@ class Folders(Worker):
         self._left_to_others = notes
         return [each for each in registered if each not in others]
 
-    def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
-        """Return the notes about links that the last read of their source did not report."""
-        before, now = self._links, {each.source_id: links_of(each) for each in reports}
+    def _notes_on_new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
+        """Return the notes about skipped links that the last report about their source lacked."""
+        before, now = self._links, {each.source_id: notes_on_links(each) for each in reports}
         self._links = before | now
         return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
 
     def _watch_only(self, registered: list[Registered]) -> None:
-        """Watch exactly these sources."""
+        """Watch the sources in `registered` and no others; keep the state of unchanged sources."""
         before = self._watched
         self._watched = {
             source.source_id: before[source.source_id]
@@ -272,16 +272,16 @@ class Folders(Worker):
         """Bring the documents of a source up to date, and return whether its files have changed."""
         started = time.perf_counter()
         # Taken before reading: a later change gives another state.
-        state = watched.look(self._store, self._documents.readers)
+        state = watched.read_state(self._store, self._documents.readers)
         if state == watched.state:
             return False
         # Otherwise this thread would project instead of the rows thread, and delay it.
         while not self._shared.caught_up.wait(_TICK):
             self._heartbeat()
         reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
-        notes = problems_of(reports)
-        self._notes += [*notes, *self._new_links(reports)]
-        # Retry what could not be read, except a missing folder: `look` notices its return.
+        notes = notes_on_problems(reports)
+        self._notes += [*notes, *self._notes_on_new_links(reports)]
+        # Retry what could not be read, except a missing folder: `read_state` notices its return.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
             indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
@@ -291,18 +291,18 @@ class Folders(Worker):
         return True
 
 
-def links_of(report: IndexingReport) -> list[str]:
-    """Return the notes about links that were skipped in a folder."""
+def notes_on_links(report: IndexingReport) -> list[str]:
+    """Return a note for each link that was skipped in a source, with the reason."""
     told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
     return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 
 
-def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
+def notes_on_problems(reports: Iterable[IndexingReport]) -> list[str]:
     """Return why sources were not refreshed."""
     return [each.problem for each in reports if each.problem is not None]
 
 
-def _file_hash(root: Root, file: str) -> int:
+def _hash_file(root: Root, file: str) -> int:
     """Return a number that changes with the file; 0 for a missing file."""
     try:
         return hash((file, file_version(root.status(file))))
@@ -333,10 +333,10 @@ class DueJobs(Worker):
         while not self._shared.stop.wait(pause):
             is_there = self._shared.lock.holds() and self._read_model.projector.generations.current()
             if is_there:
-                self._try(self._look)
+                self._run_and_report(self._poll)
             pause = _JOBS_TICK if is_there else _UNTIL_THERE
 
-    def _look(self) -> bool:
+    def _poll(self) -> bool:
         if not self._runner.may_be_due(self._read_model.projector.live()):
             return False
         done = False
@@ -367,7 +367,7 @@ def watch(
     tell: Tell,
     progress: Progress | None,
 ) -> None:
-    """Watch until `stop` is set; see `Watch`."""
+    """Watch until `stop` is set; see `Maintenance.watch`."""
     read_model.make_store()
     with closing(WatchLock(read_model.path)) as lock:
         shared = Shared(lock, stop, tell, read_model.notify, progress)
@@ -391,18 +391,21 @@ def watch(
         stop.set()
 
 
-def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
-    """Do once what a watch does; see `Watch`, `once`."""
+def watch_once(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
+    """Do what a watch does once, then return; see `once` of `Maintenance.watch`."""
     read_model.make_store()
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
         # First, as documents are compared with the rows.
         rows = project(read_model, progress, embed=False)
-        _notify(read_model, rows.notes)
+        _notify_all(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
-        _notify(read_model, [*problems_of(reports), *(note for each in reports for note in links_of(each))])
+        _notify_all(
+            read_model,
+            [*notes_on_problems(reports), *(note for each in reports for note in notes_on_links(each))],
+        )
         done = project(read_model, progress)
-    _notify(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
+    _notify_all(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
     tell(
         WatchStep(
             projected=rows.events + done.events,
@@ -415,13 +418,13 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
     )
 
 
-def _notify(read_model: ReadModel, notes: list[str]) -> None:
+def _notify_all(read_model: ReadModel, notes: list[str]) -> None:
     for note in notes:
         read_model.notify(note)
 
 
 def _run_calls(shared: Shared, running: int) -> None:
-    """Make the queued calls until all threads have ended, a call raises, or patience runs out."""
+    """Make the queued calls until all threads have ended, a call raises, or `_PATIENCE` ends after a stop."""
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():

@@ -19,7 +19,7 @@ from memlog.eventlog.log.layout import WATCH_LOCK
 from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
-from memlog.projector.sqlite import wrapped
+from memlog.projector.sqlite import converting_errors
 from memlog.service.documents.indexing import described
 from memlog.service.engine.read_model import ReadModel
 
@@ -47,10 +47,10 @@ class WatchLock:
         try:
             locks.acquire(self._fd, "the store", 0)
         except Busy as busy:
-            who = locks.holder(self._fd)
+            who = locks.describe_holder(self._fd)
             self.close()
             raise Busy(
-                f"{shown(self._store)} is watched already, by {who}", hint="one watch does for all"
+                f"{shown(self._store)} is watched already, by {who}", hint="one watch serves all processes"
             ) from busy
 
     def close(self) -> None:
@@ -93,14 +93,14 @@ class WatchStep(msgspec.Struct, kw_only=True):
 
 
 class _Stopped(BaseException):
-    """Ends a thread in the middle of long work, between two atomic steps."""
+    """Raised to end a thread during long work, between two atomic steps."""
 
 
 @dataclass
 class Shared:
     """The state that the threads of a watch share.
 
-    stop: ends them. tell, notify, progress: the caller's functions.
+    stop: an event that ends the threads. tell, notify, progress: the caller's functions.
     caught_up: set while the rows have caught up with the log.
     rows_came: set when passages may lack a vector.
     calls: calls of the caller's functions for the caller's thread to make; None when a thread has ended.
@@ -145,15 +145,12 @@ class Worker(ABC):
     def _work(self) -> None:
         """Work until the watch stops."""
 
-    def _try(self, work: Callable[[], bool]) -> None:
-        """Run `work`, which returns whether there was anything to do.
-
-        Reports its notes or its error, unless the last report had them.
-        """
+    def _run_and_report(self, work: Callable[[], bool]) -> None:
+        """Run `work`, which returns whether there was anything to do; report its new notes or error."""
         self._notes.clear()
         try:
             # The mutex makes a fork wait: in the child, SQLite locks of this thread would never be released.
-            with self._read_model.mutex, wrapped("the read model"):
+            with self._read_model.mutex, converting_errors("the read model"):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
             hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""

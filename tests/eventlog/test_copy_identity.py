@@ -219,7 +219,7 @@ def test_a_record_that_is_written_anew_has_the_newest_segment_of_a_stream(
         writer.remember("memory", name, segment, lock_timeout=1)
     for _ in range(8):
         writer.remember(STREAM, SEGMENT, segment, lock_timeout=1)
-    assert ("memory", newest) in Writer(store).written()
+    assert ("memory", newest) in Writer(store).recorded_segments()
 
 
 def test_a_torn_line_of_the_record_hides_no_later_one(store: Path, segment: int) -> None:

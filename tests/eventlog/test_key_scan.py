@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.escapes import map_spans_to_escaped, unescaped
+from memlog.eventlog.escapes import map_spans_to_escaped, unescape
 from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.keys import KINDS, SHAPES, keys_in
 from tests.eventlog.key_wrappings import WRAPPINGS
@@ -163,9 +163,9 @@ def test_a_key_is_found_at_any_place_about_the_end_of_a_window() -> None:
 )
 def test_a_place_in_an_unescaped_text_is_known_in_the_text(atoms: list[str]) -> None:
     text = "".join(atoms)
-    plain = unescaped(text)
+    plain = unescape(text)
     found = list(map_spans_to_escaped(text, ((place, place + 1) for place in range(len(plain)))))
-    assert [unescaped(text[start:end]) for start, end in found] == list(plain)
+    assert [unescape(text[start:end]) for start, end in found] == list(plain)
     assert all(end <= start for (_, end), (start, _) in pairwise(found))
     assert not plain or list(map_spans_to_escaped(text, [(0, len(plain))])) == [(found[0][0], found[-1][1])]
 
@@ -179,4 +179,4 @@ def test_one_level_of_escapes_goes() -> None:
         ("&quot;a&#39;&#x41;&amp;lt; a=3Db &copy; gh\u200bp\x1b(B", "\"a'A&lt; a=b &copy; ghp"),
         (r"\d+ C:\Users \ud83d \UFFFFFFFF", "\\d+ C:\\Users \ud83d  "),
     ]:
-        assert unescaped(text) == plain, text
+        assert unescape(text) == plain, text

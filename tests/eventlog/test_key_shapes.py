@@ -12,8 +12,8 @@ import pytest
 
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.escapes import decoded
-from memlog.eventlog.secrets.detection import kinds_in, kinds_in_line, masked, masked_event, texts_within
+from memlog.eventlog.escapes import decode_json
+from memlog.eventlog.secrets.detection import kinds_in, kinds_in_line, mask_event, masked, texts_within
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
 from tests.support.canaries import Canary, Chance, canaries
@@ -77,7 +77,7 @@ def test_a_block_of_lines_is_masked_as_a_list_of_lines() -> None:
         for name, wrapped in LISTS.items():
             assert not [line for line in inner if line in masked(wrapped(each.text))], (name, each)
         event = {"type": "memory_saved", "content": "x", "metadata": {"key": lines, "others": ["a", "b"]}}
-        clean = masked_event(json.dumps(event).encode())
+        clean = mask_event(json.dumps(event).encode())
         assert not [line for line in inner if line.encode() in clean]
         assert b'"others":["a","b"]' in clean
 
@@ -143,7 +143,7 @@ def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
     folders = (FIXTURES, month.log, older_stores)
     files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
     lines = [line for file in files for line in file.split(b"\n")]
-    texts = list(texts_within(decoded(line, object) or line.decode(errors="replace") for line in lines))
+    texts = list(texts_within(decode_json(line, object) or line.decode(errors="replace") for line in lines))
     assert len(texts) > 3000
     assert [(kind, text) for text in texts for kind in kinds_in(text)] == []
 
@@ -211,7 +211,7 @@ def said(**members: object) -> bytes:
 
 def test_every_text_of_an_event_is_masked_at_any_depth() -> None:
     line = said(content=KEY, meta={"a": [{"b": f"={KEY}"}], KEY: 1.5, f"{KEY}": 2}, unknown=[KEY, None, 7])
-    members = json.loads(masked_event(line))
+    members = json.loads(mask_event(line))
     assert members["content"] == MASKED
     assert members["meta"] == {"a": [{"b": f"={MASKED}"}], MASKED: 2}
     assert members["unknown"] == [MASKED, None, 7]
@@ -221,11 +221,11 @@ def test_a_key_that_only_the_name_of_its_member_tells_is_masked_and_listed() -> 
     secret = next(each.key for each in CANARIES if each.kind == "aws-secret-key")
     line = said(meta={"env": {"AWS_SECRET_ACCESS_KEY": secret, "Authorization": "Basic ZGVwbG95OmFDMw=="}})
     assert sorted(kinds_in_line(line)) == ["aws-secret-key", "basic-auth"]
-    assert json.loads(masked_event(line))["meta"]["env"] == {
+    assert json.loads(mask_event(line))["meta"]["env"] == {
         "AWS_SECRET_ACCESS_KEY": "[REDACTED:aws-secret-key]",
         "Authorization": "Basic [REDACTED:basic-auth]",
     }
-    assert kinds_in_line(masked_event(line)) == []
+    assert kinds_in_line(mask_event(line)) == []
 
 
 def test_what_is_masked_is_listed() -> None:
@@ -239,14 +239,14 @@ def test_what_is_masked_is_listed() -> None:
 def test_names_of_members_stay_apart() -> None:
     keys = [each.key for each in CANARIES if each.kind == "aws-key"][:3]
     line = said(meta=dict.fromkeys(keys, 1))
-    assert list(json.loads(masked_event(line))["meta"]) == [MASKED, f"{MASKED} 2", f"{MASKED} 3"]
+    assert list(json.loads(mask_event(line))["meta"]) == [MASKED, f"{MASKED} 2", f"{MASKED} 3"]
 
 
 def test_an_event_without_keys_is_the_same_bytes() -> None:
     line = said(content="tea", number=1.50)
-    assert masked_event(line) is line
+    assert mask_event(line) is line
     for odd in (b"[]", b"no JSON", b'"\xff"'):
-        assert masked_event(odd) is odd
+        assert mask_event(odd) is odd
 
 
 def test_a_line_of_another_log_is_masked_too() -> None:
@@ -260,7 +260,7 @@ def test_a_key_that_is_spelt_with_escapes_is_masked_too() -> None:
     escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
     line = said(content="HERE").replace(b"HERE", escaped.encode())
     assert KEY.encode() not in line
-    assert json.loads(masked_event(line))["content"] == MASKED
+    assert json.loads(mask_event(line))["content"] == MASKED
 
 
 def test_what_names_things_is_refused_and_not_told() -> None:

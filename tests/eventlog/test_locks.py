@@ -47,7 +47,9 @@ def test_a_process_that_waits_to_write_the_format_finds_it_written(tmp_path: Pat
 
     with pytest.MonkeyPatch.context() as patch, held(tmp_path, disk.FOLDER):
         patch.setattr(locks, "acquire", told)
-        other = threading.Thread(target=lambda: answers.append(log_format.claim(tmp_path, lock_timeout=60)))
+        other = threading.Thread(
+            target=lambda: answers.append(log_format.claim_format(tmp_path, lock_timeout=60))
+        )
         other.start()
         assert waits.wait(60)
         (tmp_path / log_format.FORMAT).write_bytes(log_format.LINE)

@@ -4,7 +4,7 @@ import json
 from itertools import product
 from typing import Any
 
-from memlog.eventlog.secrets.detection import kinds_in_line, masked, masked_event
+from memlog.eventlog.secrets.detection import kinds_in_line, mask_event, masked
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import WRAPPINGS
 from tests.support.canaries import canaries
@@ -98,7 +98,7 @@ def test_the_name_of_a_member_tells_that_its_value_is_a_key() -> None:
     ]:
         for name in names:
             for meta in members(name, value):
-                clean = masked_event(line(meta))
+                clean = mask_event(line(meta))
                 said = json.loads(json.dumps(meta).replace(key, f"[REDACTED:{kind}]"))
                 assert json.loads(clean)["meta"] == said, names
                 assert kinds_in_line(line(meta)) == [kind], meta
@@ -107,4 +107,4 @@ def test_the_name_of_a_member_tells_that_its_value_is_a_key() -> None:
 
 def test_a_member_that_is_called_otherwise_keeps_its_value() -> None:
     for meta in members("sha1", "0a1b2c3d4e" * 4):
-        assert masked_event(line(meta)) == line(meta)
+        assert mask_event(line(meta)) == line(meta)

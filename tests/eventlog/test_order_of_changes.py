@@ -12,7 +12,7 @@ from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.order import Clock, next_precedence, precedence
-from memlog.eventlog.log.reader import accepted, todays_members
+from memlog.eventlog.log.reader import accepted_events, todays_members
 from memlog.eventlog.log.streams import SegmentName, segment_names, segments_of
 from memlog.eventlog.log.writer import Log
 
@@ -64,7 +64,7 @@ def test_a_dated_change_has_the_precedence_of_its_date() -> None:
 def highest_of(folder: Path, clock: Clock | None = None) -> str:
     fd = disk.open(folder, disk.FOLDER)
     try:
-        return (clock or Clock()).highest(fd, segment_names(fd))
+        return (clock or Clock()).highest_precedence(fd, segment_names(fd))
     finally:
         disk.close(fd)
 
@@ -175,7 +175,7 @@ def test_what_another_log_says_is_in_the_same_order_here(
         monkeypatch.setattr(timestamps, "now", lambda now=now: now)
         Log(one, durability="os").append([a_change()])
     monkeypatch.undo()
-    entries = accepted(segments_of(one / "log")[0], lambda *_: None)
+    entries = accepted_events(segments_of(one / "log")[0], lambda *_: None)
     Log(other, durability="os").append([todays_members(entry) for entry in entries])
     assert stamped(other) == stamped(one) == ["2026-02-24T10:00:05.000Z", "2026-02-24T10:00:05.001Z"]
 
@@ -186,7 +186,7 @@ def test_wins_of_an_input_is_capped_as_a_date_is_and_that_of_a_message_is_kept(
     members = {"type": "core_memory_updated", "section": "user", "key": "k", "value": "v", "ts": TEN}
     log = Log(tmp_path, durability="os")
     log.append([members | {"wins": "9999-01-01T00:00:00.000Z"}, members | {"wins": 7}])
-    assert stamped(tmp_path)[0] < timestamps.shifted(timestamps.now(), 6 * 60 * 1000)
+    assert stamped(tmp_path)[0] < timestamps.shift(timestamps.now(), 6 * 60 * 1000)
     assert stamped(tmp_path)[1] == TEN
     said = msgspec.to_builtins(Message(channel="c", chat_id="1", role="user", content="x")) | {
         "type": "message"

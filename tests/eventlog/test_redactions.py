@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from memlog.eventlog.codec.encode import draft, redactions_of
-from memlog.eventlog.codec.upcast import Place, place_of
+from memlog.eventlog.codec.encode import batch_redactions, draft
+from memlog.eventlog.codec.upcast import Place, parse_line_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Redacted
 from memlog.eventlog.fields import MAX_TARGETS
@@ -14,7 +14,7 @@ TARGETS = [("memory", "m1"), ("conversations/cli_1", 'odd "id" \\ ü'), ("memory
 
 
 def test_events_of_one_stream_are_named_in_one_line() -> None:
-    made = list(redactions_of(TARGETS, "she asked"))
+    made = list(batch_redactions(TARGETS, "she asked"))
     assert [(each.stream, each.targets) for each in made] == [
         ("memory", ["m1", "2026-02-24.jsonl:1042"]),
         ("conversations/cli_1", ['odd "id" \\ ü']),
@@ -24,7 +24,7 @@ def test_events_of_one_stream_are_named_in_one_line() -> None:
 
 def test_more_events_than_a_line_may_name_take_several() -> None:
     ids = [f"m{number}" for number in range(2 * MAX_TARGETS + 1)]
-    made = list(redactions_of((("memory", each) for each in ids), None))
+    made = list(batch_redactions((("memory", each) for each in ids), None))
     assert [len(each.targets) for each in made] == [MAX_TARGETS, MAX_TARGETS, 1]
     assert [target for each in made for target in each.targets] == ids
     for each in made:
@@ -65,9 +65,9 @@ def test_ids_are_not_masked() -> None:
 def test_a_position_is_read_as_it_is_written() -> None:
     for offset in [0, 1, 1042, 10**17]:
         place = Place("memory", SegmentName("2026-02-24", 3), offset)
-        assert place_of(place.id) == ("2026-02-24.0003.jsonl", offset), offset
+        assert parse_line_id(place.id) == ("2026-02-24.0003.jsonl", offset), offset
 
 
 def test_another_id_is_no_position() -> None:
     odd = ["m1", "", ":", "a:", "a:007", "a:-1", "a:+1", "a: 1", "a:1 ", "a:٣", "a:1e3", "a:" + "9" * 30]
-    assert [name for name in odd if place_of(name) is not None] == []
+    assert [name for name in odd if parse_line_id(name) is not None] == []

@@ -16,8 +16,8 @@ from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.scrub import Erased
-from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
-from memlog.eventlog.log.reader import in_log_order, redacted_keys, select_segments
+from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
+from memlog.eventlog.log.reader import entries_in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.writer import Log
 
 STREAM = "conversations/x_1"
@@ -66,7 +66,7 @@ class Erasing:
             )
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
-        for segment in scrub.unfinished(segments):
+        for segment in scrub.unfinished_segments(segments):
             SealFiles(self.log).reseal(*segment.key, lock_timeout=0.3)
         return erased
 
@@ -76,7 +76,7 @@ class Erasing:
 
     def said(self) -> list[str]:
         """What the lines are, in the order of the log."""
-        return [entry.id for entry in in_log_order(select_segments(self.log))]
+        return [entry.id for entry in entries_in_log_order(select_segments(self.log))]
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     assert erased.seal == "renewed"
     read = read_seals(store.log)
     assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measure(store.log, STREAM, OLD))
     store.scrub()
     assert read_seals(store.log) == read
 
@@ -269,11 +269,13 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     seal_old(store)
     store.forget("a")
     SealFiles(store.log).blank(STREAM, OLD)
-    assert [segment.name.filename for segment in scrub.unfinished(select_segments(store.log))] == [OLD]
+    assert [segment.name.filename for segment in scrub.unfinished_segments(select_segments(store.log))] == [
+        OLD
+    ]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
-    assert scrub.unfinished(select_segments(store.log)) == []
-    assert scrub.unfinished([]) == []
+    assert scrub.unfinished_segments(select_segments(store.log)) == []
+    assert scrub.unfinished_segments([]) == []
 
 
 # Kills, and disks that fail
@@ -339,14 +341,14 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
     seal = read.valid[STREAM, OLD]
-    assert seal.is_blank or seal.is_of(measured(store.log, STREAM, OLD))
+    assert seal.is_blank or seal.is_of(measure(store.log, STREAM, OLD))
 
 
 def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
     read = read_seals(store.log)
-    assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measure(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, line_at, opened, read_lines
+from memlog.eventlog.log.reader import (
+    UNREAD,
+    Fingerprint,
+    Line,
+    opened,
+    read_line_at,
+    read_lines,
+    take_fingerprint,
+)
 
 MIB = 1024 * 1024
 BLOCK = 64 * 1024
@@ -136,7 +144,7 @@ def test_a_tail_too_long_is_measured_and_not_loaded(segment: Path) -> None:
 
 
 def test_one_line_is_read_by_its_place(segment: Path) -> None:
-    assert [line_at(*at(segment), line.offset, line.length) for line in lines_of(segment)] == LINES
+    assert [read_line_at(*at(segment), line.offset, line.length) for line in lines_of(segment)] == LINES
 
 
 def test_a_link_in_a_segments_place_is_not_followed(segment: Path) -> None:
@@ -183,12 +191,12 @@ def test_a_fingerprint_extended_in_steps_is_that_of_one_go(long_fd: int, offsets
     mark = UNREAD
     for offset in [*offsets, len(PREFIX)]:
         mark = mark.extended(long_fd, offset)
-        assert mark == fingerprint(long_fd, offset)
+        assert mark == take_fingerprint(long_fd, offset)
 
 
 def test_a_fingerprint_matches_what_it_was_made_of(long_fd: int) -> None:
     for offset in [0, 1, 4095, 4096, 4097, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK]:
-        mark = fingerprint(long_fd, offset)
+        mark = take_fingerprint(long_fd, offset)
         assert mark.offset == offset, offset
         assert mark.matches(long_fd), offset
         assert mark.matches_tail(long_fd), offset
@@ -197,7 +205,7 @@ def test_a_fingerprint_matches_what_it_was_made_of(long_fd: int) -> None:
 def test_the_fingerprint_of_nothing_is_that_of_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     with opened(*at(tmp_path / "empty")) as fd:
-        assert fingerprint(fd, 0) == UNREAD
+        assert take_fingerprint(fd, 0) == UNREAD
 
 
 def _with_byte_changed(fd: int, offset: int, mark: Fingerprint) -> tuple[bool, bool]:
@@ -210,7 +218,7 @@ def _with_byte_changed(fd: int, offset: int, mark: Fingerprint) -> tuple[bool, b
 
 
 def test_a_changed_byte_anywhere_is_found(long_fd: int) -> None:
-    mark = fingerprint(long_fd, len(PREFIX))
+    mark = take_fingerprint(long_fd, len(PREFIX))
     edges = {edge + step for edge in range(0, len(PREFIX), BLOCK) for step in (-1, 0, 1)}
     places = {place for place in edges if 0 <= place < len(PREFIX)} | {len(PREFIX) - 1}
     places |= set(random.Random(1).sample(range(len(PREFIX)), 300))
@@ -220,7 +228,7 @@ def test_a_changed_byte_anywhere_is_found(long_fd: int) -> None:
 
 
 def test_a_changed_byte_in_the_last_4_kib_is_found_by_the_tail_alone(long_fd: int) -> None:
-    mark = fingerprint(long_fd, len(PREFIX))
+    mark = take_fingerprint(long_fd, len(PREFIX))
     last = range(len(PREFIX) - 4096, len(PREFIX))
     unnoticed = [place for place in last if _with_byte_changed(long_fd, place, mark)[1]]
     assert unnoticed == []
@@ -228,13 +236,13 @@ def test_a_changed_byte_in_the_last_4_kib_is_found_by_the_tail_alone(long_fd: in
 
 def test_the_tail_alone_looks_at_4_kib(long_fd: int) -> None:
     """That is what makes it cheap: what stands before them is for the whole fingerprint to find."""
-    mark = fingerprint(long_fd, len(PREFIX))
+    mark = take_fingerprint(long_fd, len(PREFIX))
     assert _with_byte_changed(long_fd, len(PREFIX) - 4097, mark) == (False, True)
 
 
 def test_what_follows_does_not_matter(segment: Path) -> None:
     with opened(*at(segment)) as fd:
-        mark = fingerprint(fd, 22)
+        mark = take_fingerprint(fd, 22)
         segment.write_bytes(SMALL[:22] + b"something else")
         assert mark.matches(fd)
         assert mark.matches_tail(fd)
@@ -242,7 +250,7 @@ def test_what_follows_does_not_matter(segment: Path) -> None:
 
 def test_a_file_that_has_become_shorter_does_not_match(segment: Path) -> None:
     with opened(*at(segment)) as fd:
-        mark = fingerprint(fd, len(SMALL))
+        mark = take_fingerprint(fd, len(SMALL))
         for size in range(len(SMALL)):
             os.truncate(segment, size)
             assert not mark.matches(fd)

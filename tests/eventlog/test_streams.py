@@ -28,7 +28,7 @@ from memlog.eventlog.log.streams import (
     chat_of_stream,
     conversation_stream,
     current_segments,
-    encoded_name,
+    encode_name,
     segments_of,
     stream_of,
 )
@@ -126,7 +126,7 @@ def test_two_chats_never_share_a_folder(one: tuple[str, str], other: tuple[str, 
 
 @given(st.text(max_size=100))
 def test_an_encoded_name_is_plain(name: str) -> None:
-    assert set(encoded_name(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.%")
+    assert set(encode_name(name)) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.%")
 
 
 def test_what_a_folder_made_by_hand_names() -> None:

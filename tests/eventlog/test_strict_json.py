@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from memlog.eventlog.codec.decode import INTEGERS, decode, is_shortest_spelling, members_of
+from memlog.eventlog.codec.decode import INTEGERS, decode, is_shortest_spelling, parse_members
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
@@ -80,10 +80,10 @@ _objects = _spaced(_values).map(str.encode)
 @given(_objects)
 def test_any_object_is_refused_where_the_reference_finds_a_key_twice(line: bytes) -> None:
     if not has_a_key_twice(line):
-        assert members_of(line) == json.loads(line)
+        assert parse_members(line) == json.loads(line)
         return
     with pytest.raises(BadLine) as bad:
-        members_of(line)
+        parse_members(line)
     assert bad.value.reason == "duplicate_key"
 
 
@@ -138,7 +138,7 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
         raise AssertionError(line)
 
     monkeypatch.setattr("memlog.eventlog.codec.decode._check_each_key", look)
-    assert members_of(rb'{"content":"{\"a\": 1, \"a\": 2}", "meta": {"a": 1}}')["meta"] == {"a": 1}
+    assert parse_members(rb'{"content":"{\"a\": 1, \"a\": 2}", "meta": {"a": 1}}')["meta"] == {"a": 1}
 
 
 def test_the_key_that_stands_twice_is_named() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.codec.content_ids import folded
-from memlog.eventlog.text import PIECE, nfkc, pieces
+from memlog.eventlog.codec.content_ids import fold_content
+from memlog.eventlog.text import PIECE, nfkc, split_into_pieces
 
 LETTERS = st.sampled_from(
     "aB \n.\t\xa0\u0301\u0316\u0315\u0f73\uff9e\uff9f각\u1100\u1161\u11a8か\u3099\u0344ﷺé\u09c7\u09be²\u00a8"
@@ -27,7 +27,7 @@ def test_nfkc_is_that_of_unicode(text: str) -> None:
 
 @given(RUNS.map(of_runs), st.integers(1, 50))
 def test_pieces_are_the_text_and_none_is_longer(text: str, size: int) -> None:
-    found = list(pieces(text, size))
+    found = list(split_into_pieces(text, size))
     assert "".join(found) == text
     assert all(0 < len(piece) <= size for piece in found) or found == [""]
 
@@ -35,7 +35,7 @@ def test_pieces_are_the_text_and_none_is_longer(text: str, size: int) -> None:
 @given(RUNS.map(of_runs), st.integers(0, 3))
 def test_a_memory_of_any_length_has_the_id_of_its_whole_text(text: str, times: int) -> None:
     long = (text + " \n ") + "é  x\n" * (times * PIECE // 8) + text
-    assert folded(long) == " ".join(unicodedata.normalize("NFKC", long).casefold().split())
+    assert fold_content(long) == " ".join(unicodedata.normalize("NFKC", long).casefold().split())
 
 
 @pytest.mark.deep

@@ -17,7 +17,7 @@ from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal
 from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.integrity.seal_losses import losses
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.reader import Fingerprint, fingerprint, opened, redacted_keys, select_segments
+from memlog.eventlog.log.reader import Fingerprint, opened, redacted_keys, select_segments, take_fingerprint
 from memlog.eventlog.log.streams import Segment, segments_of
 from memlog.eventlog.log.watermarks import OpenLoss, Read, WatermarkFile, Watermarks, WriteLoss
 from memlog.eventlog.log.writer import Log
@@ -79,7 +79,7 @@ class Projected:
 
 def _read(segment: Segment, size: int | None = None) -> Fingerprint:
     with opened(segment.log, segment.stream, segment.name.filename) as fd:
-        return fingerprint(fd, disk.status(fd).st_size if size is None else size)
+        return take_fingerprint(fd, disk.status(fd).st_size if size is None else size)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import memlog
 from memlog import Filters, NotFound, Store
 from memlog.eventlog.fields import fields_of
-from memlog.eventlog.log.reader import accepted, last_entries, select_segments, todays_members
+from memlog.eventlog.log.reader import accepted_events, last_entries, select_segments, todays_members
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.service.catalogue import operations
 from tests.isolation.worlds import CANARY, OWN_SCOPE, Chat, World, name_of
@@ -292,7 +292,7 @@ def of_the_log(asked: Asked) -> Iterator[Answer]:
     log = asked.store.path / "log"
     for chat in (None, *asked.chats):
         segments = select_segments(log, chat=chat)
-        lines = [*accepted(segments, lambda *_: None), *last_entries(segments, 20)]
+        lines = [*accepted_events(segments, lambda *_: None), *last_entries(segments, 20)]
         yield Answer("log", ALL if chat is None else chat, [todays_members(entry) for entry in lines])
 
 

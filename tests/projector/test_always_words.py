@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.projector.text.phrases import Holds, by_words
+from memlog.projector.text.phrases import Holds, classify_text
 
 LINES = {
     "english": (
@@ -256,6 +256,6 @@ def told(lines):
 @pytest.mark.parametrize("language", LINES)
 def test_health_and_prohibitions_are_told_from_ordinary_lines(language):
     health, prohibitions, others = map(told, LINES[language])
-    assert [line for line in health if not by_words(line) & Holds.HEALTH] == []
-    assert [line for line in prohibitions if not by_words(line) & Holds.OTHER] == []
-    assert [line for line in others if by_words(line)] == []
+    assert [line for line in health if not classify_text(line) & Holds.HEALTH] == []
+    assert [line for line in prohibitions if not classify_text(line) & Holds.OTHER] == []
+    assert [line for line in others if classify_text(line)] == []

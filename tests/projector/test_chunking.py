@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
+from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, split_into_chunks
 from memlog.projector.text.tokens import Ruler, count_tokens, is_surely_within
 from tests.support.examples import examples
 
@@ -18,7 +18,7 @@ CODE = "```python\n" + "".join(f"line_{number} = {number}\n" for number in range
 
 
 def passages(text):
-    return [chunk.content for chunk in chunks(text, SIZES)]
+    return [chunk.content for chunk in split_into_chunks(text, SIZES)]
 
 
 def open_fence(text):
@@ -42,7 +42,7 @@ def test_sizes_that_no_chunk_can_have_are_refused():
 def test_the_extreme_sizes_leave_nothing_out():
     for sizes in [ChunkSizes(64, 0), ChunkSizes(64, 63), ChunkSizes(510, 0), ChunkSizes(510, 509)]:
         text = f"# Tea\n\n{SENTENCES}\n\n{CODE}\n" + "word " * 700
-        ends = [(chunk.start, chunk.end) for chunk in chunks(text, sizes)]
+        ends = [(chunk.start, chunk.end) for chunk in split_into_chunks(text, sizes)]
         assert ends[0][0] == 0, sizes
         assert ends[-1][1] >= len(text.rstrip()), sizes
         for (_, before), (after, _) in pairwise(ends):
@@ -50,18 +50,18 @@ def test_the_extreme_sizes_leave_nothing_out():
 
 
 def test_a_blank_text_has_no_chunk():
-    assert chunks("", SIZES) == chunks(" \n\t ", SIZES) == []
+    assert split_into_chunks("", SIZES) == split_into_chunks(" \n\t ", SIZES) == []
 
 
 def test_a_text_within_the_window_is_one_chunk_to_the_letter():
     text = "# Tea\n\nGreen.\n\n```\ncode\n```\n"
-    (chunk,) = chunks(text, SIZES)
+    (chunk,) = split_into_chunks(text, SIZES)
     assert chunk == Chunk("Tea", 0, len(text), text)
 
 
 def test_windows_have_at_most_400_tokens_and_overlap_by_up_to_80():
     ruler = Ruler(SENTENCES)
-    windows = chunks(SENTENCES, SIZES)
+    windows = split_into_chunks(SENTENCES, SIZES)
     assert len(windows) > 3
     for window in windows:
         assert ruler.count(window.start, window.end) <= 400
@@ -85,7 +85,7 @@ def test_chinese_is_broken_at_its_sentences():
 def test_a_long_text_without_any_sentence_end_is_windowed_all_the_same():
     text = "word " * 1500
     ruler = Ruler(text)
-    windows = chunks(text, SIZES)
+    windows = split_into_chunks(text, SIZES)
     assert windows[0].start == 0
     assert windows[-1].end == len(text)
     for before, after in pairwise(windows):
@@ -104,7 +104,7 @@ def test_headings_and_blank_lines_inside_a_fence_are_code():
         block = f"{fence}\n# not a heading\n\nstill code\n{fence}\n"
         text = SENTENCES + "\n\n" + block + "\n" + SENTENCES
         assert sum(block.strip() in passage for passage in passages(text)) == 1, fence
-        assert {chunk.section for chunk in chunks(text, SIZES)} == {None}, fence
+        assert {chunk.section for chunk in split_into_chunks(text, SIZES)} == {None}, fence
 
 
 def test_a_longer_element_is_split_at_line_ends():
@@ -156,23 +156,25 @@ def test_a_fence_may_hold_a_shorter_fence():
     for part in parts:
         assert part.startswith("````markdown\n")
         assert part.endswith("\n````\n")
-    assert {chunk.section for chunk in chunks(f"````\n{inner}# no heading\n````\n", SIZES)} == {None}
+    assert {chunk.section for chunk in split_into_chunks(f"````\n{inner}# no heading\n````\n", SIZES)} == {
+        None
+    }
 
 
 def test_marks_with_text_behind_them_close_no_fence():
     text = f"```\n{STEPS}```python\n# no heading\n```\n# Heading\n\n{SENTENCES}"
-    sections = [chunk.section for chunk in chunks(text, SIZES)]
+    sections = [chunk.section for chunk in split_into_chunks(text, SIZES)]
     assert set(sections) == {None, "Heading"}
 
 
 def test_a_fence_in_a_list_ends_where_the_list_ends():
     text = f"- ```\n  never closed\n\n# Heading\n\n{SENTENCES}"
-    assert {chunk.section for chunk in chunks(text, SIZES)} >= {"Heading"}
+    assert {chunk.section for chunk in split_into_chunks(text, SIZES)} >= {"Heading"}
 
 
 def test_code_within_a_line_is_no_fence():
     text = f"```this is code``` and text.\n\n# Heading\n\n{SENTENCES}"
-    assert {chunk.section for chunk in chunks(text, SIZES)} == {None, "Heading"}
+    assert {chunk.section for chunk in split_into_chunks(text, SIZES)} == {None, "Heading"}
 
 
 def test_a_line_of_code_that_is_cut_stands_in_a_fence_on_both_sides():
@@ -200,7 +202,7 @@ def test_a_table_without_a_line_under_its_first_row_has_no_header():
 
 def test_each_part_of_a_section_has_its_heading():
     text = f"# Tea\n\n{SENTENCES}\n\n## Sorts\n\n{SENTENCES}"
-    found = chunks(text, SIZES)
+    found = split_into_chunks(text, SIZES)
     assert [chunk.content.partition("\n")[0] for chunk in found if chunk.section == "Tea"][:2] == [
         "# Tea"
     ] * 2
@@ -220,20 +222,20 @@ def test_an_element_that_leaves_its_heading_no_room_loses_neither():
     code = "```\n" + "tea " * 500 + "\n```\n"
     assert count_tokens(code) in range(505, 511)
     text = f"{SENTENCES}\n\n# A heading of seven words in all\n\n{code}"
-    found = chunks(text, SIZES)
+    found = split_into_chunks(text, SIZES)
     assert any("# A heading of seven words" in text[chunk.start : chunk.end] for chunk in found)
     assert found[-1].content == code
 
 
 def test_titles_have_no_carriage_return():
-    assert chunks("# Tea\r\n\r\nGreen.\r\n", SIZES)[0].section == "Tea"
+    assert split_into_chunks("# Tea\r\n\r\nGreen.\r\n", SIZES)[0].section == "Tea"
     text = f"# Tea\r\n\r\n{SENTENCES}\r\n\r\n## Green\r\n\r\n{SENTENCES}"
-    assert {chunk.section for chunk in chunks(text, SIZES)} == {"Tea", "Tea > Green"}
+    assert {chunk.section for chunk in split_into_chunks(text, SIZES)} == {"Tea", "Tea > Green"}
 
 
 def test_sections_are_the_path_of_headings():
     text = f"# One\n\n{SENTENCES}\n\n## Two\n\n{SENTENCES}\n\n# Three\n\n{SENTENCES}"
-    assert list(dict.fromkeys(chunk.section for chunk in chunks(text, SIZES))) == [
+    assert list(dict.fromkeys(chunk.section for chunk in split_into_chunks(text, SIZES))) == [
         "One",
         "One > Two",
         "Three",
@@ -283,7 +285,7 @@ texts = st.lists(_pieces | st.text(max_size=40), max_size=12).map("".join)
 @settings(max_examples=examples(15))
 @given(texts)
 def test_chunks_leave_nothing_out_and_fit_the_model(text):
-    found = chunks(text, SIZES)
+    found = split_into_chunks(text, SIZES)
     covered = 0
     assert [chunk.start for chunk in found] == sorted(chunk.start for chunk in found)
     for chunk in found:
@@ -293,7 +295,7 @@ def test_chunks_leave_nothing_out_and_fit_the_model(text):
         assert count_tokens(chunk.content) <= ELEMENT_TOKENS
         covered = chunk.end
     assert not text[covered:].strip()
-    assert chunks(text, SIZES) == found
+    assert split_into_chunks(text, SIZES) == found
 
 
 @settings(max_examples=examples(10))

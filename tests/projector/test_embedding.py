@@ -96,7 +96,7 @@ def test_a_file_that_is_no_model_is_an_embedding_error(tmp_path):
 def test_vectors_that_are_not_finite_or_have_no_length_are_refused(monkeypatch, embedder):
     for bad in (np.nan, np.inf, -np.inf, 0.0):
         broken = np.full((1, 3, 384), bad, dtype=np.float32)
-        monkeypatch.setattr(embedder, "_run", lambda _, broken=broken: broken)
+        monkeypatch.setattr(embedder, "_run_model", lambda _, broken=broken: broken)
         with pytest.raises(EmbeddingError, match="not finite"):
             embedder.embed(["anything"])
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from memlog.projector.text import language_files
-from memlog.projector.text.language_files import TEXT_SHA256, Language, languages, parsed
+from memlog.projector.text.language_files import TEXT_SHA256, Language, languages, parse_language
 
 FILES = sorted(Path(language_files.__file__).with_name("languages").glob("*.toml"))
 
@@ -25,7 +25,7 @@ def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key():
         ("[gate]\ngreetings = '''hej,\nhallo\n", 'unterminated string: "'),
     ]:
         with pytest.raises(ValueError, match=rf"^nynorsk\.toml: .*{re.escape(told)}"):
-            parsed("nynorsk", text)
+            parse_language("nynorsk", text)
 
 
 def test_the_projection_id_covers_the_words_that_shape_the_index():
@@ -60,4 +60,4 @@ def test_a_file_is_read_as_any_reader_of_toml_reads_it():
         by_toml = tomllib.loads(source)
         if "text" in by_toml:
             by_toml["text"]["stemmer"] = file.stem
-        assert parsed(file.stem, source) == msgspec.convert(by_toml, Language), file
+        assert parse_language(file.stem, source) == msgspec.convert(by_toml, Language), file

@@ -15,7 +15,7 @@ import memlog
 from memlog.projector import limits
 from memlog.projector.lifecycle import Projector
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
-from memlog.projector.passages.chunking import ChunkSizes, chunks
+from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
 from memlog.projector.text import tokens
 from memlog.projector.text.tokens import Ruler
 from memlog.projector.verify import dump
@@ -95,12 +95,12 @@ def test_a_ruler_of_pieces_measures_as_one_of_the_whole_text(text: str, size: in
         parts = Ruler(text)
     places = range(len(text) + 1)
     assert [parts.count(0, at) for at in places] == [whole.count(0, at) for at in places]
-    assert [parts.forward(at, 3) for at in places] == [whole.forward(at, 3) for at in places]
+    assert [parts.boundary_after(at, 3) for at in places] == [whole.boundary_after(at, 3) for at in places]
 
 
 def test_a_character_of_several_tokens_is_cut_past_with_any_overlap() -> None:
     for overlap in [0, 1, 2]:
-        found = chunks("각 " * 300, ChunkSizes(64, overlap))
+        found = split_into_chunks("각 " * 300, ChunkSizes(64, overlap))
         assert found[-1].end == 600, overlap
         assert all(before.end < after.end for before, after in pairwise(found)), overlap
 
@@ -196,7 +196,7 @@ def test_a_plain_text_is_found_by_its_words_and_leaves_with_its_event(tmp_path: 
         store.append([message(words, id="said")])
         found = store.search("word5999", mode="text")
         assert {hit.kind for hit in found.hits} == {"memory", "message"}
-        passages = [chunk.content for chunk in chunks(words, ChunkSizes())]
+        passages = [chunk.content for chunk in split_into_chunks(words, ChunkSizes())]
         assert "".join(passages) == words
         assert max(len(passage.encode()) for passage in passages) <= 3 * 400
         store.erasure.forget("long")

@@ -9,10 +9,10 @@ from memlog.projector.passages import chunking
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.text import analyzer
 
-OLD_SCHEMA = schema.schema()
+OLD_SCHEMA = schema.read_schema()
 
 CHANGES = {
-    "the schema": (schema, "schema", lambda: OLD_SCHEMA + "\nCREATE TABLE more (x);"),
+    "the schema": (schema, "read_schema", lambda: OLD_SCHEMA + "\nCREATE TABLE more (x);"),
     "how lines are read": (decode, "VERSION", 99),
     "the upcasters": (upcast, "VERSION", 99),
     "the handlers": (subjects, "VERSION", 99),
@@ -52,7 +52,7 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
         store.append([memlog.MemorySaved(content="tea")])
         store.maintenance.project(embed=False)
         before = store.maintenance.status()
-        monkeypatch.setattr(schema, "schema", lambda: other)
+        monkeypatch.setattr(schema, "read_schema", lambda: other)
         after = store.maintenance.status()
     assert (after.projection_id, after.generation) == (before.projection_id, before.generation)
     assert told == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.codec.encode import draft
-from memlog.eventlog.limits import CATEGORIES, OTHER, read_as
+from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
 from memlog.projector import schema
 from tests.support.examples import examples
 from tests.support.places import ROOT
@@ -65,8 +65,8 @@ def lines_of(saved, decayed, used=()):
 
 def rate_of(rates, category):
     """What a decay multiplies by, told in another way than memlog tells it."""
-    meant = read_as(category)
-    names = [meant, *(name for name in rates if read_as(name) == meant)]
+    meant = resolve_alias(category)
+    names = [meant, *(name for name in rates if resolve_alias(name) == meant)]
     if meant not in CATEGORIES:
         names.append(OTHER)
     return next((rates[name] for name in names if name in rates), 1.0)
@@ -147,4 +147,4 @@ def _named(tree):
 
 
 def test_the_schema_asks_no_clock():
-    assert not [clock for clock in CLOCKS_OF_SQLITE if clock in schema.schema().lower()]
+    assert not [clock for clock in CLOCKS_OF_SQLITE if clock in schema.read_schema().lower()]

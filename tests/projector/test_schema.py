@@ -156,8 +156,8 @@ def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkey
     [("stream TEXT, PRIMARY KEY (stream, id)", "cab"), ("stream TEXT, no INTEGER PRIMARY KEY", "abc")],
 )
 def test_a_new_table_is_in_the_digest_and_is_cleared_with_its_stream(monkeypatch, key, order):
-    text = f"{schema.schema()}CREATE TABLE notes (id TEXT NOT NULL, {key});"
-    monkeypatch.setattr(schema, "schema", lambda: text)
+    text = f"{schema.read_schema()}CREATE TABLE notes (id TEXT NOT NULL, {key});"
+    monkeypatch.setattr(schema, "read_schema", lambda: text)
     with closing(connect(None, "bulk")) as db:
         schema.create_tables(db)
         notes = [("b", "memory"), ("a", "memory"), ("c", "core")]

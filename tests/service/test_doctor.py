@@ -17,7 +17,7 @@ from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.service.upkeep import doctor
-from memlog.service.upkeep.doctor import is_over_a_network, kind_of
+from memlog.service.upkeep.doctor import file_system_type, is_network_file_system
 from tests.support.forked_memlog import run_memlog
 
 MOUNTS = r"""
@@ -49,7 +49,7 @@ def test_all_is_well_in_a_store_that_is(store: Path) -> None:
         findings = opened.maintenance.examine()
     local = [each for each in findings if each.check not in ("file system", "disk")]
     assert {each.state for each in local} == {"ok"}
-    assert doctor.is_well(findings)
+    assert doctor.has_no_problem(findings)
     assert all(each.remedy for each in findings if each.state != "ok")
 
 
@@ -89,17 +89,17 @@ def test_the_kind_of_a_file_system_is_that_of_the_nearest_and_latest_mount() -> 
         ("/home/anna/my", "ext4"),
         ("/mnt/x", "fuse.sshfs"),
     ):
-        assert kind_of(Path(folder), MOUNTS) == kind, folder
+        assert file_system_type(Path(folder), MOUNTS) == kind, folder
 
 
 def test_where_nothing_is_mounted_no_kind_is_told() -> None:
-    assert kind_of(Path("/x"), "") is None
+    assert file_system_type(Path("/x"), "") is None
 
 
 def test_a_file_system_over_a_network_is_known_from_a_disk_of_this_machine() -> None:
     far = ["nfs", "nfs4", "cifs", "smb3", "9p", "fuse", "fuse.sshfs", "ceph"]
     near = ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "zfs", "fuseblk"]
-    assert [kind for kind in far + near if is_over_a_network(kind)] == far
+    assert [kind for kind in far + near if is_network_file_system(kind)] == far
 
 
 def test_a_store_over_a_network_is_warned_of(
@@ -225,7 +225,7 @@ def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: P
     assert [each.state for each in findings] == ["problem", "problem"]
     assert seals.name in findings[0].finding
     assert "store.maintenance.seal(accept_loss=True)" in findings[1].remedy
-    assert not doctor.is_well(findings)
+    assert not doctor.has_no_problem(findings)
 
 
 def exit_of_verify(folder: Path) -> int:

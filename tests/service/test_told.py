@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.projector.text.stemming import language_of
+from memlog.projector.text.stemming import detect_language
 from memlog.query.context.background import TEXTS
 from memlog.query.search import hybrid, request
 
@@ -281,7 +281,7 @@ def test_nine_first_memories_answer_their_questions_and_disturb_no_general_one(t
     ],
 )
 def test_a_short_text_is_in_its_language_and_english_without_two_signs(text: str, language: str) -> None:
-    assert language_of(text) == language
+    assert detect_language(text) == language
 
 
 def test_a_ranked_list_is_given_whole_in_the_order_of_its_ranks(store: memlog.Store) -> None:

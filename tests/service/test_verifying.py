@@ -213,7 +213,7 @@ def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> 
     (path,) = (store / "log" / "facts").iterdir()
     SealFiles(store / "log").blank("facts", path.name)
     found = checked(store)
-    assert found.notes == [f"facts/{path.name}: an erasure was begun and not finished: store.erasure.scrub()"]
+    assert found.notes == [f"facts/{path.name}: an erasure was not finished: run store.erasure.scrub()"]
     assert found.ok
 
 

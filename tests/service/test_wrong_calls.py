@@ -106,8 +106,16 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
         "is_raw",
         "leave one",
     ),
-    "half a chat": (lambda _: memlog.Chat("cli", ""), "chat is ('cli', '')", "Chat('telegram', 7)"),
-    "a chat of a bool": (lambda _: memlog.Chat("cli", True), "chat is ('cli', True)", "Chat('telegram', 7)"),
+    "half a chat": (
+        lambda _: memlog.Chat("cli", ""),
+        "channel is 'cli', chat_id is ''",
+        "Chat('telegram', 7)",
+    ),
+    "a chat of a bool": (
+        lambda _: memlog.Chat("cli", True),
+        "channel is 'cli', chat_id is True",
+        "Chat('telegram', 7)",
+    ),
     "a chat of a float": (
         lambda store: store.search("tea", chat=("telegram", 7.0)),  # type: ignore[arg-type]
         "chat is ('telegram', 7.0)",

@@ -21,7 +21,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import accept_losses
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_format import encoded, link
+from memlog.eventlog.integrity.seal_format import encode_seal, link_hash
 from memlog.eventlog.log.layout import WRITERS, seals_file
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import Log
@@ -162,7 +162,9 @@ def _forge(store: Store) -> None:
     first, *rest = store.seals.read_bytes().splitlines(keepends=True)
     seal = read_seals(store.log).lines[0].seal
     assert seal is not None
-    forged = encoded(type(seal)(*(seal.stream, seal.segment, seal.bytes, 2, seal.sha256, seal.prev, seal.at)))
+    forged = encode_seal(
+        type(seal)(*(seal.stream, seal.segment, seal.bytes, 2, seal.sha256, seal.prev, seal.at))
+    )
     assert forged != first
     store.seals.write_bytes(b"".join([forged, *rest]))
 
@@ -171,8 +173,8 @@ def _second_seal(store: Store) -> None:
     seal = read_seals(store.log).lines[0].seal
     assert seal is not None
     last = store.seals.read_bytes().splitlines()[-1]
-    again = (seal.stream, seal.segment, seal.bytes, seal.lines, seal.sha256, link(last), seal.at)
-    store.add(store.seals, encoded(type(seal)(*again)))
+    again = (seal.stream, seal.segment, seal.bytes, seal.lines, seal.sha256, link_hash(last), seal.at)
+    store.add(store.seals, encode_seal(type(seal)(*again)))
 
 
 def _resealed(store: Store) -> None:

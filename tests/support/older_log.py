@@ -10,7 +10,7 @@ from typing import Any
 
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.events import Event
-from memlog.eventlog.integrity.seal_format import FIRST, Seal, blanked, encoded, link
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, blank_hash, encode_seal, link_hash
 
 
 class OlderLog:
@@ -36,17 +36,17 @@ class OlderLog:
         path = self.path / stream / segment
         data = path.read_bytes() if path.exists() else b""
         sealed = self.seals.read_bytes().splitlines() if self.seals.exists() else []
-        prev = link(sealed[-1]) if sealed else FIRST
+        prev = link_hash(sealed[-1]) if sealed else FIRST
         lines = data.count(b"\n")
         with self.seals.open("ab") as file:
             file.write(
-                encoded(Seal(stream, segment, len(data), lines, sha256(data).hexdigest(), prev, at, lost))
+                encode_seal(Seal(stream, segment, len(data), lines, sha256(data).hexdigest(), prev, at, lost))
             )
 
     def blank_first_seal(self) -> None:
         """Erase the hash of the first seal, as an erasure of bytes of its segment does."""
         first, *rest = self.seals.read_bytes().splitlines(keepends=True)
-        self.seals.write_bytes(blanked(first.rstrip(b"\n")) + b"\n" + b"".join(rest))
+        self.seals.write_bytes(blank_hash(first.rstrip(b"\n")) + b"\n" + b"".join(rest))
 
     def _seal_older(self, stream: str, newest: Path, at: str) -> None:
         for path in sorted(newest.parent.glob("*.jsonl")):

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from operator import mul
 
-from memlog.projector.subjects.memories import derived_memory_id
+from memlog.projector.subjects.memories import derive_memory_id
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.([a-z][a-z2-7]{5}))?(?:\.(\d+))?\.jsonl")
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
@@ -144,7 +144,7 @@ def _blank():
 def _tell(records, event):
     match event["type"]:
         case "memory_saved":
-            name = event.get("memory_id") or derived_memory_id(event.get("chat_id"), event["content"])
+            name = event.get("memory_id") or derive_memory_id(event.get("chat_id"), event["content"])
             _save(records[name], event)
         case "memory_updated":
             _update(records[event["memory_id"]], event)

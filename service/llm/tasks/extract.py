@@ -31,7 +31,7 @@ from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import EXTRACT_LOCK, LOG
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.eventlog.secrets.outgoing import SentText, masked_parts
+from memlog.eventlog.secrets.outgoing import SentText, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_of_session
 from memlog.query.context.token_counters import tokens
@@ -269,7 +269,7 @@ class Extractor:
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat into memories that only that chat sees."""
         used = prompt(COMPRESS)
-        summaries = masked_parts([SentText(each.summary) for each in days])
+        summaries = mask_parts([SentText(each.summary) for each in days])
         shown = [
             {"date": each.event_date, "channel": each.channel, "summary": summary}
             for each, summary in zip(days, summaries, strict=True)
@@ -301,7 +301,7 @@ class Extractor:
         if not waiting or is_requested:
             return bool(waiting)
         now = timestamps.now()
-        quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
+        quiet_since = timestamps.shift(now, -round(self._rules.quiet_minutes * 60_000))
         is_of_before = self._day(waiting[0].ts) < self._day(now)
         is_quiet = waiting[-1].ts <= quiet_since
         return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from memlog.eventlog.text import same_width
+from memlog.eventlog.text import normalise_width
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.tokens import is_cjk
@@ -123,7 +123,7 @@ def _language_of(text: str) -> _Joining:
 
 def _guess_language(text: str) -> str | None:
     """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
-    found = stemming.language_of(text)
+    found = stemming.detect_language(text)
     if found not in understood() or not is_certain(text.lower(), found):
         return None
     is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
@@ -137,7 +137,7 @@ def _words(text: str, language: _Joining) -> list[str]:
     inner capitals.
     """
     found: list[str] = []
-    for word in _pieces(same_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
+    for word in _pieces(normalise_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
         if word in _STRENGTH:
             if found and found[-1] in _STRENGTH:
                 found[-1] = max(found[-1], word, key=_STRENGTH.index)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.codec.content_ids import folded, with_quantities
+from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
 from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
@@ -228,8 +228,10 @@ def _choose_survivor(
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
     """Return the id of the member that already has this text, if any."""
-    folded_text = folded(with_quantities(content))
-    same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == folded_text)
+    folded_text = fold_content(mark_quantities(content))
+    same = (
+        memory.memory_id for memory in members if fold_content(mark_quantities(memory.content)) == folded_text
+    )
     return next(same, None)
 
 
@@ -321,7 +323,7 @@ class Merger:
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
                 if memory.event_id not in separated:
-                    by_text[folded(with_quantities(memory.content))].append(memory)
+                    by_text[fold_content(mark_quantities(memory.content))].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)

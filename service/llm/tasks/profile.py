@@ -13,12 +13,12 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Extraction, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name, kinds_in
-from memlog.eventlog.secrets.outgoing import SentText, is_private, masked_parts
+from memlog.eventlog.secrets.outgoing import SentText, is_private, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
 from memlog.projector.text.stemming import stop_words_in
@@ -170,7 +170,7 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
         if min(len(this), len(that)) >= _SHORTEST
     )
     if len(old.value) > LONGEST:
-        return folded(value) == folded(old.value)
+        return fold_content(value) == fold_content(old.value)
     if _is_same_notation(value, old.value) or _has_all_significant_words(value, old):
         return True
     new_words, old_words = _words(value), _words(old.value)
@@ -190,7 +190,7 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
         return True
     if missing:
         return are_alike or len(new_words) >= _LEAST_PART * len(old_words)
-    subject = _SUBJECT.match(folded(value))
+    subject = _SUBJECT.match(fold_content(value))
     light = (
         _LIGHT
         | stop_words_in(("english", "finnish"))
@@ -201,12 +201,12 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
 
 
 def _is_answer(value: str) -> bool:
-    return _ANSWER.fullmatch(in_digits(folded(value).strip(" ."))) is not None
+    return _ANSWER.fullmatch(in_digits(fold_content(value).strip(" ."))) is not None
 
 
 def _is_same_notation(value: str, old: str) -> bool:
     """Whether two values share a day or telephone number, or differ only in spaces and signs."""
-    new, was = folded(value), folded(old)
+    new, was = fold_content(value), fold_content(old)
     if not days_in(was).isdisjoint(days_in(new)) or not phones_in(was).isdisjoint(phones_in(new)):
         return True
     bare, bare_old = re.sub(r"[\W_\u00ad]+", "", new), re.sub(r"[\W_\u00ad]+", "", was)
@@ -238,7 +238,7 @@ def _contradicts(value: str, old: str) -> bool:
     """Whether a value negates the old one, or puts it in the past."""
     added = _words(value) - _words(old)
     return any(map(negates, added)) or (
-        _PAST.search(folded(value)) is not None and not _PAST.search(folded(old))
+        _PAST.search(fold_content(value)) is not None and not _PAST.search(fold_content(old))
     )
 
 
@@ -260,7 +260,7 @@ def _words(text: str) -> set[str]:
 
 
 def _words_of_key(key: str) -> list[str]:
-    return [part for part in folded(key).split("_") if part]
+    return [part for part in fold_content(key).split("_") if part]
 
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
@@ -362,7 +362,7 @@ class Profile:
             for key, each in values.items()
             if key not in stale | kept and each.value and not is_secret_name(key)
         }
-        told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
+        told = mask_parts([SentText(value, (key,)) for key, value in standing.items()])
         request = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [

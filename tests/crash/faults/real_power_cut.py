@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.events import Message
-from memlog.eventlog.log.reader import accepted
+from memlog.eventlog.log.reader import accepted_events
 from memlog.eventlog.log.streams import segments_of
 from tests.crash.faults.recovery import log_problems, message
 
@@ -106,7 +106,7 @@ def _heard(pipes: list[int], seconds: float) -> list[bytes]:
 
 
 def _looked_at(store: Path, acknowledged: set[str]) -> Cycle:
-    events = accepted(segments_of(store / "log")[0], lambda entry, why: None)
+    events = accepted_events(segments_of(store / "log")[0], lambda entry, why: None)
     found = {event.event.id: event.event for event in events if isinstance(event.event, Message)}
     submitted = {str(each): message(str(each)) for each in found}
     lost = acknowledged - submitted.keys()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
-from memlog.eventlog.integrity.scrub import due_lines, erase, unfinished
+from memlog.eventlog.integrity.scrub import due_lines, erase, unfinished_segments
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
 from memlog.eventlog.integrity.seal_losses import altered_segments, losses
 from memlog.eventlog.log.layout import FORMAT
-from memlog.eventlog.log.reader import LogEntry, accepted, redacted_keys
+from memlog.eventlog.log.reader import LogEntry, accepted_events, redacted_keys
 from memlog.eventlog.log.streams import segments_of
 from memlog.eventlog.log.writer import Log
 
@@ -57,7 +57,7 @@ def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: 
         if why == "conflict":
             conflicts.append(entry.position)
 
-    events = [entry.event for entry in accepted(segments_of(store / "log")[0], leave_out)]
+    events = [entry.event for entry in accepted_events(segments_of(store / "log")[0], leave_out)]
     found = {event.id: event for event in events if isinstance(event, Message)}
     return [
         *[f"{each} was acknowledged, and is lost" for each in sorted({*acknowledged} - found.keys())],
@@ -75,7 +75,7 @@ def scrub_all(store: Path) -> None:
     seals = SealFiles(store / "log")
     for segment, lines in dict(due_lines(segments, redacted)).items():
         erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
-    for segment in unfinished(segments):
+    for segment in unfinished_segments(segments):
         seals.reseal(*segment.key, lock_timeout=1)
 
 

@@ -121,7 +121,7 @@ def cut_the_read_model(
 @contextmanager
 def _model_asked_once() -> Iterator[None]:
     """The real model gives the same vectors for the same words: of each state they are the same words."""
-    run, known = OnnxEmbedder._run, {}
+    run, known = OnnxEmbedder._run_model, {}
 
     def remembered(embedder: OnnxEmbedder, ids: Any) -> Any:
         key = (ids.shape, ids.tobytes())
@@ -130,7 +130,7 @@ def _model_asked_once() -> Iterator[None]:
         return known[key]
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(OnnxEmbedder, "_run", remembered)
+        monkeypatch.setattr(OnnxEmbedder, "_run_model", remembered)
         yield
 
 

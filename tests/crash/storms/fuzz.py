@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.codec.decode import canonical, decode
+from memlog.eventlog.codec.decode import decode, encode_canonical
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
@@ -76,7 +76,7 @@ def try_lines(inputs: Iterator[bytes], count: int) -> list[str]:
 def _line_problem(line: bytes, place: Place) -> str | None:
     try:
         event: Event | None = decode(line, place)
-        canonical(event)
+        encode_canonical(event)
     except BadLine:
         pass
     try:

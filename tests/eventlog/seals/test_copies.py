@@ -13,7 +13,7 @@ from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import Loss, arriving, losses
+from memlog.eventlog.integrity.seal_losses import Loss, arriving_segments, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.integrity.verify import LogCheck, check_log
 from memlog.eventlog.log.layout import WRITERS
@@ -46,7 +46,7 @@ class Copy:
             scrub.erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
             for segment, lines in scrub.due_lines(segments, redacted)
         ]
-        for segment in scrub.unfinished(segments):
+        for segment in scrub.unfinished_segments(segments):
             seals.reseal(*segment.key, lock_timeout=1)
         return [each.seal for each in erased]
 
@@ -105,7 +105,7 @@ def test_a_segment_of_another_writer_that_is_shorter_than_its_seal_is_arriving(
     assert found.tampered == []
     assert found.notes == [f"memory/{path.name}: {size} of {whole} bytes have arrived"]
     assert losses(other.log) == []
-    assert arriving(other.log) == [Loss("memory", path.name, whole, size)]
+    assert arriving_segments(other.log) == [Loss("memory", path.name, whole, size)]
 
 
 def test_a_segment_of_another_writer_that_is_not_there_is_arriving(other: Copy) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, SealIndex, read_seals
-from memlog.eventlog.integrity.seal_format import FIRST, Seal, encoded, link, seals_in
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, encode_seal, link_hash, parse_seals
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.writer import Log
 
@@ -22,8 +22,8 @@ NAMES = [
 def chained(names: list[tuple[str, str]]) -> list[bytes]:
     lines, prev = [], FIRST
     for size, (stream, segment) in enumerate(names):
-        lines.append(encoded(Seal(stream, segment, size, 1, FIRST, prev, "2026-02-26T00:00:00.000Z")))
-        prev = link(lines[-1][:-1])
+        lines.append(encode_seal(Seal(stream, segment, size, 1, FIRST, prev, "2026-02-26T00:00:00.000Z")))
+        prev = link_hash(lines[-1][:-1])
     return lines
 
 
@@ -36,7 +36,7 @@ def respelt(line: bytes) -> bytes:
 
 
 def assert_same_seals(data: bytes) -> None:
-    index, decoded = SealIndex(data), seals_in(data, "seals.jsonl")
+    index, decoded = SealIndex(data), parse_seals(data, "seals.jsonl")
     names = {*NAMES, *decoded.valid}
     assert {name: index.valid(*name) for name in names} == {name: decoded.valid.get(name) for name in names}
     for name in names:

@@ -10,7 +10,7 @@ import pytest
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.integrity.seal_file import SealIndex, measured, read_seals
+from memlog.eventlog.integrity.seal_file import SealIndex, measure, read_seals
 from memlog.eventlog.log import rotation
 from memlog.eventlog.log.rotation import SealWatch
 from memlog.eventlog.log.streams import SegmentName, segments_of
@@ -25,7 +25,7 @@ def sealed(log: Any) -> list[str]:
 
 def is_as_sealed(log: Any, segment: str) -> bool:
     said = read_seals(log.store / "log").valid["memory", segment]
-    return said.is_of(measured(log.store / "log", "memory", segment))
+    return said.is_of(measure(log.store / "log", "memory", segment))
 
 
 def test_a_stream_of_one_segment_has_no_seals(log: Any, clock: Any) -> None:

@@ -13,8 +13,16 @@ import pytest
 
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
-from memlog.eventlog.integrity.seal_format import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
+from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
+from memlog.eventlog.integrity.seal_format import (
+    BLANK,
+    FIRST,
+    Seal,
+    Seals,
+    encode_seal,
+    link_hash,
+    parse_seals,
+)
 from memlog.eventlog.log.streams import segments_of
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
@@ -66,16 +74,16 @@ def test_a_seal_says_what_its_segment_holds(sealed: Path) -> None:
     said = found.valid["memory", SECOND_DAY]
     assert (said.bytes, said.lines, said.sha256) == (len(data), 1, sha256(data).hexdigest())
     assert said.at == "2026-02-24T10:15:00.000Z"
-    assert said.is_of(measured(sealed, "memory", SECOND_DAY))
+    assert said.is_of(measure(sealed, "memory", SECOND_DAY))
     assert found.damaged == []
 
 
 def test_each_seal_has_the_hash_of_the_one_before(sealed: Path) -> None:
     first, second, third = (line.rstrip(b"\n") for line in lines_of(sealed))
     said = read_seals(sealed).lines
-    assert [line.seal and line.seal.prev for line in said] == [FIRST, link(first), link(second)]
+    assert [line.seal and line.seal.prev for line in said] == [FIRST, link_hash(first), link_hash(second)]
     assert sha256().hexdigest() == FIRST
-    assert link(third) != link(second)
+    assert link_hash(third) != link_hash(second)
 
 
 def test_a_tail_without_newline_is_sealed_as_it_stands(log: Any) -> None:
@@ -186,7 +194,7 @@ def test_every_flipped_bit_is_told(sealed: Path) -> None:
         for bit in range(8):
             changed = bytearray(whole)
             changed[offset] ^= 1 << bit
-            told = {line.damage for line in seals_in(bytes(changed), "seals.jsonl").damaged}
+            told = {line.damage for line in parse_seals(bytes(changed), "seals.jsonl").damaged}
             assert told - {"torn"}, (offset, bit)
 
 
@@ -212,8 +220,8 @@ def test_a_repeated_line_is_told(sealed: Path) -> None:
 
 def test_a_second_seal_in_the_chain_is_told(sealed: Path) -> None:
     third = lines_of(sealed)[-1].rstrip(b"\n")
-    again = Seal("memory", FIRST_DAY, 1, 1, "0" * 64, link(third), "2026-02-27T00:00:00.000Z")
-    write(sealed, *lines_of(sealed), encoded(again))
+    again = Seal("memory", FIRST_DAY, 1, 1, "0" * 64, link_hash(third), "2026-02-27T00:00:00.000Z")
+    write(sealed, *lines_of(sealed), encode_seal(again))
     assert damage_in(sealed) == [(4, "second_seal")]
 
 
@@ -316,7 +324,7 @@ def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Pa
     assert found.damaged == []
     assert made == found.valid["memory", FIRST_DAY]
     assert made is not None
-    assert made.is_of(measured(sealed, "memory", FIRST_DAY))
+    assert made.is_of(measure(sealed, "memory", FIRST_DAY))
     assert found.lines[0].seal is not None
     assert found.lines[0].seal.sha256 == BLANK
     # Nothing else moved: the same file, and every other byte of it.

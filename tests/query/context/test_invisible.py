@@ -3,7 +3,7 @@
 import json
 import unicodedata
 
-from memlog.query.context.fence import escaped, is_unseen, marked_json, shown_json
+from memlog.query.context.fence import escaped, is_invisible, marked_json, shown_json
 
 IGNORABLE = """
 00AD 034F 061C 115F..1160 17B4..17B5 180B..180D 180E 180F 200B..200F 202A..202E 2060..2064 2065 2066..206F
@@ -105,4 +105,4 @@ def test_brackets_of_other_texts_stay():
 
 
 def test_the_separators_of_a_line_are_unseen():
-    assert all(map(is_unseen, "\u2028\u2029\x85\x00"))
+    assert all(map(is_invisible, "\u2028\u2029\x85\x00"))

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.projector.schema import schema
+from memlog.projector.schema import read_schema
 from memlog.projector.sqlite import binding
-from memlog.projector.text.analyzer import analysed, written_words
-from memlog.projector.text.marks import first_place, marked_places, marks_of
+from memlog.projector.text.analyzer import analyse, written_words
+from memlog.projector.text.marks import first_place, marked_spans, marks_of
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.search.request import parse
@@ -231,15 +231,15 @@ def test_a_question_finds_a_text_or_does_not(store):
 
 def test_a_text_is_analysed_alike_however_its_letters_are_composed():
     for text in ("Mökillä on kylmä ja yö", "Йод и ёлка", "Ängström à la carte"):
-        assert analysed(unicodedata.normalize("NFD", text)) == analysed(unicodedata.normalize("NFC", text))
+        assert analyse(unicodedata.normalize("NFD", text)) == analyse(unicodedata.normalize("NFC", text))
 
 
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
 @settings(max_examples=examples(25))
 def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
     db = binding().connect(":memory:")
-    db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", schema())[0])
-    db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analysed(text),))
+    db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", read_schema())[0])
+    db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analyse(text),))
     words = [word for word in written_words(text) if not is_cjk(word)]
     for word in words:
         assert db.execute(FINDING, (f'"{word}"',)).fetchall() == [(1,)], word
@@ -247,7 +247,7 @@ def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
 
 def test_english_is_indexed_as_it_is_written():
     for text in ("I met the boys at school.", "Thanks!", "Sounds great", "on in is at"):
-        assert analysed(text) == text
+        assert analyse(text) == text
 
 
 def test_stop_words_are_left_out_in_the_language_of_the_question():
@@ -297,7 +297,7 @@ MARKED = [
 
 def test_the_words_that_a_question_matches_are_marked():
     for question, text, marked in MARKED:
-        places = marked_places(text, parse(question).marks)
+        places = marked_spans(text, parse(question).marks)
         assert [text[start:end] for start, end in places] == marked, question
 
 

@@ -84,7 +84,7 @@ def test_a_vector_that_was_being_computed_is_kept_nowhere(path, erase):
     assert cached_keys(path) == {key(KEPT)}
     assert not any(key(SECRET) in file.read_bytes() for file in path.rglob("*") if file.is_file())
     db = projector.live()
-    assert list(index.texts(db)) == [KEPT]
+    assert list(index.texts_to_embed(db)) == [KEPT]
     assert [db.execute(f"SELECT count(*) FROM {shelf.vectors}").fetchone()[0] for shelf in index.SHELVES] == [
         1,
         0,
@@ -146,13 +146,13 @@ def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
 def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypatch):
     gone = path / "model" / "gone.db"
     gone.write_text(SECRET)
-    real = erasure._below
+    real = erasure._walk
 
     def then_removed(folder):
         found = list(real(folder))
         gone.unlink()
         return found
 
-    monkeypatch.setattr(erasure, "_below", then_removed)
+    monkeypatch.setattr(erasure, "_walk", then_removed)
     with memlog.open(path) as store:
         assert "model/gone.db" not in {each.file for each in store.erasure.prove(SECRET).found}

@@ -11,7 +11,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
+from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.reader import select_segments
 from memlog.projector.lifecycle import Projector
@@ -173,7 +173,7 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
 
 
 def is_as_sealed(log: Path) -> bool:
-    return read_seals(log).valid[STREAM, OLD].is_of(measured(log, STREAM, OLD))
+    return read_seals(log).valid[STREAM, OLD].is_of(measure(log, STREAM, OLD))
 
 
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import memlog
-from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.projector.passages import index
 from tests.support.refusals import refused
 
@@ -150,7 +150,7 @@ def test_what_is_new_is_saved(memories):
     saved = memories.save("The kettle is in the cellar")
     assert (saved.decision, saved.memory_id) == (
         "saved",
-        derived_memory_id(None, "The kettle is in the cellar"),
+        derive_memory_id(None, "The kettle is in the cellar"),
     )
     assert len(memories.list()) == 2
 
@@ -295,7 +295,7 @@ def test_a_text_of_next_to_nothing_is_saved_once(memories):
 def test_a_long_text_is_saved_without_being_cut(store, monkeypatch):
     """A save leaves the splitting into passages to the next read."""
     store.memories.list()
-    for name in ("chunks", "plain_chunks"):
+    for name in ("split_into_chunks", "split_plainly"):
         monkeypatch.setattr(index, name, lambda *_: pytest.fail("it was cut"))
     assert store.memories.save("Anna drinks green tea. " * 90_000).decision == "saved"
 

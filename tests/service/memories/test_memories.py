@@ -5,7 +5,7 @@ import json
 import pytest
 
 import memlog
-from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derive_memory_id
 from tests.support.refusals import refused
 
 
@@ -92,7 +92,7 @@ def test_the_id_of_a_save_is_the_one_that_the_projector_gives(store, chat):
     """Whoever appends the event without an id means the same memory."""
     store.append([memlog.MemorySaved(content="Anna drinks  GREEN tea", chat_id=chat)])
     saved = store.memories.save("anna drinks green tea ", chat=chat, dedup=False)
-    assert saved.memory_id == derived_memory_id(chat, "Anna drinks green tea")
+    assert saved.memory_id == derive_memory_id(chat, "Anna drinks green tea")
     assert [(memory.memory_id, memory.content) for memory in store.memories.list()] == [
         (saved.memory_id, "anna drinks green tea ")
     ]

@@ -195,7 +195,7 @@ def test_every_sender_is_tried() -> None:
         "service.engine.http_client.Endpoint._post",
         "service.adapters.remote.ServerConnection._client",
     }
-    assert functions_that_call("Outgoing") == {"eventlog.secrets.outgoing.outgoing"}
+    assert functions_that_call("Outgoing") == {"eventlog.secrets.outgoing.encode_outgoing"}
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
