@@ -10,7 +10,7 @@ from memlog.eventlog.codec.content_ids import folded as text_folded
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text.phrases import Holds
-from memlog.query.changes import Changes, names_the_same, says_change
+from memlog.query.changes import Changes, keeps_health_words, says_change
 from memlog.query.conflicts import contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
@@ -178,7 +178,7 @@ class _TopicMemories:
             ts > (entry.ts or "")
             and text_folded(content) != folded_text
             and says_change(content)
-            and names_the_same(content, entry.content)
+            and keeps_health_words(content, entry.content)
             for ts, content in known
         )
 

@@ -32,7 +32,7 @@ from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scores import EntryScore, chance
 from memlog.query.context.token_counters import least_weight, size, tokens, weight
-from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known, window
+from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window
 from memlog.query.event_index import Key
 from memlog.query.facts.answers import Topic, all_topics, ask, topics
 from memlog.query.search.hits import Hit
@@ -150,7 +150,7 @@ class EligibleEntries:
         chat = request.conversation
         self._is_of_all = request.scope == "store"
         self._own = [*dict.fromkeys((request.chat_name, *request.joined, None))]
-        self._chat = chat if chat is not None and is_known(db, chat) else None
+        self._chat = chat if chat is not None and is_known_chat(db, chat) else None
         entries = self._window_entries()
         found = [*hits.messages, *(hit for hit, _ in hits.listed if hit.kind == "message")]
         self._superseded = superseded(db, [*map(_message, entries), *map(_message, found)])

@@ -248,7 +248,7 @@ class Wording(NamedTuple):
 
 def _wording(hit: Hit) -> Wording:
     is_long = len(hit.content) > _COMPARED
-    words = frozenset([hit.id] if is_long else copies.words(hit.content).split())
+    words = frozenset([hit.id] if is_long else copies.normalise_words(hit.content).split())
     return Wording((hit.role, hit.name), words, () if is_long else tuple(_NUMBERS.findall(hit.content)))
 
 

@@ -22,7 +22,7 @@ from memlog.query.context.fence import (
     unlabelled,
 )
 from memlog.query.context.request import BuildContext
-from memlog.query.conversations import speaker
+from memlog.query.conversations import speaker_label
 from memlog.query.search.hits import LATER
 
 _ROLES = ("user", "assistant")
@@ -100,7 +100,7 @@ class LinePrinter:
         if entry.part in ("passage", "window"):
             # Of the time of an old message, only the day is needed.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
-            return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
+            return f"{when} {speaker_label(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content

@@ -34,7 +34,7 @@ from memlog.query.search.fulltext import NO_NEIGHBOURS, QUESTION_MARKS
 from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, hits_of
 from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.request import Search
-from memlog.query.time_words import NamedTime, time_in
+from memlog.query.time_words import NamedTime, find_past_time
 
 _CANDIDATES = 2
 """The number of candidates for each requested memory, passage and document."""
@@ -117,7 +117,7 @@ class PromptSearches:
             # Documents belong to no conversation.
             "document": Filters(kinds=frozenset(["document"]), exclude=request.exclude),
         }
-        self.time = time_in(request.text, request.zone())
+        self.time = find_past_time(request.text, request.zone())
         self._in_time: dict[Kind, Filters] = {}
         if self.time is not None:
             # Documents are excluded, since the date of a file is that of its reading.
@@ -205,7 +205,10 @@ class PromptSearches:
 
     def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
-        new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _MAX_OF_TIME)}
+        new = {
+            each.ref: each
+            for each in fulltext.newest_candidates(self._db, _TABLES[kind], filters, _MAX_OF_TIME)
+        }
         return self._within_scope(self._to_hits(each for ref, each in new.items() if ref not in known))
 
     def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
@@ -238,7 +241,7 @@ class PromptSearches:
         if request.explain and request.min_salience > 0:
             wanted.append(("memory", self._faded))
         quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
-        found = hybrid.find(self._db, request.search, quotas, self._prompt.finding)
+        found = hybrid.find_hits(self._db, request.search, quotas, self._prompt.finding)
         return {
             quota.where: of_quota._replace(hits=self._within_scope(of_quota.hits))
             for quota, of_quota in zip(quotas, found, strict=True)
@@ -309,7 +312,7 @@ class PromptSearches:
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
         of_words: dict[Ref, Candidate] = {}
-        for candidate in fulltext.among(self._db, _TABLES[kind], best, filters):
+        for candidate in fulltext.candidates_among(self._db, _TABLES[kind], best, filters):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
@@ -317,7 +320,7 @@ class PromptSearches:
                 of_words.setdefault(candidate.ref, candidate)
         new = {each.ref: (each, hit) for each, hit in self._to_hits(of_words.values())}
         for line in self._telling_lines:
-            (near,) = hybrid.find(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
+            (near,) = hybrid.find_hits(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
         found += self._within_scope([*new.values()])
         return by_ref

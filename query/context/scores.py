@@ -30,7 +30,7 @@ from memlog.query.gate import should_retrieve
 from memlog.query.search import nearest
 from memlog.query.search.hits import Candidate, Hit, Owner
 from memlog.query.search.request import Search, parse
-from memlog.query.search.vector_cache import cosines, stored
+from memlog.query.search.vector_cache import cosines, stored_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,7 +97,7 @@ class MultilingualPrompt:
         for shelf, places in passages_of(self._db, found, MULTILINGUAL).items():
             if not places:
                 continue
-            numbers, read = stored(self._db, shelf, [*places])
+            numbers, read = stored_vectors(self._db, shelf, [*places])
             # Not a BLAS product: its threads wait for each other on a busy machine.
             both = np.einsum("ij,kj->ik", read, np.stack([self.vector, away])) if numbers else ()
             for number, (cosine, specific) in zip(numbers, both, strict=True):

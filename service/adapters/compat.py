@@ -9,7 +9,7 @@ from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, deci
 from memlog.eventlog.limits import HITS
 from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.question_parser import parse
-from memlog.query.facts.topic_keys import compared, key_of
+from memlog.query.facts.topic_keys import comparable_key, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import answer
@@ -189,8 +189,8 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = compared(key_of(request.topic_key))
-        of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
+        key = comparable_key(key_of(request.topic_key))
+        of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
     facts = [

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.files import locks
-from memlog.query.request import path_of, read_argument
+from memlog.query.request import read_argument, to_path
 from memlog.service.adapters.local_sockets import listening_at
 from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote, remote_class
 from memlog.service.engine.operation import PLACES
@@ -96,7 +96,7 @@ def connect(
     from platformdirs import user_data_path
 
     of_user = user_data_path("memlog", appauthor=False)
-    served = of_user if store is None else read_argument("store", path_of, store)
+    served = of_user if store is None else read_argument("store", to_path, store)
     found = running_server(servers_folder(), served)
     try:
         connection = None if found is None else found.connection(project, seconds)

@@ -13,7 +13,7 @@ from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, ModelFailed, Position
 from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
+from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import SourceEvent, origins_of, origins_of_days, origins_of_profiles
 from memlog.query.context.token_counters import CHARACTERS, tokens
 from memlog.query.memories import Memory
@@ -189,7 +189,7 @@ class Questions:
             tokens_out=sum(each.tokens_out for each in self._sent),
         )
         self._append([event])
-        return set_aside_by(event), kind, event.requests
+        return set_aside_request(event), kind, event.requests
 
     def catch_up(self) -> None:
         """Bring the read model up to date, since `status` reads it without a catch-up."""

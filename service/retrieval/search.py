@@ -27,7 +27,7 @@ from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, core_hits, rate, search
+from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
@@ -67,7 +67,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
         request,
         models,
         read_model.held_vectors,
-        lambda found: rate(db, request, models, read_model.sample, found),
+        lambda found: rate_hits(db, request, models, read_model.sample, found),
     )
     if request.where == Filters() or request.where == Filters(kinds=frozenset(["memory"])):
         of_core = [] if request.is_raw else core_hits(db, request.question)

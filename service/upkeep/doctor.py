@@ -46,10 +46,10 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
-from memlog.query.conflicts import open_conflicts
+from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
 from memlog.query.context.scope import People, automatic_scope, chats_by_name, nameless_chats
-from memlog.query.provenance import Conflict, conflicts, plain_texts
+from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
@@ -284,7 +284,7 @@ def notes(store: Path) -> list[Finding]:
 
 def contradictions(db: Connection) -> list[Finding]:
     """Report memory conflicts that a person must resolve; [] if there are none."""
-    count = open_conflicts(db)
+    count = count_open_conflicts(db)
     text = f"{count} conflicts of memories wait for a person"
     remedy = "say which hold: store.memories.conflicts() lists them"
     return [Finding("contradictions", "warning", text, remedy)] if count else []
@@ -549,7 +549,7 @@ def _conflicts(db: Connection) -> Finding:
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")
-    newest = conflicts(db, _MOST_CONFLICTS)
+    newest = conflicting_lines(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     remedy = "append what should be found again, with an id of its own"
@@ -584,7 +584,7 @@ def _long_texts(read_model: ReadModel) -> list[Finding]:
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
         return []
     with wrapped("the read model"):
-        found = plain_texts(projector.live())
+        found = count_plain_texts(projector.live())
     findings = (
         Finding(
             "long texts",

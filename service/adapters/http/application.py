@@ -36,7 +36,7 @@ from memlog.service.adapters.problems import Problem, ProblemAnswer, acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
 from memlog.service.engine.engine import HEADER, acting_for_header
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import Request, description_of, fields_of, given_as_texts, schema_of
+from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
 
@@ -260,7 +260,7 @@ async def _answer(
         if query.decode(errors="ignore").encode() != query:
             raise Refused(422, "bad_request", "the query of the address is not UTF-8", "encode it in UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
-        given = given_as_texts(operation.request, texts)
+        given = fields_from_texts(operation.request, texts)
     else:
         given = await object_of(call)
     return await _run_and_answer(
