@@ -58,7 +58,7 @@ def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    newer = Changes(db).among([hit.id for hit in hits if hit.kind == "memory"])
+    newer = Changes(db).find_among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
     return swap_changed(hits)
@@ -86,7 +86,7 @@ class Changes:
         self._nearest = cache(partial(_nearest_memory, db))
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
-    def among(self, memory_ids: Sequence[str]) -> dict[str, str]:
+    def find_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
         """Return, for each of `memory_ids` that a newer one of them may change, the newer one.
 
         The newer one says that something changed; both have the same topic, or the same category if one has

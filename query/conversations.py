@@ -11,8 +11,8 @@ from memlog.eventlog.errors import NotFound
 from memlog.eventlog.fields import Chat
 from memlog.projector.passages.fulltext import ORDER as ORDER
 from memlog.projector.sqlite import Connection
+from memlog.query.context.token_counters import count_text_tokens as tokens_of
 from memlog.query.context.token_counters import least_weight
-from memlog.query.context.token_counters import tokens as tokens_of
 from memlog.query.event_index import struct_of_row
 
 

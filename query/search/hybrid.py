@@ -17,10 +17,10 @@ from memlog.query.context.scope import core_rows
 from memlog.query.context.scores import (
     ListedHit,
     ScoredPrompt,
-    chance,
     compare_hits,
-    embedding_once,
-    is_known,
+    embed_once,
+    entry_probability,
+    is_known_name,
     score_hits,
 )
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
@@ -329,7 +329,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    prompt = ScoredPrompt(db, request, embedding_once(models), sample)
+    prompt = ScoredPrompt(db, request, embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
     near = compare_hits(db, prompt, listed)
     far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
@@ -339,16 +339,16 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
         if hit.similarity is None and cosine is not None:
             hit.similarity = round(max(0.0, cosine), 6)
         measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
-    rated = score_hits(prompt, measured, lambda name: is_known(db, name))
+    rated = score_hits(prompt, measured, lambda name: is_known_name(db, name))
     for hit, score in rated:
-        hit.relevance = round(chance(score), 6)
+        hit.relevance = round(entry_probability(score), 6)
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    judged = floor.measure(
+    judged = floor.measure_hits(
         db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
     )
-    return bool(floor.judge(judged, len(prompt.question.terms)).kept)
+    return bool(floor.judge_hits(judged, len(prompt.question.terms)).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:

@@ -48,7 +48,7 @@ from memlog.projector.sqlite import (
 )
 from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
-from memlog.query.context.scope import People, automatic_scope, chats_by_name, nameless_chats
+from memlog.query.context.scope import People, chats_by_name, choose_automatic_scope, nameless_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
@@ -295,7 +295,7 @@ _MOST_CHATS = 8
 
 def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
     """Report the default scope of contexts, and the chats that equal names join or missing names separate."""
-    scope, why, _ = automatic_scope(db, people)
+    scope, why, _ = choose_automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
         yield from _same_names(db, people)

@@ -155,7 +155,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "projector.text.marks.first_place": lambda world: {"marks": world.marks},
     "projector.text.marks.marked_places": lambda world: {"marks": world.marks},
     "projector.text.stemming.stems": lambda world: {"latin": ("finnish",)},
-    "query.context.fence.shown": lambda world: {"escape": json_escape},
+    "query.context.fence.escape_invisible": lambda world: {"escape": json_escape},
     "query.facts.question_parser.ordinal_at": lambda world: {"place": 0},
     "query.search.alike.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.fulltext.candidate_priors": lambda world: {"messages": {}, "passages": {}},

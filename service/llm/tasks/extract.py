@@ -34,7 +34,7 @@ from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import SentText, masked_parts
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.records import DailyEvent, daily_events
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.prompts import COMPRESS, EXTRACT, prompt
@@ -167,7 +167,7 @@ class Extractor:
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
         """Yield a report on what `run` would send for each chat, without sending it."""
-        of_prompt = tokens(self._system(mode), "model")
+        of_prompt = count_text_tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
             count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
@@ -352,7 +352,7 @@ class Extractor:
                     channel=of.channel,
                     sender_id=of.chat_id,
                     summary=answer.summary,
-                    raw_tokens=sum(tokens(each.content, "model") for each in messages),
+                    raw_tokens=sum(count_text_tokens(each.content, "model") for each in messages),
                     extraction=origin,
                 )
             )

@@ -39,7 +39,7 @@ from memlog.query.conflicts import (
     proposed_memories,
     undone_merges,
 )
-from memlog.query.context.scope import automatic_scope, chats_of
+from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
 from memlog.query.sendable import mask_memories
@@ -410,8 +410,8 @@ class Merger:
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
-        is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
-        sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
+        is_shared = choose_automatic_scope(db, self._engine.read_model.people).scope == "store"
+        sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
         by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
         # Within the same millisecond, they are sorted by log position.
         for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):

@@ -24,7 +24,7 @@ from memlog.projector.subjects.facts import PROFILE
 from memlog.projector.text.stemming import stop_words_in
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.conflicts import compared_events, contested_memories
-from memlog.query.context.scope import ChatGroup, chat_groups, chats_of, chats_of_profiles
+from memlog.query.context.scope import ChatGroup, chat_groups, chats_of_memories, chats_of_profiles
 from memlog.query.memories import Memory, memories
 from memlog.query.records import CoreValueSource, RejectedValue, core_sources, profile_keys, rejected_values
 from memlog.query.sendable import mask_memories
@@ -428,7 +428,7 @@ class Profile:
         chosen: list[Memory] = []
         contested = contested_memories(db)
         found = memories(db)
-        sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
+        sources = {} if group.chats is None else chats_of_memories(db, [each.memory_id for each in found])
         kept = self._questions.withheld_memories(db, found)
         own = (
             each

@@ -16,7 +16,7 @@ from memlog.eventlog.events import Extraction, SummaryWritten
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.detection import masked
 from memlog.query.buffer import Unsummarised, chats_with_new_messages, unsummarised_sessions
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
@@ -148,4 +148,4 @@ def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
 
 
 def _size(message: WindowMessage) -> int:
-    return tokens(message.content, "model")
+    return count_text_tokens(message.content, "model")
