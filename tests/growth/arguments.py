@@ -46,21 +46,21 @@ OWN_NAMES: dict[str, Any] = {
 """By the name of a parameter: texts that memlog's own code gives, and nothing foreign."""
 
 LEFT_OUT: dict[str, str] = {
-    "cli.process.confirmation.agrees": "asks a person in memlog's own words",
+    "cli.process.confirmation.ask_yes_or_no": "asks a person in memlog's own words",
     "cli.output.output.format_option": "makes options of memlog's own names",
-    "cli.output.output.counted": "a number and a word of memlog's own",
+    "cli.output.output.count_noun": "a number and a word of memlog's own",
     "cli.options.event_options.*": "makes options from the types of events",
     "cli.options.field_options.*": "makes options from the fields of structs",
     "cli.options.request_options.*": "makes options from the fields of requests",
     "cli.output.answer.*": "prints what `cli.output` makes printable",
     "cli.output.output.print_*": "writes to standard output what `printable` made",
-    "cli.output.output.highlighted": "places of memlog's own",
+    "cli.output.output.highlight": "places of memlog's own",
     "cli.output.output.wants_json": "compares the words of a command line with fixed ones",
     "cli.output.output.note": "writes to standard error what `printable` made",
     "cli.output.output.*": "names of memlog's own work",
     "cli.options.settings.*": "a person's own settings",
     "cli.options.settings_schema.*": "a person's own settings: `Setting.read` is covered by the type of each",
-    "cli.output.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
+    "cli.output.turns.surroundings_lines": "prints rows that `set_in` and `one_line` shaped",
     "eventlog.events.compared": "compares the hash of an event",
     "eventlog.log.writer.*": "hands lines to `Log.draft`, which is called by itself",
     "cli.process.main.LazyCommands.*": "looks a name up; an unknown one goes to `no_such_command`",
@@ -144,7 +144,7 @@ LEFT_OUT: dict[str, str] = {
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
-    "cli.process.main.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
+    "cli.process.main.unknown_command_error": lambda world: {"ctx": click.Context(click.Group())},
     "eventlog.escapes.decoded": lambda world: {"kind": dict},
     "eventlog.codec.decode.is_shortest_spelling": lambda world: {"event": world.message},
     "eventlog.escapes.map_spans_to_escaped": lambda world: {
