@@ -72,7 +72,7 @@ def serve(
         from memlog.service.adapters.http.server import serve as run
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
-    from memlog.service.adapters.remote_store import RunningServer, announced, servers_folder, sockets_folder
+    from memlog.service.adapters.remote_store import RunningServer, announce, servers_folder, sockets_folder
     from memlog.service.projects import OpenStores
 
     settings = ctx.ensure_object(Settings)
@@ -96,7 +96,7 @@ def serve(
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announced(servers_folder(), sockets_folder(), served, server) as announcement:
+        with announce(servers_folder(), sockets_folder(), served, server) as announcement:
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
