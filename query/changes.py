@@ -87,7 +87,7 @@ class Changes:
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
     def find_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return, for each of `memory_ids` that a newer one of them may change, the newer one.
+        """Return the newer memory that may change an older one, by the older one's id; both in `memory_ids`.
 
         The newer one says that something changed; both have the same topic, or the same category if one has
         no topic; the older one has enough words of the newer one; and each is the other's nearest memory.

@@ -108,7 +108,7 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """Return the newest messages of a chat since its last session break, 50 by default.
+    """Return the newest messages of a chat since its last session break, at most 50 by default.
 
     last: the most messages. tokens: the budget for whole messages, by the counter `model` of contexts.
     across_sessions: include earlier sessions.

@@ -185,7 +185,7 @@ def join_conditions(*conditions: tuple[str, Any]) -> Sql:
 
 
 def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
-    """Return the struct for a row, which has a column, in order, for each field that is not in `members`.
+    """Return a struct with the columns of a row, in order, as the fields that are not in `members`.
 
     Lists and dicts are columns of JSON. A field `position` takes the last four columns, `POSITION`.
     """

@@ -102,7 +102,7 @@ class Filters(Request, frozen=True, kw_only=True):
     def of_messages(self) -> Sql | None:
         """Return the SQL condition on `messages m`; None if no message can be a hit."""
         if (
-            self._is_of_memories
+            self._selects_only_memories
             or self.of_no_chat
             or self.source not in (None, CONVERSATION)
             or not self._wants("message")
@@ -122,7 +122,7 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def of_memories(self) -> Sql | None:
         """Return the SQL condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
-        if self._is_of_messages or not self._wants("memory"):
+        if self._selects_only_messages or not self._wants("memory"):
             return None
         category, topic = self.category, self.topic
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
@@ -149,7 +149,12 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def of_documents(self) -> Sql | None:
         """Return the SQL condition on `DOC_CHUNKS`; None if no document can be a hit."""
-        if self._is_of_memories or self._is_of_messages or self.chat or not self._wants("document"):
+        if (
+            self._selects_only_memories
+            or self._selects_only_messages
+            or self.chat
+            or not self._wants("document")
+        ):
             return None
         return join_conditions(
             ("d.source_id = ?", self.source),
@@ -162,12 +167,12 @@ class Filters(Request, frozen=True, kw_only=True):
         return [] if self.chat is None else [Chat.of(chat) for chat in (self.chat, *self.joined)]
 
     @property
-    def _is_of_memories(self) -> bool:
+    def _selects_only_memories(self) -> bool:
         """Whether the filters include a property that only hits of kind `memory` have."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     @property
-    def _is_of_messages(self) -> bool:
+    def _selects_only_messages(self) -> bool:
         return (self.role, self.speaker) != (None, None)
 
     def _not_excluded(self, *columns: str) -> Iterable[tuple[str, str | None]]:

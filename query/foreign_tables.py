@@ -140,7 +140,7 @@ def _quote_name(name: str) -> str:
 
 
 def _read_only_uri(path: str) -> str:
-    """Return the URI of a read-only database.
+    """Return the URI that opens a database as read-only.
 
     One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files next to it.
     """

@@ -220,7 +220,7 @@ class _Clause:
 
     @property
     def is_social(self) -> bool:
-        """Whether it holds only greetings, acknowledgements and fillers, or a name, too: `hello Anna`."""
+        """Whether it holds only greetings, acknowledgements and fillers, or also a name: `hello Anna`."""
         rest = len(self.words) - self.begins
         is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
         return is_named or (not rest and not (self.memory and "openings" in self.kinds))

@@ -30,7 +30,7 @@ class Request(msgspec.Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        """See the class."""
+        """Check and convert the values of the fields."""
         for name, read in _field_readers(type(self)):
             given = getattr(self, name)
             value = read_argument(name, read, _to_plain_texts(name, given))

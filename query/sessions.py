@@ -63,7 +63,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
 def session_content(
     db: Connection, chat: Chat, *, last: int | None, tokens: int | None, across_sessions: bool
 ) -> SessionContent:
-    """Return the messages of the current session of a chat, oldest first.
+    """Return the messages of a chat's current session as one text, oldest first.
 
     last: the most messages. tokens: the budget for whole messages with their speakers, by the counter `model`
     of contexts. across_sessions: include earlier sessions.

@@ -276,7 +276,7 @@ def parse_days(text: str, today: date) -> Days | None:
 
 
 def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time; a weekday is that of a week that is also named, and dates are joined."""
+    """Return the most precise time; take a weekday from a week that is also named, and join dates."""
     known = [*found]
     if not known:
         return None

@@ -206,7 +206,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
 
 
 def _name_files(reason: Reason, added: IndexingReport) -> str:
-    """Return the first skipped files, in brackets, if a person can fix the reason; "" otherwise."""
+    """Return the first files skipped for `reason`, in brackets; "" unless a person can fix that reason."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]

@@ -190,7 +190,7 @@ def columns_of(stream: TextIO | None) -> int | None:
 
 
 def shows_colours() -> bool | None:
-    """Whether answers have colours; None: only on a terminal.
+    """Whether to print colours; None: only on a terminal.
 
     https://no-color.org and https://force-color.org: any value except the empty one counts. As in Python,
     NO_COLOR takes precedence over FORCE_COLOR, and that over TERM=dumb.

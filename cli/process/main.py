@@ -247,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End a command that did not end in time; output that was not flushed has acknowledged nothing."""
+    """End an interrupted command that did not end in time; unflushed output has acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

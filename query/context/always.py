@@ -171,7 +171,7 @@ class _TopicMemories:
         self._db, self._request = db, request
 
     def is_outdated(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory with the same topic says that what an entry says has changed."""
+        """Whether a newer memory with the same topic says that an entry has changed."""
         if entry.topic is None:
             return False
         folded_text = text_folded(entry.content)

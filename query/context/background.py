@@ -43,7 +43,7 @@ passages of fixtures/told."""
 
 
 def supports_language(model: Model, text: str) -> bool:
-    """Whether a model supports the language of a text: the bundled one only English, others any."""
+    """Whether a model supports the language of a text: the bundled model only English, other models any."""
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 

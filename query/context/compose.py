@@ -86,7 +86,7 @@ class Context(msgspec.Struct, kw_only=True):
 
     @property
     def memory_ids(self) -> list[str]:
-        """The ids of the memories that were found for the message; not of what always holds."""
+        """The ids of the memories that were found for the message, without those that always hold."""
         return [entry.id for entry in self.entries if entry.is_memory and entry.part != "always"]
 
 

@@ -140,7 +140,7 @@ def _sort_groups(
     *,
     reverse: bool = False,
 ) -> list[ContextEntry]:
-    """Sort each group's entries within the positions they already occupy.
+    """Sort the entries of each group among the places that they occupy.
 
     group_of: returns the group of an entry; None for an entry that stays where it is.
     """

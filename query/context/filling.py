@@ -94,7 +94,7 @@ def covers_superseded(db: Connection, summary: Summary) -> bool:
 
 
 def _place_condition(sign: str, place: Sequence[object]) -> str:
-    """Return the SQL condition on a message's place in its chat, relative to `place` or only its time."""
+    """Return the SQL that compares a message's place in its chat with `place`, or with a time alone."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
@@ -528,7 +528,7 @@ class Filling:
             taken += is_taken
 
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
-        """Take a candidate, or record why it is left out. Return whether it was taken."""
+        """Take a candidate, or record why it is left out; return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
         # A message of the window that exceeds the limit of passages will be offered again with the window.

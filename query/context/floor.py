@@ -76,7 +76,7 @@ def distinctive_lines(found: Iterable[LookedUp]) -> list[str]:
 
 
 def match_lines(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
-    """Look up the terms of each line of a long prompt in a full-text table."""
+    """Match the terms of each line of a long prompt with the rows of a full-text table."""
     (texts,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     known: dict[str, tuple[float, Sequence[int]]] = {}
 
@@ -273,7 +273,7 @@ def measure_hits(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return each hit with its features.
+    """Return each hit with the features by which it is judged.
 
     vector: the question's vector, if any. reads: whether the model supports the language of a text.
     is_read: whether the model supports the language of the question.
@@ -370,7 +370,7 @@ def term_covers(
 
 
 def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return the greatest weight of a word for each message that contains it and for its neighbours."""
+    """Return, by number, the weight of a word for messages that contain it, and for their neighbours."""
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.

@@ -132,7 +132,7 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return the relevant hits and the others.
+        """Return the relevant hits of the listed kinds, and the hits of these kinds that are not relevant.
 
         The relevant hits are sorted by score, after the hits from the time that the prompt names.
         """

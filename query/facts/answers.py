@@ -74,7 +74,7 @@ class Topic(msgspec.Struct, frozen=True):
         """`<channel>:<chat_id>`; None for the store's own scope."""
         return self.facts[0].chat
 
-    def at(self, rank: int) -> Fact | None:
+    def fact_at(self, rank: int) -> Fact | None:
         """Return the fact at this rank; None if there is none."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
@@ -184,7 +184,7 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
 
 def not_stored_answer(why: str) -> FactAnswer:
-    """Return the answer that no fact is stored."""
+    """Return the answer for a question without stored facts."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
 
@@ -193,12 +193,14 @@ def answer_from_facts(facts: Sequence[Fact], route: Route) -> FactAnswer:
     return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
 
 
-def answer_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
+def answer_by_key(
+    db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool
+) -> FactAnswer:
     """Answer with the facts of a topic, or the fact at `rank`; `key` may be in another number or spelling."""
     topic = find_topic(db, lambda topics: topic_called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored_answer(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
-    facts = topic.facts if rank is None else [fact for fact in [topic.at(rank)] if fact]
+    facts = topic.facts if rank is None else [fact for fact in [topic.fact_at(rank)] if fact]
     if not facts:
         return not_stored_answer(missing_rank_message(topic, rank or 0))
     route = Route(
@@ -331,7 +333,7 @@ def _stem(word: str, language: str) -> str:
 def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
     rule, facts = _choose_facts(question, topic)
     if not facts or None in facts:
-        missing = next((rank for rank in _ranks(question) if topic.at(rank) is None), 1)
+        missing = next((rank for rank in _ranks(question) if topic.fact_at(rank) is None), 1)
         return not_stored_answer(missing_rank_message(topic, missing))
     route = Route(
         rule=rule,
@@ -349,12 +351,12 @@ def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact
     ranks = _ranks(question)
     if ranks or question.top is not None:
         is_list = topic.kind == "ranked"
-        return "rank", [topic.at(rank) if is_list else None for rank in ranks]
+        return "rank", [topic.fact_at(rank) if is_list else None for rank in ranks]
     if topic.kind == "single":
         return "single", topic.facts
     if _asks_for_list(question) or not question.is_favorite:
         return "list", topic.facts
-    return "first", [topic.at(1)]
+    return "first", [topic.fact_at(1)]
 
 
 def _ranks(question: Question) -> list[int]:

@@ -53,10 +53,11 @@ def key_of(name: str) -> str:
     _check_characters(name)
     key = _key_of_words(words_of(name))
     if not key:
-        raise BadInput(f"not the name of a topic: {name!r}", hint="name one, such as favorite_colors")
+        raise BadInput(f"not the name of a topic: {name!r}", hint="give a name such as favorite_colors")
     if len(key) > LONGEST:
         raise BadInput(
-            f"a topic's key of {len(key)} characters: {key[:40]!r}…", hint=f"at most {LONGEST} characters"
+            f"the topic's key has {len(key)} characters: {key[:40]!r}…",
+            hint=f"use at most {LONGEST} characters",
         )
     return key
 

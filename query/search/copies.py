@@ -44,7 +44,7 @@ def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) ->
 
 
 def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return which of `document_ids` have the file of another of them, whose source has a longer root."""
+    """Return which of `document_ids` share their file with another one, in a source with a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -105,7 +105,7 @@ class Fetched(NamedTuple):
 
 
 def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """Return the best `depth` distinct texts, each represented by its newest copy with the best score of all.
+    """Return the `depth` best distinct texts, each as its newest copy with the best score of its copies.
 
     It fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
     """

@@ -78,7 +78,7 @@ def candidate_priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
     """Return the likelihood of each candidate, plus a weight if the question names its speaker or topic."""
-    words = _casefolded_words(question)
+    words = _casefold_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
     topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
@@ -97,7 +97,7 @@ def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
     if not topics:
         return set()
     roots = set(map(_word_root, words))
-    of_topics = {topic: {*map(_word_root, _casefolded_words(topic))} for topic in topics}
+    of_topics = {topic: {*map(_word_root, _casefold_words(topic))} for topic in topics}
     return {topic for topic, of_topic in of_topics.items() if of_topic and of_topic <= roots}
 
 
@@ -124,12 +124,12 @@ def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Se
     return passages
 
 
-def _casefolded_words(text: str) -> frozenset[str]:
+def _casefold_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
 # Cached for the names of speakers, which are few, but not for questions.
-_words_of_speaker = lru_cache(maxsize=256)(_casefolded_words)
+_words_of_speaker = lru_cache(maxsize=256)(_casefold_words)
 
 _MEMORIES = (
     f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, coalesce(y.topic, f.topic_key),"
@@ -223,7 +223,7 @@ def neighbourhood_of(
 def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Return the numbers in order, with gaps that no score crosses.
 
-    following: for each message, the next one, unless a session break is between them.
+    following: for each message, the next message, unless a session break is between them.
     """
     gap = [None] * SPAN
     line: list[int | None] = [*gap]

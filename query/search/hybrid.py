@@ -178,7 +178,7 @@ class _Pool:
         return self._by_ref[ref]
 
     def text_key(self, ref: Ref) -> Hashable:
-        """Return the key that an entry shares with its copies; None for a neighbour that is such a copy."""
+        """Return the key that an entry shares with its copies; None for a neighbour that copies a hit."""
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].text_key
         if ref not in self._beside:

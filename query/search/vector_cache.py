@@ -182,7 +182,7 @@ def stored_vectors(
 
 
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
-    """Return the cosine similarity of each of `vectors` [passages, dimension] to `vector`.
+    """Return the cosine similarity to `vector` of each row of `vectors`, [passages, dimension].
 
     Each is computed separately, in double precision, so that it does not depend on the other vectors.
     """

@@ -25,7 +25,7 @@ _SECONDS = 5.0
 
 
 def listen_at(path: Path) -> socket.socket:
-    """Return a listening Unix socket in a folder that only this user can access; replace an old socket.
+    """Return a listening Unix socket in a folder that only this user can access; replace a leftover socket.
 
     Raises:
         OSError: others can access the folder, or the path is too long for a socket.

@@ -158,7 +158,7 @@ class Announcement(ExitStack):
 def announce(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
 ) -> Iterator[Announcement]:
-    """Let this user's processes find the server of a store, or of a folder of projects, in this context.
+    """Let this user's processes find the server of a store or of all projects, while the context lasts.
 
     Close the announcement before the server stops listening, so that no client tries an address that another
     process may bind.

@@ -23,7 +23,7 @@ from memlog.query.facts.answers import (
     FactAnswer,
     Topic,
     all_topics,
-    answer_key,
+    answer_by_key,
     ask,
     describe_place,
     missing_rank_message,
@@ -392,7 +392,7 @@ class Facts(OperationGroup):
             BadInput: the topic is not a possible name.
         """
         key, scope = key_of(topic), chat and scope_of(chat)
-        return self._read(lambda db: answer_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
+        return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
     def ask(
@@ -458,7 +458,7 @@ class Facts(OperationGroup):
         standing = self._decide(lambda db: topic_with_key(topics(db, scope), [key]))
         if standing is None:
             raise unknown_fact(f"no topic {key} {describe_place(scope, any_chat=False)}")
-        if rank is not None and standing.at(rank) is None:
+        if rank is not None and standing.fact_at(rank) is None:
             raise unknown_fact(missing_rank_message(standing, rank))
         return self._append(_removals(standing, rank))
 

@@ -96,7 +96,7 @@ def answer_errors(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[
 
 
 def problem_response(problem: Problem, status: int, **headers: str) -> Response:
-    """Return the answer for a problem."""
+    """Return the response that reports a problem."""
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
@@ -178,7 +178,7 @@ class Guard:
         self._app, self._admission, self._running = app, admission, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
+        """Pass a request on if it is admitted; otherwise answer it."""
         if scope["type"] == "http" and (refused := self._why_refused(scope)):
             await refused.answer()(scope, receive, send)
             return

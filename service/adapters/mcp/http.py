@@ -34,7 +34,7 @@ class McpApplication:
         self._sdk = StreamableHTTPASGIApp(self._sessions)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
-        """Read the body of a request within the usual limits, and answer it."""
+        """Read the body of a request, up to the usual limits, and answer the request."""
         try:
             body = await read_body(Call(scope, receive), _BODY, (JSON,))
         except Refused as refused:
