@@ -65,7 +65,7 @@ def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits; each that follows one it may change has swapped place and score with it."""
+    """Swap each hit with its `changed_by`, if that follows it, and swap their scores as well."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}

@@ -227,7 +227,7 @@ class _Clause:
 
     @property
     def weight(self) -> int:
-        """The length, in thirds of a word."""
+        """The length of the clause, in thirds of a word."""
         return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property

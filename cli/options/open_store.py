@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return the provider of embeddings; None if the bundled model or the one in the folder `model` is used.
+    """Return the provider of embeddings; None for the bundled model or the model of the setting `model`.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.

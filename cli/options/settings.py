@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The folder of the store, or that of the project if no store is named; root acts as its owner."""
+        """The folder of the named store, otherwise of the project. A process of root switches to its owner."""
         store: Path = self.value("store")
         _act_as_owner(store)
         return store
@@ -84,7 +84,7 @@ class Settings:
 
     @property
     def store_options(self) -> list[str]:
-        """The options that name the store of this call, for a memlog that another program starts."""
+        """The options that name the store of this call, for the command line of another process."""
         if "project" in self.options:
             return ["--project", self.options["project"]]
         return ["--store", str(self.store.absolute())] if self.names_store else []

@@ -159,7 +159,7 @@ def _distinct_chats(
 
 
 def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
-    """Yield the distinct chats on messengers that derived rows name; skip any other channel as a whole."""
+    """Yield the distinct chats on messengers that derived rows name; skip all chats of other channels."""
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:

@@ -214,7 +214,7 @@ _pairs = cache(language_files.pairs)
 
 @cache
 def _favorite_words() -> frozenset[str]:
-    """Return the words for "favourite" in all languages: English ones begin with Swedish `favorit`."""
+    """Return the words for "favourite" in all languages; English `favorite` begins with Swedish `favorit`."""
     return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 

@@ -293,7 +293,7 @@ class Hit(msgspec.Struct, kw_only=True):
 
     @property
     def note(self) -> str | None:
-        """A note for the reader, if any."""
+        """The note that a later memory may change this one; None if none may."""
         return LATER if self.changed_by is not None else None
 
 
