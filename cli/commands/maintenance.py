@@ -54,11 +54,11 @@ def embed(report: "memlog.EmbedReport", _: Given) -> TextAnswer:
     counts += f", {report.withheld} without one" if report.withheld else ""
     text = [f"vectors      {counts}"]
     if report.set_aside:
-        text.append(f"set aside    {_first_names(report.set_aside)}")
+        text.append(f"set aside    {_list_first(report.set_aside)}")
     return TextAnswer(report, text=text, notes=silent_notes(report.silent))
 
 
-def _first_names(names: list[str]) -> str:
+def _list_first(names: list[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
@@ -148,7 +148,7 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
         if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
     }
     if found.vectors_set_aside:
-        values["vectors set aside"] = _first_names(found.vectors_set_aside)
+        values["vectors set aside"] = _list_first(found.vectors_set_aside)
     return values | dict(map(_provider_row, found.providers)) | _set_aside_rows(found.set_aside)
 
 

@@ -167,7 +167,7 @@ def _read_or_create_token(file: Path) -> str:
             if found.st_uid != os.geteuid():
                 raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
             if found.st_mode & 0o077:
-                raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+                raise BadInput(f"{file} can be read by others", hint=f"run: chmod 600 {file}")
             token = opened.read(_LONGEST_TOKEN + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"

@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The folder of the named store, otherwise of the project. A process of root switches to its owner."""
+        """The folder of the named store, otherwise of the project. A root process acts as its owner."""
         store: Path = self.value("store")
         _act_as_owner(store)
         return store

@@ -152,7 +152,7 @@ def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterat
 def _distinct_chats(
     db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """Yield the distinct chats with a wanted channel in `rows`: an SQL table and condition on `of`."""
+    """Yield the distinct chats with wanted channels. rows: an SQL table and condition, with values `of`."""
     for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
         yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))

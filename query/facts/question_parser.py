@@ -197,7 +197,7 @@ class _Parser:
         return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
-        phrase = self._beginning(f"{self._table.listing},{self._table.leads}")
+        phrase = self._matching_beginning(f"{self._table.listing},{self._table.leads}")
         if not phrase:
             return False
         self._has_lead = True
@@ -223,7 +223,7 @@ class _Parser:
         if self._take_top() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
-            if phrase := self._beginning(table):
+            if phrase := self._matching_beginning(table):
                 self._is_own |= table == self._owners
                 self._is_list |= table == self._table.every
                 self._drop_beginning(len(phrase))
@@ -234,7 +234,7 @@ class _Parser:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (self._beginning(self._table.top), ()):
+        for phrase in (self._matching_beginning(self._table.top), ()):
             place = len(phrase)
             number = parse_number(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
@@ -278,7 +278,7 @@ class _Parser:
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
-    def _beginning(self, table: str) -> tuple[str, ...]:
+    def _matching_beginning(self, table: str) -> tuple[str, ...]:
         """Return the longest phrase of a table with which the question begins; () if there is none."""
         return next((p for p in _load_phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
