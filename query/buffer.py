@@ -12,7 +12,7 @@ from memlog.eventlog.events import ModelFailed
 from memlog.eventlog.fields import Chat, FailureKind, ModelTask
 from memlog.projector.sqlite import Connection
 from memlog.query.conversations import ORDER, WindowMessage
-from memlog.query.event_index import record
+from memlog.query.event_index import struct_of_row
 
 
 class BufferedMessage(msgspec.Struct, frozen=True):
@@ -58,10 +58,10 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """Yield the non-empty buffers of all chats, or of one, without messages of the role `system`.
+    """Yield the non-empty buffer of `chat`, or of each chat, without messages of the role `system`.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
-    `memories_extracted` covers those that it lists.
+    `memories_extracted` covers the messages that it lists.
     """
     where = "" if chat is None else " AND m.channel = ? AND m.chat_id = ?"
     rows = db.execute(f"{_WAITING}{where} ORDER BY m.channel, m.chat_id, {_PLACE}", [*(chat or ())])
@@ -69,8 +69,8 @@ def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
         yield Buffer(name, [BufferedMessage(*row) for _, *row in of_chat])
 
 
-def count_of_session(db: Connection, chat: Chat, source: str, ts: str) -> int:
-    """Count the memories of a chat that came from a source during the session at `ts`."""
+def count_session_memories(db: Connection, chat: Chat, source: str, ts: str) -> int:
+    """Count the memories of a chat that `source` created during the session at the time `ts`."""
     breaks = "SELECT {}(created_at) FROM messages WHERE (channel, chat_id, type) = (?1, ?2, 'session_break')"
     (count,) = db.execute(
         "SELECT count(*) FROM memories WHERE source = ?3 AND chat_id = ?4"
@@ -101,10 +101,10 @@ class Unsummarised(msgspec.Struct):
     covered: list[str] = []
 
 
-def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages after the number `since`, and the last number.
+def chats_with_new_messages(db: Connection, since: int) -> tuple[list[Chat], int]:
+    """Return the chats with messages numbered above `since`, and the greatest message number.
 
-    If a rebuild has renumbered messages below `since`, all chats are returned.
+    If `since` exceeds that number, a rebuild has renumbered the messages: return all chats.
     """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
@@ -114,8 +114,8 @@ def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
     return [Chat(*row) for row in rows], int(last)
 
 
-def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
-    """Return the sessions of a chat that have messages which no summary covers, each with these messages."""
+def unsummarised_sessions(db: Connection, chat: Chat) -> list[Unsummarised]:
+    """Return the sessions of a chat with messages that no summary covers, each with only these messages."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
         " AND to_message_id IS NOT NULL ORDER BY created_at",
@@ -125,7 +125,7 @@ def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
     found: list[Unsummarised] = []
     current: Unsummarised | None = None
     for row in db.execute(_MESSAGES, chat):
-        message = record(WindowMessage, row)
+        message = struct_of_row(WindowMessage, row)
         if message.type == "session_break":
             if current is not None:
                 current.is_over = True
@@ -154,10 +154,11 @@ _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
 
 
 class SetAside(msgspec.Struct, kw_only=True):
-    """A request that is not retried before tomorrow, in UTC.
+    """A failed request to a language model that is not retried before tomorrow, in UTC.
 
-    id, ts: of the failure's event. task: the kind of request. chat: None if it is not about a single chat.
-    event_ids: of the messages, the daily events, or the contents of memories. until: when it may be retried.
+    id, ts: of its `model_failed`. task: the kind of request. chat: None if it is not about a single chat.
+    event_ids: the messages, daily events or contents of memories that it is about.
+    until: when it may be retried.
     """
 
     id: str
@@ -190,7 +191,7 @@ class Failures:
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
     def is_exhausted(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether any of these events has reached the daily maximum, so that none is sent before tomorrow."""
+        """Whether any of these events has reached the daily maximum of failed requests."""
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
@@ -233,12 +234,12 @@ END ORDER BY f.ts, f.id
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return today's failed requests to a model, by the day in UTC."""
+    """Return the failed requests to a model today, in UTC, without those that have succeeded since."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()
     for *row, kind, requests in db.execute(_FAILED, (since, until, provider, model)):
-        found.add(record(SetAside, row, until=until), kind, requests)
+        found.add(struct_of_row(SetAside, row, until=until), kind, requests)
     return found
 
 
@@ -254,8 +255,8 @@ def tokens_of_today(db: Connection) -> int:
     return int(tokens)
 
 
-def set_aside_by(event: ModelFailed) -> SetAside:
-    """Return the request that a newly appended event sets aside, like `failures_of_today`."""
+def set_aside_request(event: ModelFailed) -> SetAside:
+    """Return the request of a newly appended `model_failed`, in the form of `Failures.set_aside`."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),

@@ -23,7 +23,7 @@ _ENDING = 2
 """The most final letters in which two forms of a word may differ."""
 
 
-def are_forms(one: str, other: str) -> bool:
+def are_word_forms(one: str, other: str) -> bool:
     """Whether two words are probably forms of the same word."""
     shorter = min(len(one), len(other))
     return one == other or (shorter > _ENDING and one[: shorter - _ENDING] == other[: shorter - _ENDING])
@@ -50,22 +50,22 @@ class _DatedText(NamedTuple):
     when: str
 
 
-def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Put the newer memory of each pair before the one that it may change, and set the latter's `changed_by`.
+def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
+    """Put each memory before the older one that it may change, and set `changed_by` of the older one.
 
-    If the two change places, they exchange their scores, so that the scores stay in order.
+    Hits that swap places also swap scores, so that the scores stay in order.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    newer = Changes(db).among([hit.id for hit in hits if hit.kind == "memory"])
+    newer = Changes(db).find_among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
     return swap_changed(hits)
 
 
 def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
-    """Swap each hit that another may change with that other one, if the other comes later."""
+    """Swap each hit with its `changed_by`, if that follows it, and swap their scores as well."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -83,16 +83,16 @@ class Changes:
     def __init__(self, db: Connection) -> None:
         self._db = db
         self._says_change = cache(says_change)
-        self._nearest = cache(partial(_nearest, db))
+        self._nearest = cache(partial(_nearest_memory, db))
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
-    def among(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return, by changed memory, the newer one among `memory_ids` that may change it.
+    def find_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
+        """Return the newer memory that may change an older one, by the older one's id; both in `memory_ids`.
 
-        The newer says that something changed; both have the same topic, or the same category if one has no
-        topic; the older has enough of its words; and each is the nearest of all memories to the other.
+        The newer one says that something changed; both have the same topic, or the same category if one has
+        no topic; the older one has enough words of the newer one; and each is the other's nearest memory.
         """
-        by_id = {each.memory_id: each for each in _memories(self._db, memory_ids)}
+        by_id = {each.memory_id: each for each in _read_memories(self._db, memory_ids)}
         found = {}
         for newer in by_id.values():
             if self._says_change(newer.content):
@@ -107,11 +107,11 @@ def says_change(text: str) -> bool:
 
     "now" counts, too, except for something that may have several values: "now likes tennis".
     """
-    return _has("cues", text) or (_has("present", text) and not _has("several", text))
+    return _has_phrase("cues", text) or (_has_phrase("present", text) and not _has_phrase("several", text))
 
 
-def _has(member: str, text: str) -> bool:
-    words, phrases = WORD.findall(space_chinese(fold_phrase(text[:_READ]))), _phrases(member)
+def _has_phrase(member: str, text: str) -> bool:
+    words, phrases = WORD.findall(space_chinese(fold_phrase(text[:_READ]))), _load_phrases(member)
     return any(phrases.length_at(words, place) for place in phrases.places(words))
 
 
@@ -123,42 +123,42 @@ def _may_change(
             return False
     elif newer.category != older.category:
         return False
-    words, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
+    words, subject = parse(_strip_quotes(newer.content)), _search_words(older.content)[:1]
     # "Nina's husband" is not Nina. "Now in the drawer" may be the keys: without a cue, the subject recurs.
     is_of_another = any(
         re.search(rf"\b{re.escape(word)}['’]s\b", newer.content, re.IGNORECASE) for word in subject
     )
-    has_subject = any(are_forms(word, other) for word in subject for other in words.words)
+    has_subject = any(are_word_forms(word, other) for word in subject for other in words.words)
     return (
-        names_the_same(newer.content, older.content)
+        keeps_health_words(newer.content, older.content)
         and not is_of_another
-        and (has_subject or _has("cues", newer.content))
-        and _cover(db, words.terms, older.memory_id) >= _LEAST_COVER
+        and (has_subject or _has_phrase("cues", newer.content))
+        and _weighted_cover(db, words.terms, older.memory_id) >= _LEAST_COVER
         and nearest(older) == newer.memory_id
     )
 
 
-def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text contains all words of the older one except numbers, if that is about health.
+def keeps_health_words(newer: str, older: str) -> bool:
+    """Whether the newer text contains all words of an older one about health, except numbers.
 
-    Otherwise, "allergic" may refer to another substance. Always true if the older text is not about health.
+    Otherwise, "allergic" may refer to another substance. True if the older text is not about health.
     """
     if not classify_text(older) & Holds.HEALTH:
         return True
-    words = [word for word in _words(older) if not re.search(r"\d", word)]
-    known = _words(newer)
-    return all(any(are_forms(word, other) for other in known) for word in words)
+    words = [word for word in _search_words(older) if not re.search(r"\d", word)]
+    known = _search_words(newer)
+    return all(any(are_word_forms(word, other) for other in known) for word in words)
 
 
 @cache
-def _phrases(member: str) -> Phrases:
+def _load_phrases(member: str) -> Phrases:
     tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
     return Phrases(
         phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))
     )
 
 
-def _memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
+def _read_memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
     rows = db.execute(
         "SELECT memory_id, content, topic, category, updated_at FROM memories"
         " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
@@ -167,16 +167,16 @@ def _memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]
     return map(_DatedText._make, rows.fetchall())
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return parse(_without_quotes(text)).words
+def _search_words(text: str) -> tuple[str, ...]:
+    return parse(_strip_quotes(text)).words
 
 
-def _without_quotes(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     return text[:_READ].replace('"', " ")
 
 
-def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return the share of terms that a memory contains, by rarity, times the root of their number."""
+def _weighted_cover(db: Connection, terms: Sequence[str], older: str) -> float:
+    """Return the share of `terms` in a memory, weighted by rarity, times the square root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:
@@ -191,13 +191,13 @@ def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
     return had / whole * len(terms) ** 0.5 if whole else 0.0
 
 
-def _nearest(db: Connection, memory: _DatedText) -> str | None:
+def _nearest_memory(db: Connection, memory: _DatedText) -> str | None:
     """Return the nearest other memory by meaning or, without a vector, by words."""
-    found = _by_meaning(db, memory) or _by_words(db, memory)
+    found = _nearest_by_meaning(db, memory) or _nearest_by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 
 
-def _by_meaning(db: Connection, memory: _DatedText) -> list[str]:
+def _nearest_by_meaning(db: Connection, memory: _DatedText) -> list[str]:
     for of in reversed(vectors.SETS):
         if not vectors.tables(db, of) or (of is vectors.FIRST and not nearest.is_english(memory.content)):
             continue
@@ -208,14 +208,14 @@ def _by_meaning(db: Connection, memory: _DatedText) -> list[str]:
             (memory.memory_id,),
         ).fetchone()
         if row is not None:
-            found = nearest.nearest(db, row[0], _MEMORIES, _FOUND, of=of)
+            found = nearest.nearest_candidates(db, row[0], _MEMORIES, _FOUND, of=of)
             return [each.key[1] for each in found if each.owner == "memory"]
     return []
 
 
-def _by_words(db: Connection, memory: _DatedText) -> list[str]:
-    expression = parse(_without_quotes(memory.content)).expression
+def _nearest_by_words(db: Connection, memory: _DatedText) -> list[str]:
+    expression = parse(_strip_quotes(memory.content)).expression
     if expression is None:
         return []
-    lists = fulltext.matches(db, expression, _MEMORIES, _FOUND)
+    lists = fulltext.best_matches(db, expression, _MEMORIES, _FOUND)
     return [each.key[1] for found in lists for each in found if each.owner == "memory"]

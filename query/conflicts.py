@@ -7,11 +7,11 @@ from typing import Literal
 import msgspec
 
 from memlog.projector.sqlite import Connection, as_list
-from memlog.query.provenance import EVENT_COLUMNS, event_at
+from memlog.query.provenance import EVENT_COLUMNS, read_event
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
-    """A memory of a conflict, with its text when it was compared; None if that was forgotten."""
+    """A memory in a conflict. content: its text when it was compared; None if that was forgotten."""
 
     memory_id: str
     event_id: str
@@ -19,15 +19,15 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories that contradict each other, or between which a person has to decide.
+    """Memories that contradict each other, or that a model proposes to replace with another text.
 
     relation: `contradiction`: not all can be true; `same`, `update`: a model proposes to replace what
         somebody saved.
     state: `waiting` for a person; `queued` until an earlier one is decided; `decided`, by a `model` or a
         `person`; `settled`: one of them has since changed or been archived, or the proposed memory of `same`
         or `update` has been deleted.
-    memory_id: the one that stands; None if none was chosen, or all stand. memories: oldest first.
-    proposed: a memory with the text that the model proposes, which replaces them if it is kept.
+    memory_id: the memory that was kept; None if none was chosen, or all were kept. memories: oldest first.
+    proposed: a memory with the text that the model proposes; it replaces the others if it is kept.
     """
 
     id: str
@@ -86,7 +86,7 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
         if by_person is not None:
             by = "person"
         texts = [
-            ConflictingMemory(memory_id=memory, event_id=event, content=_content(db, log, event))
+            ConflictingMemory(memory_id=memory, event_id=event, content=_read_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
         ]
         closed: Literal["decided", "settled"] = "settled" if by is None else "decided"
@@ -99,20 +99,20 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
                 decided_by=by,
                 memory_id=memory_id,
                 memories=texts,
-                proposed=_proposed(db, proposal_id),
+                proposed=_read_proposal(db, proposal_id),
             )
         )
     return found
 
 
-def open_conflicts(db: Connection) -> int:
+def count_open_conflicts(db: Connection) -> int:
     """Count the conflicts that wait for a person or are queued."""
     (count,) = db.execute(f"SELECT count(*) FROM ({_CONFLICTS}) WHERE is_open").fetchone()
     return int(count)
 
 
 def contested_memories(db: Connection) -> set[str]:
-    """Return the memories in open contradictions, and those that models propose."""
+    """Return the memories in open contradictions, and those that models propose in other open conflicts."""
     rows = db.execute(
         f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
     ).fetchall()
@@ -121,23 +121,23 @@ def contested_memories(db: Connection) -> set[str]:
 
 
 def proposed_memories(db: Connection) -> set[str]:
-    """Return the memories that models propose and about which nobody has decided yet."""
+    """Return the memories that models propose in open conflicts."""
     rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
     return {name for (name,) in rows}
 
 
-def _proposed(db: Connection, memory_id: str | None) -> ConflictingMemory | None:
+def _read_proposal(db: Connection, memory_id: str | None) -> ConflictingMemory | None:
     row = db.execute("SELECT event_id, content FROM memories WHERE memory_id = ?", (memory_id,)).fetchone()
     return row and ConflictingMemory(memory_id=str(memory_id), event_id=row[0], content=row[1])
 
 
-def _content(db: Connection, log: Path, event_id: str) -> str | None:
+def _read_content(db: Connection, log: Path, event_id: str) -> str | None:
     row = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.stream = 'memory' AND e.id = ?", (event_id,)
     ).fetchone()
     if row is None:
         return None
-    content = msgspec.json.decode(event_at(log, row).raw).get("content")
+    content = msgspec.json.decode(read_event(log, row).raw).get("content")
     return content if isinstance(content, str) else None
 
 
@@ -147,11 +147,11 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 """
 
 
-def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
-    """Return the events of a stream whose contents were compared, or used for a profile.
+def compared_events(db: Connection, stream: str, chat: str | None = None) -> set[str]:
+    """Return the events whose contents were compared (stream `memory`) or used for a profile (stream `core`).
 
-    chat: of the group of the profile; None for that of the store. Once its profile is removed, contents used
-        before count as new again.
+    chat: names the group of chats of the profile; None for the store's. Contents that a removed profile used
+        count as new.
     """
     (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
@@ -212,13 +212,13 @@ ORDER BY d.ts DESC LIMIT 1
 """
 
 
-def worded_by_somebody(db: Connection) -> set[str]:
+def memories_worded_by_hand(db: Connection) -> set[str]:
     """Return the memories that a person or an agent saved or reworded."""
     return {memory_id for (memory_id,) in db.execute(_OWN, (as_list(DISTILLED),))}
 
 
 def last_merge(db: Connection, memory_id: str) -> Merge | None:
-    """Return the newest merge into a memory that was not undone, if any."""
+    """Return the newest merge into a memory that was not undone; None if there is none."""
     for stream, extraction_id, number, memory_ids, is_undone in db.execute(_MERGES, (memory_id,)).fetchall():
         if not is_undone:
             changes = db.execute(_CHANGES, (stream, extraction_id, number))
@@ -226,8 +226,8 @@ def last_merge(db: Connection, memory_id: str) -> Merge | None:
     return None
 
 
-def merged_again_into(db: Connection, memory_id: str) -> str | None:
-    """Return the memory into which a memory was merged last, if any."""
+def last_merge_target(db: Connection, memory_id: str) -> str | None:
+    """Return the memory into which a memory was merged last, without undone merges; None if there is none."""
     row = db.execute(_INTO, (memory_id,)).fetchone()
     return None if row is None else str(row[0])
 

@@ -11,12 +11,12 @@ from memlog.eventlog.errors import NotFound
 from memlog.eventlog.fields import Chat
 from memlog.projector.passages.fulltext import ORDER as ORDER
 from memlog.projector.sqlite import Connection
+from memlog.query.context.token_counters import count_text_tokens as tokens_of
 from memlog.query.context.token_counters import least_weight
-from memlog.query.context.token_counters import tokens as tokens_of
-from memlog.query.event_index import record
+from memlog.query.event_index import struct_of_row
 
 
-def speaker(role: str | None, name: str | None) -> str:
+def speaker_label(role: str | None, name: str | None) -> str:
     """Return `user/Anna`, or only the role if there is no name or the name is the same.
 
     The role always comes first: writers choose their name, which may be `system`. A colon in a name becomes a
@@ -30,7 +30,7 @@ def speaker(role: str | None, name: str | None) -> str:
     return role if name.casefold() == role else f"{role}/{name}"
 
 
-def is_known(db: Connection, chat: Chat) -> bool:
+def is_known_chat(db: Connection, chat: Chat) -> bool:
     """Whether a chat has a message or a summary."""
     (known,) = db.execute(
         "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
@@ -40,28 +40,28 @@ def is_known(db: Connection, chat: Chat) -> bool:
     return bool(known)
 
 
-def check_known(db: Connection, chat: Chat) -> None:
+def check_chat_known(db: Connection, chat: Chat) -> None:
     """Check that a chat is known. An empty store accepts any chat, which may become its first.
 
     Raises:
         NotFound: the store has events, and none of this chat.
     """
     (has_events,) = db.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
-    if has_events and not is_known(db, chat):
+    if has_events and not is_known_chat(db, chat):
         raise NotFound(
             f"no chat {chat}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
         )
 
 
-def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """Return the SQL condition for rows of `chat`, or for all, and its values.
+def chat_condition(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
+    """Return the SQL condition for rows of `chat`, or of all chats if None, and its values.
 
     Raises:
-        NotFound: see `check_known`.
+        NotFound: see `check_chat_known`.
     """
     if chat is None:
         return "TRUE", ()
-    check_known(db, chat)
+    check_chat_known(db, chat)
     return "channel = ? AND chat_id = ?", chat
 
 
@@ -70,7 +70,7 @@ DEFAULT_LAST = 50
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):
-    """A message of a window, with the `meta` of its event."""
+    """A message of a window. meta: from its event."""
 
     id: str
     role: str
@@ -83,7 +83,7 @@ class WindowMessage(msgspec.Struct, kw_only=True):
     @property
     def speaker(self) -> str:
         """The role and the name of the speaker: `user/Anna`."""
-        return speaker(self.role, self.name)
+        return speaker_label(self.role, self.name)
 
 
 class Window(msgspec.Struct):
@@ -108,7 +108,7 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """Return the newest messages of a chat since its last session break, 50 by default.
+    """Return the newest messages of a chat since its last session break, at most 50 by default.
 
     last: the most messages. tokens: the budget for whole messages, by the counter `model` of contexts.
     across_sessions: include earlier sessions.
@@ -118,11 +118,11 @@ def window(
     """
     if last is None and tokens is None:
         last = DEFAULT_LAST
-    messages = newest(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
+    messages = newest_messages(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
     return Window(":".join(chat), session_start(db, chat), messages)
 
 
-def newest(
+def newest_messages(
     db: Connection,
     chat: Chat,
     *,
@@ -138,7 +138,7 @@ def newest(
     Raises:
         NotFound: see `window`.
     """
-    check_known(db, chat)
+    check_chat_known(db, chat)
     within, values = _messages_since(chat, None if across_sessions else _last_break(db, chat))
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE {within} {NEWEST_FIRST} LIMIT ?",
@@ -147,7 +147,7 @@ def newest(
     messages: list[WindowMessage] = []
     left: float | None = tokens
     for row in rows:
-        message = record(WindowMessage, row)
+        message = struct_of_row(WindowMessage, row)
         if left is not None:
             content = text(message)
             # Counting the tokens of some megabytes would take seconds.
@@ -177,7 +177,7 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     ).fetchone()
     if own is None:
         return []
-    place, message = own[: 2 + len(ORDER)], record(WindowMessage, own[2 + len(ORDER) :])
+    place, message = own[: 2 + len(ORDER)], struct_of_row(WindowMessage, own[2 + len(ORDER) :])
     before = _messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
     behind = _messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
@@ -190,7 +190,7 @@ def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
         [*place, limit],
     ).fetchall()
-    messages = (record(WindowMessage, row) for row in rows)
+    messages = (struct_of_row(WindowMessage, row) for row in rows)
     return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
@@ -228,13 +228,13 @@ MAX_NEIGHBOURS = 100
 """The most neighbours on either side; for more, read the conversation or the file."""
 
 
-def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
+def surroundings_of_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
     """Return the surroundings of the event (stream, id); None if it is not a message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 
 
-def around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
+def surroundings_of_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
     """Return the text around a passage of a document, from its first neighbour to the last."""
     # Sliced from the document: passages overlap and repeat headings. Not by substr(), which stops at a NUL.
     content, start, end, start_line, end_line = db.execute(

@@ -6,7 +6,7 @@ import msgspec
 
 from memlog.eventlog.fields import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import record
+from memlog.query.event_index import struct_of_row
 
 
 class Source(msgspec.Struct, kw_only=True):
@@ -15,7 +15,7 @@ class Source(msgspec.Struct, kw_only=True):
     kind: `memory` if its files are searched as memories, otherwise `docs`.
     root: the absolute path; None if the source is only named by documents.
     include, exclude: glob patterns below the root.
-    bytes: of its documents. indexed_at: of the newest; None without documents.
+    bytes: the size of all its documents. indexed_at: when the newest was indexed; None without documents.
     """
 
     source_id: str
@@ -104,7 +104,7 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources, registered or only named by documents, or the one with this name, by name."""
+    """Return the source `source_id`, or all sources, registered or only named by documents, by name."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
@@ -115,18 +115,18 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
         " GROUP BY n.source_id ORDER BY n.source_id",
         {"source_id": source_id},
     )
-    return [record(Source, row) for row in rows]
+    return [struct_of_row(Source, row) for row in rows]
 
 
-def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """Return all registered sources, or the one with this name, by name."""
+def registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
+    """Return the registered source `source_id`, or all registered sources, by name."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
         f"SELECT {columns} FROM sources WHERE root IS NOT NULL {where} ORDER BY source_id",
         {"source_id": source_id},
     )
-    return [record(Registered, row) for row in rows]
+    return [struct_of_row(Registered, row) for row in rows]
 
 
 def source(db: Connection, source_id: str) -> Source | None:
@@ -137,26 +137,26 @@ def source(db: Connection, source_id: str) -> Source | None:
 def documents(db: Connection, source_id: str) -> list[Document]:
     """Return the documents of a source, by file."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
-    return [record(Document, row) for row in rows]
+    return [struct_of_row(Document, row) for row in rows]
 
 
-def text(db: Connection, document_id: str) -> DocumentText | None:
+def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
     """Return the document `source_id/file` with its text; None if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
-    return None if row is None else record(DocumentText, row)
+    return None if row is None else struct_of_row(DocumentText, row)
 
 
-def versions(db: Connection, source_id: str) -> dict[str, str]:
+def hashes_by_file(db: Connection, source_id: str) -> dict[str, str]:
     """Return the sha256 of each document of a source, by file."""
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
 
 
-def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """Return, for each other source that shares files with a source, how many files they share."""
+def count_shared_files(db: Connection, source_id: str) -> dict[str, int]:
+    """Return, for each other source with files in common with this one, the number of these files."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"
@@ -170,7 +170,7 @@ def shared(db: Connection, source_id: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
+def folder_tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
     """Return the tree of folders of a source's documents."""
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}

@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 class LinePosition(msgspec.Struct, frozen=True):
-    """The position of an event's line: `line` counts from 1, `offset` is that of its first byte."""
+    """The position of an event's line: `line` counts from 1; `offset` is that of its first byte."""
 
     stream: str
     segment: str
@@ -32,7 +32,7 @@ class LinePosition(msgspec.Struct, frozen=True):
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """Return the sorted streams with `name`: the id of an event or a redaction, or a bad line's position."""
+    """Return the sorted streams in which `name` is an event's id, a redacted id, or a bad line's position."""
     segment, offset = parse_line_id(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
@@ -96,7 +96,7 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
 
 
 def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """Return the memories that models proposed instead of any of these, and nobody accepted."""
+    """Return the memories that models proposed to replace any of these, and that nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -107,8 +107,8 @@ def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
     return [name for (name,) in rows]
 
 
-def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the events with texts that a merge derived from any of these memories, and that were undone."""
+def undone_merge_events(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+    """Return the undone events that saved or updated a memory as merges of any of these memories."""
     rows = db.execute(
         "SELECT m.stream, m.event_id FROM decisions d"
         " JOIN merge_events m USING (stream, extraction_id, number)"
@@ -120,20 +120,20 @@ def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def held_of(db: Connection, memory_id: str) -> set[Key]:
+def held_events_of(db: Connection, memory_id: str) -> set[Key]:
     """Return the events of a memory that are held back because their extraction is not complete."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
 
 
 def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the events of the contexts that contained any of these memories."""
-    return _contexts_with(db, [("", memory_id) for memory_id in memory_ids])
+    """Return the `context_given` events of contexts that contained any of these memories."""
+    return _contexts_naming_any(db, [("", memory_id) for memory_id in memory_ids])
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return the events of the contexts that contained any of these events or their memories, or that one of
-    these messages requested.
+    """Return the `context_given` events of contexts that contained any of these events or a memory that they
+    saved or updated, or that were for one of these messages.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()
@@ -145,10 +145,10 @@ def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
         (as_list([key for key in events if key[0] == "memory"]),),
     )
     memories = [("", memory_id) for (memory_id,) in told]
-    return _contexts_with(db, [*events, *_prompt_keys(events), *memories])
+    return _contexts_naming_any(db, [*events, *_prompt_keys(events), *memories])
 
 
-def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
+def _contexts_naming_any(db: Connection, things: Collection[Key]) -> set[Key]:
     rows = db.execute(
         "SELECT stream, event_id FROM named_in_contexts WHERE (thing_stream, thing_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
@@ -158,7 +158,7 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _prompt_keys(messages: Collection[Key]) -> Iterator[Key]:
-    """Yield the keys by which a context may name its asking message: with its chat's stream, or without."""
+    """Yield the keys by which contexts may name these messages: with the stream of the chat, or without."""
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:
         chat = chats[stream]
@@ -177,19 +177,19 @@ POSITION = "e.stream, e.segment, e.offset, e.line"
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-def all_of(*conditions: tuple[str, Any]) -> Sql:
-    """Join with AND the conditions whose value is not None. A list or tuple holds several values."""
+def join_conditions(*conditions: tuple[str, Any]) -> Sql:
+    """Join with AND the conditions whose value is not None; a list or tuple holds several values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
 
 
-def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
-    """Return the struct of a row, which has a column for each field that is not in `members`, in order.
+def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
+    """Return a struct with the columns of a row, in order, as the fields that are not in `members`.
 
-    Lists and dicts are JSON. A field `position` takes the last four columns, `POSITION`.
+    Lists and dicts are columns of JSON. A field `position` takes the last four columns, `POSITION`.
     """
-    names, of_json = _fields(struct)
+    names, of_json = _field_names(struct)
     if "position" in names:
         members["position"] = LinePosition(*row[-4:])
         row = row[:-4]
@@ -200,6 +200,6 @@ def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct
 
 
 @cache
-def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
+def _field_names(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
     of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
     return struct.__struct_fields__, of_json

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from memlog.eventlog.fields import Chat, Local, Reads
 from memlog.eventlog.limits import CATEGORIES, OTHER, known_category
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.event_index import Sql, all_of
-from memlog.query.facts.topic_keys import compared, same_key
+from memlog.query.event_index import Sql, join_conditions
+from memlog.query.facts.topic_keys import comparable_key, key_of_stored
 from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]
@@ -47,7 +47,7 @@ _OWN_SCOPE = (
 
 class Filters(Request, frozen=True, kw_only=True):
     """What hits must be. A kind of hit that lacks a filtered property is left out: a memory has no role, a
-    message no category, a document neither of them and no chat.
+    message no category, a document no role, category or chat.
 
     Raises:
         BadInput: a value is not of its field's type, or the category is unknown.
@@ -100,9 +100,9 @@ class Filters(Request, frozen=True, kw_only=True):
         return self == _NONE
 
     def of_messages(self) -> Sql | None:
-        """Return the condition on `messages m`; None if no message can be a hit."""
+        """Return the SQL condition on `messages m`; None if no message can be a hit."""
         if (
-            self._is_of_memories
+            self._selects_only_memories
             or self.of_no_chat
             or self.source not in (None, CONVERSATION)
             or not self._wants("message")
@@ -110,37 +110,37 @@ class Filters(Request, frozen=True, kw_only=True):
             return None
         chats = self._chats
         pairs = [part for chat in chats for part in chat]
-        return all_of(
+        return join_conditions(
             ("m.type <> ?", "session_break"),
             (f"({' OR '.join(['m.channel = ? AND m.chat_id = ?'] * len(chats))})", pairs or None),
             ("m.role = ?", self.role),
-            ("m.name IN (SELECT value FROM json_each(?))", in_any_form(self.speaker)),
+            ("m.name IN (SELECT value FROM json_each(?))", equivalent_forms_json(self.speaker)),
             *self._not_excluded("m.id"),
             ("(m.stream, m.id) <> (?, ?)", self.asking),
             *self._times("m.created_at"),
         )
 
     def of_memories(self) -> Sql | None:
-        """Return the condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
-        if self._is_of_messages or not self._wants("memory"):
+        """Return the SQL condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
+        if self._selects_only_messages or not self._wants("memory"):
             return None
         category, topic = self.category, self.topic
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
         names = [str(chat) for chat in self._chats]
         of_chats = f"c.chat_id IN ({', '.join('?' * len(names))})"
-        return all_of(
+        return join_conditions(
             (f"{_OWN_SCOPE} = ?", self.of_no_chat or None),
             (f"({of_chats} OR {_OWN_SCOPE})" if self.own_scope else of_chats, names or None),
-            *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
+            *([] if category is None else [category_condition(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
                 # `teach_topics` defines it for the connection.
                 "topic_key(coalesce(y.topic, f.topic_key)) = ?",
-                None if topic is None else compared(same_key(topic)),
+                None if topic is None else comparable_key(key_of_stored(topic)),
             ),
             (
                 "EXISTS (SELECT 1 FROM json_each(y.tags) t JOIN json_each(?) g ON t.value = g.value)",
-                in_any_form(self.tag),
+                equivalent_forms_json(self.tag),
             ),
             ("coalesce(y.salience, 1) >= ?", self.min_salience or None),
             *self._not_excluded(owner, "coalesce(y.event_id, f.event_id, d.event_id, '')"),
@@ -148,10 +148,15 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_documents(self) -> Sql | None:
-        """Return the condition on `DOC_CHUNKS`; None if no document can be a hit."""
-        if self._is_of_memories or self._is_of_messages or self.chat or not self._wants("document"):
+        """Return the SQL condition on `DOC_CHUNKS`; None if no document can be a hit."""
+        if (
+            self._selects_only_memories
+            or self._selects_only_messages
+            or self.chat
+            or not self._wants("document")
+        ):
             return None
-        return all_of(
+        return join_conditions(
             ("d.source_id = ?", self.source),
             *self._not_excluded("c.document_id", "d.event_id"),
             *self._times("c.updated_at"),
@@ -162,12 +167,12 @@ class Filters(Request, frozen=True, kw_only=True):
         return [] if self.chat is None else [Chat.of(chat) for chat in (self.chat, *self.joined)]
 
     @property
-    def _is_of_memories(self) -> bool:
+    def _selects_only_memories(self) -> bool:
         """Whether the filters include a property that only hits of kind `memory` have."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     @property
-    def _is_of_messages(self) -> bool:
+    def _selects_only_messages(self) -> bool:
         return (self.role, self.speaker) != (None, None)
 
     def _not_excluded(self, *columns: str) -> Iterable[tuple[str, str | None]]:
@@ -184,13 +189,13 @@ class Filters(Request, frozen=True, kw_only=True):
 _NONE = Filters()
 
 
-def in_any_form(text: str | None) -> str | None:
-    """Return the canonical forms of a text as a JSON list for SQL; None for None."""
+def equivalent_forms_json(text: str | None) -> str | None:
+    """Return the canonically equivalent forms of a text (NFC, NFD) as a JSON list; None for None."""
     return None if text is None else json.dumps(equivalent_forms(text))
 
 
-def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """Return the condition that a `column` has one of `categories`; any that is not `known` is `other`.
+def category_condition(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
+    """Return the SQL condition that `column` is one of `categories`; a category not in `known` is `other`.
 
     Raises:
         BadInput: a category is unknown.

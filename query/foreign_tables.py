@@ -37,7 +37,7 @@ _LONGEST_DEFAULT = 100
 class TablePage(msgspec.Struct, tag=True):
     """Rows of a table, each a list of values.
 
-    unknown: by unrequested column, the number of rows with a value. too_long: the number of skipped rows.
+    unknown: the number of rows with a value, by unrequested column. too_long: the number of skipped rows.
     error: why reading stopped. is_known: whether the table exists. is_last: whether all rows were read.
     """
 
@@ -49,8 +49,8 @@ class TablePage(msgspec.Struct, tag=True):
     is_last: bool = False
 
 
-def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
-    """Yield the rows of a table in pages; an error ends them, and is in the last page.
+def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
+    """Yield the rows of a table in pages; after an error, the last page has the reason.
 
     known: the columns to return, in order; the value is None if the table has no such column. A row that no
         event could hold counts as too long.
@@ -85,12 +85,12 @@ def _read_pages(
     wanted = {name.lower(): name for name in known}
     columns = [wanted[name.lower()] for name in real if name.lower() in wanted]
     others = [name for name in real if name.lower() not in wanted]
-    picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
+    picked = [*map(_quote_name, columns), *(f"{_quote_name(name)} IS NOT NULL" for name in others)]
     # Rows that are older than a column do not store it, and return its default.
     free = {wanted[name.lower()]: _default_text(real[name]) for name in real if name.lower() in wanted}
     page, size = TablePage([]), 0
     try:
-        for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quoted(table)}"):
+        for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quote_name(table)}"):
             values = dict(zip(columns, row, strict=False))
             for name, is_there in zip(others, row[len(columns) :], strict=True):
                 if is_there:
@@ -135,12 +135,12 @@ def _authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a ca
     return allow
 
 
-def _quoted(name: str) -> str:
+def _quote_name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
 def _read_only_uri(path: str) -> str:
-    """Return the URI of a read-only database.
+    """Return the URI that opens a database as read-only.
 
     One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files next to it.
     """

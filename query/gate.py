@@ -69,12 +69,12 @@ _BESIDE_CODE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
 """Lines that count as code only next to code: comments, indented lines, lines of a diff."""
 
 
-def without_code(text: str, longest: int) -> str:
+def strip_code(text: str, longest: int) -> str:
     """Return the prose lines of `text`; empty if all of it is code, output, commands or links.
 
-    longest: characters of the beginning and of the end that are read, without fenced blocks.
+    longest: the most characters read at the beginning, and at the end, of the text without fenced blocks.
     """
-    lines = ends_of(_FENCED.sub("\n", text), longest).splitlines()
+    lines = cut_middle(_FENCED.sub("\n", text), longest).splitlines()
     text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
     words = [line for line in text_lines if not _is_code(line.strip())]
     if len(words) < len(text_lines):
@@ -82,8 +82,8 @@ def without_code(text: str, longest: int) -> str:
     return "\n".join(words)
 
 
-def ends_of(text: str, longest: int) -> str:
-    """Return `text` or, if it is too long, its first and last `longest` characters on two lines."""
+def cut_middle(text: str, longest: int) -> str:
+    """Return `text` or, beyond 2 × `longest` characters, its first and last `longest` on two lines."""
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
 
@@ -130,7 +130,7 @@ _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Whether a look into the memory is worthwhile, and why; true in an `if` when it is.
+    """Whether a look into the memory is worthwhile, and why; true as a condition if it is.
 
     reason: `memory` (words such as `remember`, `as usual`), `question`, `prose` (enough words to search for);
         or `greeting`, `acknowledgement`, `code` (also output, commands, links), `short`.
@@ -158,10 +158,10 @@ def should_retrieve(text: str) -> Gate:
     """
     if not isinstance(text, str):
         raise BadInput(f"text is {shown_value(text)}", hint="give a text")
-    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
-    text = fold_phrase(ends_of(prose, _READ))
+    text = fold_phrase(cut_middle(prose, _READ))
     clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
@@ -177,10 +177,10 @@ def should_retrieve(text: str) -> Gate:
 
 def is_social(text: str) -> bool:
     """Whether a text consists of greetings, perhaps with a name, and acknowledgements."""
-    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
-    text = fold_phrase(ends_of(prose, _READ))
+    text = fold_phrase(cut_middle(prose, _READ))
     clauses = [clause for clause in map(_Clause, _CLAUSE.split(text)) if clause.words]
     greets = any("greetings" in clause.kinds for clause in clauses)
     names = {name.casefold() for name in _NAME.findall(prose)} if greets else set()
@@ -199,7 +199,7 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 
 
 @cache
-def _phrases(name: str) -> Phrases:
+def _load_phrases(name: str) -> Phrases:
     tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
     phrases = [phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))]
     facts = language_files.languages("facts").values() if name == "memory" else ()
@@ -220,14 +220,14 @@ class _Clause:
 
     @property
     def is_social(self) -> bool:
-        """Whether it holds only greetings, acknowledgements and fillers, or a name, too: `hello Anna`."""
+        """Whether it holds only greetings, acknowledgements and fillers, or also a name: `hello Anna`."""
         rest = len(self.words) - self.begins
         is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
         return is_named or (not rest and not (self.memory and "openings" in self.kinds))
 
     @property
     def weight(self) -> int:
-        """The length, in thirds of a word."""
+        """The length of the clause, in thirds of a word."""
         return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property
@@ -244,7 +244,7 @@ def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
     """Return how many words at the beginning belong to social phrases, and the kinds of these phrases."""
     place, kinds = 0, set[str]()
     while place < len(words):
-        lengths = {kind: _phrases(kind).length_at(words, place) for kind in _SOCIAL}
+        lengths = {kind: _load_phrases(kind).length_at(words, place) for kind in _SOCIAL}
         kind = max(lengths, key=lengths.__getitem__)
         if not lengths[kind]:
             break
@@ -259,7 +259,7 @@ def _find_phrase(
     name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
 ) -> str | None:
     for place in places:
-        length = _phrases(name).length_at(words, place)
+        length = _load_phrases(name).length_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
             phrase = words[place : place + length]
             return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)

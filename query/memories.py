@@ -13,10 +13,10 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import MemoryKind
 from memlog.eventlog.limits import CATEGORIES, known_category_or_other, rate_of
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import POSITION, LinePosition, all_of, record
-from memlog.query.facts.topic_keys import compared, same_key, teach_topics
-from memlog.query.filters import in_any_form, of_categories
-from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
+from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
+from memlog.query.facts.topic_keys import comparable_key, define_topic_function, key_of_stored
+from memlog.query.filters import category_condition, equivalent_forms_json
+from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, read_event
 
 
 def freshness(category: str, age_days: int) -> float:
@@ -53,7 +53,7 @@ class Memory(msgspec.Struct, kw_only=True):
     access_count, last_accessed: how often and when last it was given to an agent.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     created_at: when it was first saved since the last deletion. updated_at: when its content changed.
-    archived_at: None unless it is archived, and so not searched.
+    archived_at: when it was archived, so that searches leave it out; None otherwise.
     event_id, position: of the event with its content.
     """
 
@@ -90,8 +90,8 @@ _COLUMNS = ", ".join(
 )
 
 
-def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """Yield the memories that `rest`, the end of an SQL query for `memories m`, selects."""
+def select_memories(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
+    """Yield the memories that an SQL query selects. rest: its clauses after FROM `memories m`."""
     today = timestamps.today()
     rows = db.execute(
         f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
@@ -99,7 +99,7 @@ def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]
         values,
     )
     for row in rows:
-        memory = record(Memory, row, **_OF_TODAY)
+        memory = struct_of_row(Memory, row, **_OF_TODAY)
         memory.age_days = age_in_days(memory.updated_at, today)
         memory.freshness = freshness(memory.category, memory.age_days)
         memory.relevance = relevance(memory.importance, memory.salience, memory.category, memory.age_days)
@@ -108,7 +108,7 @@ def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]
 
 def memory(db: Connection, memory_id: str) -> Memory | None:
     """Return the memory with this id; None if there is none."""
-    return next(select(db, "WHERE m.memory_id = ?", (memory_id,)), None)
+    return next(select_memories(db, "WHERE m.memory_id = ?", (memory_id,)), None)
 
 
 def memories(
@@ -128,33 +128,33 @@ def memories(
     chat: `<channel>:<chat_id>`. archived: return archived memories instead of the others.
     """
     if topic is not None:
-        teach_topics(db)
-    condition, values = all_of(
+        define_topic_function(db)
+    condition, values = join_conditions(
         ("m.kind = ?", kind),
         ("m.chat_id = ?", chat),
-        ("topic_key(m.topic) = ?", None if topic is None else compared(same_key(topic))),
+        ("topic_key(m.topic) = ?", None if topic is None else comparable_key(key_of_stored(topic))),
         (
             "EXISTS (SELECT 1 FROM json_each(m.tags) t JOIN json_each(?) g ON t.value = g.value)",
-            in_any_form(tag),
+            equivalent_forms_json(tag),
         ),
         ("m.salience >= ?", min_salience),
         ("(m.archived_at IS NOT NULL) = ?", archived),
-        *([] if category is None else [of_categories("m.category", [category])]),
+        *([] if category is None else [category_condition("m.category", [category])]),
     )
     order = "ORDER BY m.salience DESC, m.updated_at DESC, m.memory_id LIMIT ?"
-    return list(select(db, f"WHERE {condition} {order}", [*values, -1 if limit is None else limit]))
+    return list(select_memories(db, f"WHERE {condition} {order}", [*values, -1 if limit is None else limit]))
 
 
-def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
-    """Return the unarchived memories of `categories` with a relevance of `at_most` today, by relevance."""
-    condition, values = of_categories("m.category", categories)
-    unarchived = select(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
+def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
+    """Return the unarchived memories of `categories` with a relevance of `at_most` or less, lowest first."""
+    condition, values = category_condition("m.category", categories)
+    unarchived = select_memories(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
     return sorted(chosen, key=lambda memory: (memory.relevance, memory.memory_id))
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """Return the events of a memory, deleted or not, and those that undid them, by precedence."""
+    """Return the events of a memory, even a deleted one, and the events that undid them, by precedence."""
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
         f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"
@@ -162,7 +162,7 @@ def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
         " JOIN events e ON e.stream = t.stream AND e.id = t.event_id ORDER BY t.precedence",
         (memory_id,),
     ).fetchall()
-    return [event_at(log, row) for row in rows]
+    return [read_event(log, row) for row in rows]
 
 
 _STREAM = "memory"
@@ -177,7 +177,7 @@ class Decay(msgspec.Struct, frozen=True):
     position: LinePosition
 
 
-def decay_of(db: Connection, event_id: str) -> Decay | None:
+def find_decay(db: Connection, event_id: str) -> Decay | None:
     """Return the decay with this id; None if no event has the id.
 
     Raises:
@@ -189,7 +189,7 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
         (_STREAM, event_id),
     ).fetchone()
     if row is not None:
-        return record(Decay, row)
+        return struct_of_row(Decay, row)
     other = db.execute(
         "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
         " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
@@ -203,7 +203,7 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
     return None
 
 
-def memories_changed(db: Connection, decay: Decay) -> int:
+def count_decayed_memories(db: Connection, decay: Decay) -> int:
     """Count the memories, including archived ones, whose salience a decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"

@@ -13,7 +13,7 @@ from memlog.eventlog.log.quarantine import HINTS, BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.sqlite import Connection, as_list
-from memlog.query.conversations import Surroundings, around_event
+from memlog.query.conversations import Surroundings, surroundings_of_event
 from memlog.query.event_index import LinePosition
 
 
@@ -42,14 +42,13 @@ class QuarantinedLine(msgspec.Struct):
     bytes: int
 
 
-def stored(
+def find_event(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """Return the event with the id `name`, or that with the content of the thing of this name, or None.
+    """Return the event with the id `name`, or the event with the content of the memory, fact
+    (`topic_key/rank`) or document (`source/file`) `name`; None if there is none.
 
-    The thing is a memory, a fact (`topic_key/rank`) or a document (`source/file`).
-
-    neighbours: messages to return on either side of a message.
+    neighbours: the most messages to return on either side of a message.
 
     Raises:
         BadInput: several streams have such an event, and `stream` is not given.
@@ -67,18 +66,18 @@ def stored(
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
         raise BadInput(f"{name} is in several streams: {streams}", hint="name one: stream=STREAM")
-    event = next((event_at(log, row) for row in by_stream.values()), None)
+    event = next((read_event(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
-        event.around = around_event(db, (event.position.stream, event.id), neighbours)
+        event.around = surroundings_of_event(db, (event.position.stream, event.id), neighbours)
     return event
 
 
 EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"
-"""The columns of `events e` for `event_at`."""
+"""The columns of `events e` for `read_event`."""
 
 
-def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
-    """Return the event of a row with `EVENT_COLUMNS`, and read its line from the log."""
+def read_event(log: Path, row: tuple[Any, ...]) -> StoredEvent:
+    """Return the event for a row of `EVENT_COLUMNS`, with its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = read_line_at(log, stream, segment, offset, length)
     return StoredEvent(
@@ -86,8 +85,8 @@ def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
     )
 
 
-def stream_with(db: Connection, event_id: str) -> str:
-    """Return the stream with an event of this id, which may be forgotten.
+def stream_of_event(db: Connection, event_id: str) -> str:
+    """Return the stream with this event id, which may be forgotten.
 
     Raises:
         NotFound: no stream has one. BadInput: several have.
@@ -98,13 +97,18 @@ def stream_with(db: Connection, event_id: str) -> str:
     )
     streams = [stream for (stream,) in rows]
     if not streams:
-        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will be in")
+        raise NotFound(
+            f"no event has the id {event_id}",
+            hint="check the id; if the event is not here yet, name its stream",
+        )
     if len(streams) > 1:
-        raise BadInput(f"{event_id} is in several streams: {', '.join(streams)}", hint="name one")
+        raise BadInput(
+            f"{event_id} is in several streams: {', '.join(streams)}", hint="name one: stream=STREAM"
+        )
     return str(streams[0])
 
 
-def quarantine(db: Connection) -> list[QuarantinedLine]:
+def quarantined_lines(db: Connection) -> list[QuarantinedLine]:
     """Return the lines that could not be projected, by position."""
     rows = db.execute(
         "SELECT stream, segment, offset, reason, length FROM quarantine ORDER BY stream, segment, offset"
@@ -131,8 +135,8 @@ def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
 _COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
 
-def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
-    """Return, in order, which distinct `ids` a table does not contain."""
+def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
+    """Return the distinct `ids` that a table does not contain, in the given order."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
@@ -141,7 +145,7 @@ def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "dail
 
 
 def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Return the segment, offset and length of the line of each event of `stream` in `ids`."""
+    """Return, by id, the segment, offset and length of the line of each of `ids` in `stream`."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -181,12 +185,12 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
     return known, {name for (name,) in forgotten}
 
 
-def ids_below(
+def ids_with_prefixes(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
     """Return the ids in `streams` that begin with one of `names` and a slash.
 
-    Forgotten ones are separate, each with the time of its redaction.
+    Forgotten ids are returned separately, each with the time of its redaction.
     """
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
     # CROSS JOIN fixes the order: each name is a range of the index.
@@ -206,7 +210,7 @@ def ids_below(
     return known, [(name, ts) for name, ts in redactions]
 
 
-def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
+def id_suffixes(db: Connection, prefix: str, length: int) -> list[str]:
     """Return the `length` characters after `prefix` in the ids that begin with it, redacted ones included."""
     queries = [
         f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"
@@ -217,7 +221,7 @@ def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A line with the id of an earlier event of its stream, the holder, and other content."""
+    """A line with the id of an earlier event of its stream (the holder), but with other content."""
 
     stream: str
     id: str
@@ -227,7 +231,7 @@ class Conflict(msgspec.Struct, frozen=True):
     holder_offset: int
 
 
-def conflicts(db: Connection, limit: int) -> list[Conflict]:
+def conflicting_lines(db: Connection, limit: int) -> list[Conflict]:
     """Return at most `limit` conflicting lines, which no read shows, newest first."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
@@ -241,7 +245,7 @@ def conflicts(db: Connection, limit: int) -> list[Conflict]:
 class PlainTexts(msgspec.Struct, frozen=True):
     """The number of events that were indexed as plain text for a reason.
 
-    reason: see `memlog.projector.limits`. place: of one of them, `conversations/c_1/2026-02-24.jsonl:1042`.
+    reason: see `memlog.projector.limits`. place: of one of them: `conversations/c_1/2026-02-24.jsonl:1042`.
     """
 
     reason: str
@@ -249,7 +253,7 @@ class PlainTexts(msgspec.Struct, frozen=True):
     place: str
 
 
-def plain_texts(db: Connection) -> list[PlainTexts]:
+def count_plain_texts(db: Connection) -> list[PlainTexts]:
     """Return the events that were indexed as plain text, by reason."""
     rows = db.execute(
         "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"

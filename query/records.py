@@ -18,14 +18,14 @@ from memlog.eventlog.log.streams import SegmentName
 from memlog.projector import core_file
 from memlog.projector.sqlite import Connection, as_list, count_rows
 from memlog.projector.subjects.facts import PROFILE
-from memlog.query.event_index import POSITION, LinePosition, all_of, record
+from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, if a model distilled it from a chat.
-    raw_tokens: the length of the summarised text; None if unknown.
+    event_date: its day, such as 2026-02-24. chat: the `<channel>:<chat_id>` from which a model distilled it.
+    raw_tokens: the length of the summarised text in tokens; None if unknown.
     compressed_at: when it was first distilled, if it was. memory_ids: the resulting memories, sorted.
     """
 
@@ -70,7 +70,7 @@ def daily_events(
 
     date: only this day. since, until: only since <= day <= until. uncompressed: only those not yet distilled.
     """
-    condition, values = all_of(
+    condition, values = join_conditions(
         ("event_date = ?", date),
         ("event_date >= ?", since),
         ("event_date <= ?", until),
@@ -82,7 +82,7 @@ def daily_events(
         " ORDER BY event_date, created_at, e.day, e.number, e.writer, e.offset, e.stream",
         values,
     )
-    events = [record(DailyEvent, row) for row in rows]
+    events = [struct_of_row(DailyEvent, row) for row in rows]
     for event in events:
         event.memory_ids.sort()
     return events
@@ -105,7 +105,7 @@ class JobRun(msgspec.Struct, kw_only=True):
 def job_runs(
     db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
 ) -> list[JobRun]:
-    """Return the runs of all jobs or one, for all periods or one, newest first."""
+    """Return the runs of `job`, or of all jobs, for `period`, or for all periods, newest first."""
     rows = db.execute(
         f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
         " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
@@ -113,11 +113,14 @@ def job_runs(
         " ORDER BY r.ts DESC, r.period DESC, e.day DESC, e.number DESC, e.writer, e.offset DESC LIMIT ?2",
         (job, -1 if limit is None else limit, period),
     )
-    return [record(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep])) for steps, *row in rows]
+    return [
+        struct_of_row(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep]))
+        for steps, *row in rows
+    ]
 
 
 def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
-    """Whether a job is yet to run for a period; false if the store had no events when it was due."""
+    """Whether a job has not run for a period yet, and the store had events when it was due, at `ts`."""
     ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
     return (
         ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
@@ -125,19 +128,19 @@ def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
 
 
 def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
-    """Return the steps that the last run for a period skipped: they are due as soon as they are possible."""
+    """Return the steps that the last run for a period skipped, which are due as soon as they are possible."""
     runs = job_runs(db, job=job, period=period, limit=1)
     return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
 
 
-def last_extraction(db: Connection) -> str | None:
+def last_extraction_time(db: Connection) -> str | None:
     """Return when messages were last distilled; None if never."""
     rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
     (last,) = rows.fetchone()
     return None if last is None else str(last)
 
 
-def last_summary(db: Connection) -> str | None:
+def last_summary_time(db: Connection) -> str | None:
     """Return when a language model last summarised a conversation; None if never."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
@@ -174,9 +177,9 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs must not prune now, if the clock is far ahead of the last event that no job wrote.
+    """Return why jobs must not prune: the clock is far ahead of the last event that no job wrote.
 
-    categories: those that jobs prune; there is no doubt without a memory in them.
+    None if it is not, or if no unarchived memory is in `categories`, which jobs prune.
     """
     if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
         return None
@@ -265,7 +268,7 @@ class CoreMemory(msgspec.Struct):
 
 
 def core_memory(db: Connection) -> CoreMemory:
-    """Return the core memory according to the log."""
+    """Return the current values of the core memory."""
     return CoreMemory(**core_file.core_memory(db))
 
 
@@ -309,7 +312,7 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
     """Return the keys of a section, including removed ones.
 
-    chat: of the group of chats whose profile to read; None for that of the store.
+    chat: names the group of chats whose profile to read; None for the store's.
     """
     removed = db.execute(
         "SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile' ORDER BY thing"
@@ -324,7 +327,7 @@ def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, Co
 
 
 def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:
-    """Return the chat and the key of each value of the profiles of all groups of chats."""
+    """Return the group's chat and the key of each value in the profiles of all groups of chats."""
     rows = db.execute(
         "SELECT nullif(chat_id, ''), key FROM core_values WHERE section = ? AND is_profile"
         " ORDER BY chat_id, key",

@@ -30,21 +30,21 @@ class Request(msgspec.Struct, frozen=True):
     """
 
     def __post_init__(self) -> None:
-        """See the class."""
-        for name, read in _readers(type(self)):
+        """Check and convert the values of the fields."""
+        for name, read in _field_readers(type(self)):
             given = getattr(self, name)
-            value = read_argument(name, read, _plain_texts(name, given))
+            value = read_argument(name, read, _to_plain_texts(name, given))
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]", called: str = "it") -> Self:
-        """Return a request, built from its fields by name if necessary.
+        """Return `given` as a request; a mapping has its fields by name.
 
-        called: what messages call it.
+        called: its name in error messages.
 
         Raises:
-            BadInput: it has no such field; see also the class.
+            BadInput: a field is unknown; see also the class.
         """
         if isinstance(given, cls):
             return given
@@ -75,7 +75,7 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
         raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
 
-def _plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
+def _to_plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
     """Convert a text, or the texts of a collection, to plain `str`.
 
     Raises:
@@ -83,11 +83,11 @@ def _plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
-        return kind(_plain_text(name, each) for each in value)
-    return _plain_text(name, value)
+        return kind(_to_plain_text(name, each) for each in value)
+    return _to_plain_text(name, value)
 
 
-def _plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
+def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, str) or (type(value) is str and value.isascii()):
         return value
     text = "".join((value,))  # not a subclass of `str`
@@ -128,7 +128,7 @@ def to_log_time(time: str | datetime) -> str:
 
 
 def to_log_end(time: str | datetime) -> str:
-    """Return an exclusive end in the form of the log; see `to_log_time`. A day, or words, are included.
+    """Return an exclusive end in the form of the log, after a whole day or named period; see `to_log_time`.
 
     Raises:
         BadInput: it is not such a time.
@@ -151,12 +151,12 @@ def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
 def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
     """Return the beginning or the end of the time of words such as "last week"; None if there is no time.
 
-    zone: of its days; None is the system's.
+    zone: the time zone of days; None for the system's.
     """
     # Imported here: few times are words.
-    from memlog.query.time_words import time_of
+    from memlog.query.time_words import parse_time
 
-    found = time_of(text, zone)
+    found = parse_time(text, zone)
     if found is None:
         return None
     return found.until if is_end else found.since
@@ -174,8 +174,8 @@ def to_log_day(day: str | datetime) -> str:
         raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
 
 
-def ids(given: Iterable[str]) -> frozenset[str]:
-    """Return a set of ids.
+def to_id_set(given: Iterable[str]) -> frozenset[str]:
+    """Return a collection of ids as a set.
 
     Raises:
         BadInput: it is a single text, or not a collection of texts.
@@ -186,8 +186,8 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def path_of(given: str | Path) -> Path:
-    """Return a path.
+def to_path(given: str | Path) -> Path:
+    """Return a path as a `Path`.
 
     Raises:
         BadInput: it is not a path, or empty; no file can have this name; or it begins with `~`, which only
@@ -206,8 +206,8 @@ def path_of(given: str | Path) -> Path:
     return Path(given)
 
 
-def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return positional arguments, or the members of a single list."""
+def unpack_single_list(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
+    """Return positional arguments; if the only one is a list or tuple, its members."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -223,10 +223,10 @@ End = Annotated[str | datetime, Reads(to_log_end, "end")]
 Day = Annotated[str | datetime, Reads(to_log_day, "day")]
 """A calendar day; the field holds a text such as 2026-02-24."""
 
-PathField = Annotated[str | Path, Reads(path_of, "path")]
+PathField = Annotated[str | Path, Reads(to_path, "path")]
 """A path; the field holds a `Path`."""
 
-Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(title="ID")]
+Ids = Annotated[Iterable[str], Reads(to_id_set, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
@@ -252,7 +252,7 @@ class OfText(Request, frozen=True):
     text: Annotated[str, "The text."]
 
 
-def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Return the fields of a request that are given as texts, such as in a URL.
 
     A list has one text for each value. A text that cannot be converted stays a text: the request reports it.
@@ -313,17 +313,17 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 
 @cache
-def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
+def _field_readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return, for each field, the function that checks and converts its value."""
     fields = fields_of(request)
-    return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
+    return [(field.name, _field_reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))
         for field in fields
         if field.is_local
     ]
 
 
-def _reader(field: Field) -> Callable[[Any], Any]:
+def _field_reader(field: Field) -> Callable[[Any], Any]:
     if field.reads is not None:
         read = field.reads.read
         return (lambda value: None if value is None else read(value)) if field.is_optional else read
@@ -339,7 +339,7 @@ def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
 
 
 def wire_names(request: type[Request]) -> list[str]:
-    """Return the names of the fields that any caller can give."""
+    """Return the names of the fields that remote callers can give, too."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 

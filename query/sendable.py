@@ -33,7 +33,7 @@ class _SourceMessage(Protocol):
     def content(self) -> str: ...
 
 
-def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
+def mask_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
     """Return the contents of consecutive messages with keys masked, even keys that span several messages."""
     before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
     _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
@@ -41,12 +41,12 @@ def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessag
     return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
-def masked_memories(memories: Sequence[Memory]) -> list[str]:
+def mask_memories(memories: Sequence[Memory]) -> list[str]:
     """Return the contents of memories with keys masked."""
-    return mask_parts([part_of(memory) for memory in memories])
+    return mask_parts([to_sent_text(memory) for memory in memories])
 
 
-def part_of(memory: Memory) -> SentText:
+def to_sent_text(memory: Memory) -> SentText:
     """Return a memory in the form that is searched for keys."""
     return SentText(memory.content, memory_names(memory.title, memory.content, memory.topic, memory.tags))
 
@@ -68,7 +68,7 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
-    """Whether a question contains a key, or the rest of one that began in its chat."""
+    """Whether a question contains a key, or the rest of a key that began in the messages of its chat."""
     before = newest_messages(db, chat)
     if before and before[-1].text == text:
         return which_hold_keys(before)[-1]

@@ -6,17 +6,17 @@ import msgspec
 
 from memlog.eventlog.fields import Chat
 from memlog.projector.sqlite import Connection
-from memlog.query.conversations import WindowMessage, newest, session_start, within
-from memlog.query.event_index import POSITION, LinePosition, record
+from memlog.query.conversations import WindowMessage, chat_condition, newest_messages, session_start
+from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 
 
 class Session(msgspec.Struct, kw_only=True):
     """A part of a conversation between two session breaks.
 
     session_start: the id of its first message, if any.
-    model: that of the break before it, or of the last message whose meta names one.
+    model: the one named by the break before it, or by the last message whose meta names one.
     created_at: that of the break, if any, or of the first message.
-    messages: their number, without breaks.
+    messages: the number of its messages, without breaks.
     """
 
     chat: str
@@ -27,14 +27,14 @@ class Session(msgspec.Struct, kw_only=True):
 
 
 def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
-    """Return the current session of each chat, or of one, newest first.
+    """Return the current session of `chat`, or of each chat, newest first.
 
     is_all: include earlier sessions.
 
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    condition, values = within(db, chat)
+    condition, values = chat_condition(db, chat)
     rows = db.execute(
         "SELECT channel || ':' || chat_id, session_start, model, created_at, messages, channel, chat_id"
         f" FROM sessions WHERE {condition} ORDER BY channel, chat_id, session_no",
@@ -42,7 +42,7 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     ).fetchall()
     # The last session of each chat stays.
     kept = rows if is_all else {row[-2:]: row for row in rows}.values()
-    newest_first = [record(Session, row) for row in reversed(kept)]
+    newest_first = [struct_of_row(Session, row) for row in reversed(kept)]
     return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
 
 
@@ -51,7 +51,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
 
     content: each message as its speaker, `: `, and its unchanged content, joined by line breaks.
     session_start: the id of the first message of the current session, if any.
-    messages: their number in `content`.
+    messages: the number of messages in `content`.
     """
 
     chat: str
@@ -63,7 +63,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
 def session_content(
     db: Connection, chat: Chat, *, last: int | None, tokens: int | None, across_sessions: bool
 ) -> SessionContent:
-    """Return the messages of the current session of a chat, oldest first.
+    """Return the messages of a chat's current session as one text, oldest first.
 
     last: the most messages. tokens: the budget for whole messages with their speakers, by the counter `model`
     of contexts. across_sessions: include earlier sessions.
@@ -71,16 +71,18 @@ def session_content(
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    messages = newest(db, chat, last=last, tokens=tokens, across_sessions=across_sessions, text=_line)
+    messages = newest_messages(
+        db, chat, last=last, tokens=tokens, across_sessions=across_sessions, text=_format_line
+    )
     return SessionContent(
         chat=":".join(chat),
         session_start=session_start(db, chat),
         messages=len(messages),
-        content="\n".join(map(_line, messages)),
+        content="\n".join(map(_format_line, messages)),
     )
 
 
-def _line(message: WindowMessage) -> str:
+def _format_line(message: WindowMessage) -> str:
     return f"{message.speaker}: {message.content}"
 
 
@@ -102,7 +104,7 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
     Raises:
         NotFound: the store has events, and none of this chat.
     """
-    condition, values = within(db, chat)
+    condition, values = chat_condition(db, chat)
     return _summaries(db, condition, values)
 
 
@@ -119,4 +121,4 @@ def _summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Su
         " ORDER BY created_at, e.day, e.number, e.writer, e.offset, stream",
         values,
     )
-    return [record(Summary, row) for row in rows]
+    return [struct_of_row(Summary, row) for row in rows]

@@ -29,7 +29,7 @@ class NamedTime(msgspec.Struct, frozen=True):
 
 
 class Days(NamedTuple):
-    """A range of days. end: the first day after it. words: those that name it."""
+    """A range of days. end: the first day after it. words: the words that name it."""
 
     first: date
     end: date
@@ -41,8 +41,8 @@ class _Grammar(NamedTuple):
 
     past, future: words of sentences about the past, or the future.
     bounds: words before a time that is only a bound.
-    fixed: by pattern, the unit, how many of them ago, and whether it needs a sentence about the past.
-    numbers: words from one on. units: the beginnings of their words.
+    fixed: by pattern, the unit, how many units ago, and whether it needs a sentence about the past.
+    numbers: the words for one, two, … units: the beginnings of the words for units.
     weekdays, months: from Monday, and from January.
     """
 
@@ -217,45 +217,45 @@ class _Rule(NamedTuple):
     needs_past: bool
 
     def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
-        """Return the first day and the end; None if there is no such day."""
+        """Return the first day of a match and the day after its last; None for an impossible date."""
         try:
             return self.read(match, today, is_past)
         except (ValueError, OverflowError):
             return None
 
 
-def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
+def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
     """Return the past time that a prompt names; None if it names none.
 
-    zone: of its days; None is the system's.
+    zone: the time zone of days; None for the system's.
     """
-    return _in_zone(days_in(text, _today(zone)), zone)
+    return _to_named_time(find_past_days(text, _today(zone)), zone)
 
 
-def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
+def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
     """Return the time that `text` denotes; None unless all of it is a time.
 
-    zone: see `time_in`.
+    zone: see `find_past_time`.
     """
-    return _in_zone(days_of(text, _today(zone)), zone)
+    return _to_named_time(parse_days(text, _today(zone)), zone)
 
 
 def _today(zone: tzinfo | None) -> date:
     return timestamps.in_zone(timestamps.now(), zone).date()
 
 
-def _in_zone(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
+def _to_named_time(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
     if days is None:
         return None
     first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])
     return NamedTime(days.words, first, end)
 
 
-def days_in(text: str, today: date) -> Days | None:
+def find_past_days(text: str, today: date) -> Days | None:
     """Return the past days that a prompt names; None if it names none."""
     if len(text) > _LONGEST:
         return None
-    found = _most_precise(_times_in(text, today))
+    found = _most_precise(_find_times(text, today))
     return (
         None
         if found is None or found.first > today
@@ -263,7 +263,7 @@ def days_in(text: str, today: date) -> Days | None:
     )
 
 
-def days_of(text: str, today: date) -> Days | None:
+def parse_days(text: str, today: date) -> Days | None:
     """Return the days that `text` denotes; None unless all of it is a time."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
@@ -276,30 +276,30 @@ def days_of(text: str, today: date) -> Days | None:
 
 
 def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time; a weekday is taken from the week that is also named, if any."""
+    """Return the most precise time; take a weekday from a week that is also named, and join dates."""
     known = [*found]
     if not known:
         return None
     first, read = known[0]
     week = next((each for each, _ in known if (each.end - each.first).days == 7), None)
-    if read is _weekday and week is not None:
+    if read is _read_weekday and week is not None:
         day = week.first + timedelta(first.first.weekday())
         return Days(day, _day_after(day), f"{first.words}, {week.words}")
-    if read is _date:
-        dates = [each for each, of_date in known if of_date is _date]
+    if read is _read_date:
+        dates = [each for each, of_date in known if of_date is _read_date]
         words = " - ".join(each.words for each in dates)
         return Days(min(each.first for each in dates), max(each.end for each in dates), words)
     return first
 
 
-def _times_in(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
+def _find_times(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
     """Yield the times that a prompt names, most precise first."""
     taken: list[tuple[int, int]] = []
     for rule in _rules():
         for match in rule.pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
-            is_past = _tells_of_the_past(rule.language, text)
+            is_past = _is_about_past(rule.language, text)
             is_clear = {"last", "year"} & {name for name, word in match.groupdict().items() if word}
             if rule.needs_past and not (is_past or is_clear):
                 continue
@@ -311,10 +311,13 @@ def _times_in(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
                 yield Days(*days, match[0]), rule.read
 
 
-def _tells_of_the_past(language: _Grammar | None, text: str) -> bool:
+def _is_about_past(language: _Grammar | None, text: str) -> bool:
     if language is None:
         return True
-    return _words(language.past).search(text) is not None and _words(language.future).search(text) is None
+    return (
+        _word_pattern(language.past).search(text) is not None
+        and _word_pattern(language.future).search(text) is None
+    )
 
 
 def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
@@ -325,16 +328,16 @@ def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
 
 
 @cache
-def _words(pattern: str) -> re.Pattern[str]:
+def _word_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
 
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    rules = [_Rule(_words(pattern), _date, None, needs_past=False) for pattern in _NUMERIC_DATES]
+    rules = [_Rule(_word_pattern(pattern), _read_date, None, needs_past=False) for pattern in _NUMERIC_DATES]
     of_languages = [[*_rules_of(language)] for language in _LANGUAGES]
     rules += [rule for each in of_languages for rule in each]
-    order: list[_Reader] = [_date, _ago, _rolling, _weekday, _weekend, _month]
+    order: list[_Reader] = [_read_date, _read_ago, _read_rolling, _read_weekday, _read_weekend, _read_month]
     return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
 
 
@@ -348,29 +351,29 @@ def _rules_of(language: _Grammar) -> Iterator[_Rule]:
     }
 
     def rule(pattern: str, read: _Reader, *, needs_past: bool) -> _Rule:
-        return _Rule(_words(pattern.format(**parts)), read, language, needs_past)
+        return _Rule(_word_pattern(pattern.format(**parts)), read, language, needs_past)
 
     for pattern in language.date:
-        yield rule(pattern, _date, needs_past=True)
-    yield rule(language.ago, _ago, needs_past=False)
-    yield rule(language.rolling, _rolling, needs_past=False)
-    yield rule(language.weekday, _weekday, needs_past=True)
-    yield rule(language.weekend, _weekend, needs_past=True)
-    yield rule(language.month, _month, needs_past=True)
-    yield rule(language.year.replace("{", "{{").replace("}", "}}"), _year, needs_past=True)
+        yield rule(pattern, _read_date, needs_past=True)
+    yield rule(language.ago, _read_ago, needs_past=False)
+    yield rule(language.rolling, _read_rolling, needs_past=False)
+    yield rule(language.weekday, _read_weekday, needs_past=True)
+    yield rule(language.weekend, _read_weekend, needs_past=True)
+    yield rule(language.month, _read_month, needs_past=True)
+    yield rule(language.year.replace("{", "{{").replace("}", "}}"), _read_year, needs_past=True)
     for pattern, (unit, back, needs_past) in language.fixed.items():
-        yield _Rule(_words(pattern), _fixed(unit, back), language, needs_past)
+        yield _Rule(_word_pattern(pattern), _fixed_reader(unit, back), language, needs_past)
 
 
 def _day_after(day: date) -> date:
     return day + timedelta(1)
 
 
-def _fixed(unit: Unit, back: int) -> _Reader:
-    return lambda _, today, __: _span(unit, back, today)
+def _fixed_reader(unit: Unit, back: int) -> _Reader:
+    return lambda _, today, __: _calendar_unit(unit, back, today)
 
 
-def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
+def _calendar_unit(unit: Unit, back: int, today: date) -> tuple[date, date]:
     """Return the calendar unit that is `back` units before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
@@ -403,28 +406,28 @@ def _index_of_word(field: Literal["numbers", "weekdays", "months"], word: str) -
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
 
-def _ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    return _span(*_unit_and_number(match), today)
+def _read_ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+    return _calendar_unit(*_unit_and_number(match), today)
 
 
-def _rolling(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+def _read_rolling(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
     unit, number = _unit_and_number(match)
     days: Mapping[Unit, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
     return today - timedelta(days[unit] * number), _day_after(today)
 
 
-def _weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+def _read_weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
     back = (today.weekday() - _index_of_word("weekdays", match["weekday"])) % 7 or 7
-    return _span("day", back, today)
+    return _calendar_unit("day", back, today)
 
 
-def _weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | None:
-    monday, _end = _span("week", 0, today)
+def _read_weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | None:
+    monday, _end = _calendar_unit("week", 0, today)
     return monday - timedelta(2), monday
 
 
-def _date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
-    """Return a date; without a year, the last one before today if the sentence is about the past."""
+def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
+    """Return a date; without a year, the last such date up to today if the sentence is about the past."""
     named = match["day"]
     ordinals = (
         place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)
@@ -438,11 +441,11 @@ def _date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date]
     return found, _day_after(found)
 
 
-def _month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+def _read_month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
     month = _index_of_word("months", match["month"])
     year = int(match["year"] or today.year - (month >= today.month))
     return _month_start(year * 12 + month), _month_start(year * 12 + month + 1)
 
 
-def _year(match: re.Match[str], _: date, __: bool) -> tuple[date, date] | None:
+def _read_year(match: re.Match[str], _: date, __: bool) -> tuple[date, date] | None:
     return date(int(match["year"]), 1, 1), date(int(match["year"]) + 1, 1, 1)

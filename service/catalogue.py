@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
-from memlog.query.context.fence import python_escape, shown
+from memlog.query.context.fence import escape_invisible, python_escape
 from memlog.query.request import Request
 from memlog.service.engine.operation import PLACES, Operation, group_named, operations_of, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below
@@ -89,7 +89,7 @@ def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in on
     """Return an answer as JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
-        return shown(value, python_escape, kept="\n\t")
+        return escape_invisible(value, python_escape, kept="\n\t")
     if isinstance(value, dict):
         return {visible(key): visible(each) for key, each in value.items()}
     return [visible(each) for each in value] if isinstance(value, list) else value

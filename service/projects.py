@@ -32,7 +32,7 @@ from memlog.eventlog.log.layout import (
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.request import path_of, read_argument
+from memlog.query.request import read_argument, to_path
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store
@@ -90,7 +90,7 @@ class Projects:
     """The projects with stores in `folder`, as the commands use them by name."""
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = read_argument("folder", path_of, folder).absolute()
+        self.folder = read_argument("folder", to_path, folder).absolute()
 
     def path(self, name: str) -> Path:
         """Return the folder of a project's store, whether it exists or not; always directly below `folder`.

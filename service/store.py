@@ -18,7 +18,7 @@ from memlog.eventlog.log.layout import LOG
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import People
-from memlog.query.request import ChatField, Count, path_of, read_argument
+from memlog.query.request import ChatField, Count, read_argument, to_path
 from memlog.query.search.request import Search
 from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
 from memlog.service.engine.engine import Engine, EventLike
@@ -159,7 +159,7 @@ class Store:
             ("notify", notify, callable(notify), "a function of a text"),
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
-        self.path = read_argument("path", path_of, path).absolute()
+        self.path = read_argument("path", to_path, path).absolute()
         check_owner(self.path)
         read_model = ReadModel(
             self.path,
@@ -312,7 +312,7 @@ class Store:
         from memlog.query import provenance
 
         log = self._engine.log_path
-        return self._engine.read(lambda db: provenance.stored(db, log, id, stream, neighbours=around))
+        return self._engine.read(lambda db: provenance.find_event(db, log, id, stream, neighbours=around))
 
     def stream_with(self, event_id: str) -> str:
         """Return the only stream that has an event with this id.
@@ -322,7 +322,7 @@ class Store:
         """
         from memlog.query import provenance
 
-        return self._engine.read(lambda db: provenance.stream_with(db, event_id))
+        return self._engine.read(lambda db: provenance.stream_of_event(db, event_id))
 
     def warm(self) -> None:
         """Load the embedding model, and open all pooled connections, so that the first search is not slower.
@@ -365,7 +365,7 @@ def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", stor
         return model_of(provider, store)
     if provider is not None:
         raise BadInput("both model and embedding are given", hint="leave out one of them")
-    return LocalModel(read_argument("model", path_of, folder).absolute())
+    return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
 def _check(*arguments: tuple[str, object, bool, str]) -> None:

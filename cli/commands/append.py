@@ -25,7 +25,7 @@ from memlog.cli.output.output import (
 )
 from memlog.cli.process.error_handler import exit_code_of, failure_of
 from memlog.cli.process.main import LazyCommands
-from memlog.cli.process.stdin import stdin, stdin_text
+from memlog.cli.process.stdin import read_stdin_text, stdin_bytes
 from memlog.eventlog.events import TYPES, Event
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.writer import Log, NumberedLine, RefusedLine, append_lines
@@ -41,14 +41,14 @@ _OPTIONS = (
 
 
 class _Types(LazyCommands):
-    """A command for each event type, made when it is called: most calls need one of them, or none."""
+    """The command of each event type, created when it is called: most calls need one command, or none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(TYPES)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         kind = TYPES.get(cmd_name)
-        return None if kind is None else _command(cmd_name, kind)
+        return None if kind is None else _make_command(cmd_name, kind)
 
 
 @click.group(
@@ -63,26 +63,26 @@ def append(ctx: click.Context) -> int:
 
     Without a TYPE, events are read from stdin, one JSON object per line, until its end. Each line is answered
     in order: {"id","stream","segment","offset","durability"} once it is durable, or
-    {"line","id","error":{"code","message","hint","retryable"}}; then the rest is still appended, and the exit
-    code is 65. "conflict" names the event that already has the id, if known; "warnings" say what is odd.
+    {"line","id","error":{"code","message","hint","retryable"}} if it is refused; then the others are still
+    appended, and the exit code is 65. "conflict" names the event that already has the id, if known.
 
-    With a TYPE, options make one event.
+    With a TYPE, one event is made from options.
     """
     if ctx.invoked_subcommand is not None:
         return 0
-    log, fd = open_log(ctx), stdin().fileno()
+    log, fd = open_log(ctx), stdin_bytes().fileno()
     worst = refused = 0
     try:
-        with _progress_of(fd) as tell:
-            for batch in _batches(fd):
+        with _show_progress(fd) as tell:
+            for batch in _read_batches(fd):
                 answers, code = _append_batch(log, batch)
                 worst = max(worst, code)
                 if says_sentences(ctx):
-                    click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
+                    click.echo("\n".join(one_line(_answer_sentence(answer)) for answer in answers))
                 else:
                     print_json(*answers)
                 refused += sum(not isinstance(answer, Position) for answer in answers)
-                STORED.acknowledged()
+                STORED.forget_acknowledged()
                 tell()
     finally:
         log.record_sizes()
@@ -93,22 +93,22 @@ def append(ctx: click.Context) -> int:
 
 
 @cache
-def _command(name: str, kind: type[Event]) -> click.Command:
+def _make_command(name: str, kind: type[Event]) -> click.Command:
     from memlog.cli.options.event_options import members_of_options, options_of
 
     @click.pass_context
     def append_one(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401
         event = members_of_options(kind, given)
         if event.get("content") == "-":
-            event["content"] = stdin_text()
+            event["content"] = read_stdin_text()
         (position,) = open_log(ctx).append([event])
-        print_done(ctx, position, _sentence(position))
+        print_done(ctx, position, _answer_sentence(position))
 
     params = [*options_of(kind), *_OPTIONS]
     return Command(name, callback=append_one, params=params, help=_help_of(kind))
 
 
-def _sentence(answer: Position | dict[str, Any]) -> str:
+def _answer_sentence(answer: Position | dict[str, Any]) -> str:
     if not isinstance(answer, Position):
         return f"Line {answer['line']} was not stored: {answer['error'].message}."
     repeated = " It was stored before, and counts once." if answer.duplicate else ""
@@ -116,7 +116,7 @@ def _sentence(answer: Position | dict[str, Any]) -> str:
 
 
 def _help_of(kind: type[Event]) -> str:
-    """Return the struct's docstring without its list of members."""
+    """Return the docstring of an event type without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_members(text))
 
@@ -127,7 +127,7 @@ def _describes_members(paragraph: str) -> bool:
 
 
 def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
-    """Return the answer to each line once it is durable, and the exit code."""
+    """Append a batch; return the answer to each line, once durable, and the exit code."""
     answers: list[Any] = []
     code = 0
     for number, outcome in append_lines(log, batch):
@@ -141,8 +141,8 @@ def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 
 @contextmanager
-def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
-    """Yield a callback that shows the progress through a file, if the answers are not on the terminal."""
+def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
+    """Yield a callback that shows the progress through a file, unless the answers are on a terminal."""
     # Imported here: a single event has no progress.
     from memlog.cli.output.output import progress_line
 
@@ -154,10 +154,10 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
             yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
-def _batches(fd: int) -> Iterator[list[NumberedLine]]:
+def _read_batches(fd: int) -> Iterator[list[NumberedLine]]:
     """Yield batches of the lines that have arrived, at most 256 each.
 
-    Lines that arrive during an fsync are the next batch: a single line is acknowledged at once, and many
+    Lines that arrive during an fsync are the next batch: a single line is acknowledged immediately, and many
     share an fsync.
     """
     number, rest, too_long = 0, bytearray(), False

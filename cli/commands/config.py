@@ -9,8 +9,8 @@ import click
 from memlog.cli.options.open_store import sent_to_providers
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import IN_FILE, Command, Settings, file_with_defaults
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest
-from memlog.cli.output.answer import TextAnswer, printed
+from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest_setting
+from memlog.cli.output.answer import TextAnswer, print_answer
 from memlog.cli.output.output import note, printable
 from memlog.eventlog.log.streams import shown
 from memlog.service.engine.create import create_store, notes_beside
@@ -18,10 +18,10 @@ from memlog.service.engine.create import create_store, notes_beside
 
 @click.command(cls=Command)
 @click.argument("name", type=TEXT, required=False)
-@printed
+@print_answer
 @click.pass_context
 def config(ctx: click.Context, name: str | None) -> TextAnswer:
-    """Show every setting, its value, and where that comes from; or the value of the setting NAME.
+    """Show every setting with its value and its origin, or only the value of the setting NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
     the defaults. Keys are not shown. The last lines list which texts are sent to which provider.
@@ -29,22 +29,22 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     settings = ctx.ensure_object(Settings)
     if name is not None:
         if name not in BY_NAME:
-            message = f"there is no setting {name!r}; did you mean {nearest(name)}?"
+            message = f"there is no setting {name!r}; did you mean {nearest_setting(name)}?"
             raise click.BadParameter(message, param_hint="NAME")
-        setting = _described(settings, name)
+        setting = _describe_setting(settings, name)
         return TextAnswer(
-            setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]
+            setting, text=[printable("" if setting["value"] is None else _setting_text(setting["value"]))]
         )
-    found = [_described(settings, setting.name) for setting in SETTINGS]
+    found = [_describe_setting(settings, setting.name) for setting in SETTINGS]
     sent = sent_to_providers(settings)
-    lines = [f"{each['name']:14} {_text(each['value'])}  ({each['origin']})" for each in found]
+    lines = [f"{each['name']:14} {_setting_text(each['value'])}  ({each['origin']})" for each in found]
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
         "nothing is sent to a provider"
     ]
     return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
 
 
-def _described(settings: Settings, name: str) -> dict[str, Any]:
+def _describe_setting(settings: Settings, name: str) -> dict[str, Any]:
     value, origin = settings.find(name)
     if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
         value = "…"  # the file has the name of a variable, a variable the key
@@ -52,12 +52,12 @@ def _described(settings: Settings, name: str) -> dict[str, Any]:
     return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
 
 
-def _text(value: object) -> str:
+def _setting_text(value: object) -> str:
     return "none" if value is None else as_text(value)
 
 
 @click.command(cls=Command)
-@printed
+@print_answer
 @click.pass_context
 def init(ctx: click.Context) -> TextAnswer:
     """Create a store's folder with a memlog.toml that lists every setting and its default.
@@ -75,6 +75,6 @@ def init(ctx: click.Context) -> TextAnswer:
     what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
     lines = [printable(f"{done.store}: {what}")]
     for name, missing in done.missing.items():
-        lines.append(f"{name} was there before; add these lines to it, so that git copies what it should:")
+        lines.append(f"{name} existed already; add these lines to it, so that git copies only the log:")
         lines += missing
     return TextAnswer(done, text=lines)

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 import memlog
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.zone import minute
-from memlog.cli.output.answer import silence
+from memlog.cli.options.zone import format_minute
+from memlog.cli.output.answer import silent_notes
 from memlog.cli.output.output import STORED, note, one_line
 
 
@@ -31,22 +31,22 @@ def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
         raise click.UsageError(f"json and {request.form}: the output can have one format only")
     with open_store(ctx) as store:
         given = store.context(replace(request, form="json") if as_json else request)
-    STORED.acknowledged()  # the recorded access needs no acknowledgement
+    STORED.forget_acknowledged()  # the recorded access needs no acknowledgement
     click.echo(given.text.encode(), nl=False)
-    for notice in _notes(given):
+    for notice in _context_notes(given):
         note(notice)
     if request.explain:
         _explain(given)
 
 
-def _notes(given: memlog.Context) -> list[str]:
+def _context_notes(given: memlog.Context) -> list[str]:
     is_explained = given.entries or {"frame", "nothing_relevant"} & given.silent.keys()
     fits_nothing = any(left.why == "no room" for left in given.left_out)
-    nothing = f"nothing fits {given.max_tokens} tokens" if fits_nothing else "nothing found"
+    nothing = f"nothing fits into {given.max_tokens} tokens" if fits_nothing else "nothing found"
     notes = [] if is_explained else [nothing]
     if given.form != "json" or not given.text:
         notes += [] if given.synced else ["the read model may be behind the log"]
-        notes += silence(given.silent)
+        notes += silent_notes(given.silent)
     if given.unrecorded is not None:
         notes.append(f"the context was not recorded: {given.unrecorded}")
     return notes
@@ -55,7 +55,7 @@ def _notes(given: memlog.Context) -> list[str]:
 def _explain(given: memlog.Context) -> None:
     """Explain the context on stderr: stdout has only the context."""
     if given.form == "json":
-        click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
+        click.echo(msgspec.json.encode({"explain": _explanation(given)}), err=True)
         return
     note(
         f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
@@ -63,20 +63,22 @@ def _explain(given: memlog.Context) -> None:
     )
     note(f"scope {given.scope}: {one_line(given.scope_why)}")
     if (time := given.time) is not None:
-        note(f"time {one_line(time.words)}: from {minute(time.since)} to {minute(time.until)}")
+        note(f"time {one_line(time.words)}: from {format_minute(time.since)} to {format_minute(time.until)}")
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
-        note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_scored(entry.score)}")
+        note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_of(entry.score)}")
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
-        note(f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_scored(left.score)}")
+        note(
+            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_score_of(left.score)}"
+        )
 
 
-def _scored(score: memlog.EntryScore | None) -> str:
+def _score_of(score: memlog.EntryScore | None) -> str:
     return "" if score is None else f", {score}"
 
 
-def _explained(given: memlog.Context) -> dict[str, object]:
+def _explanation(given: memlog.Context) -> dict[str, object]:
     members = ("citation", "part", "id", "tokens", "score")
     return {
         **{

@@ -5,10 +5,10 @@ import click
 import memlog
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output.output import dim, one_line, print_raw, printable
-from memlog.cli.output.turns import lines_around, set_in, turn
+from memlog.cli.output.turns import format_message, indent_rest, surroundings_lines
 
 _NOTHING_TOLD = "no messages yet in this session"
 
@@ -27,7 +27,7 @@ class _Conversation(TextAnswer, frozen=True):
 
 
 @request_command(
-    "conversations.session_content", group=session, adds="On a terminal control characters are escaped."
+    "conversations.session_content", group=session, adds="On a terminal, control characters are escaped."
 )
 def content(found: "memlog.SessionContent", _: Given) -> TextAnswer:
     text, notes = ([found.content], []) if found.messages else ([], [_NOTHING_TOLD])
@@ -38,7 +38,7 @@ def content(found: "memlog.SessionContent", _: Given) -> TextAnswer:
 def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
     columns: Columns = {
         "chat": "chat",
-        "began": lambda session: minute(session.created_at),
+        "began": lambda session: format_minute(session.created_at),
         "messages": "messages",
         "model": "model",
         "first message": "session_start",
@@ -52,7 +52,7 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
     members |= {"position": position, "raw": found.raw}
-    around = lines_around(found.around, found.id) if found.around else []
+    around = surroundings_lines(found.around, found.id) if found.around else []
     return Answer(
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
@@ -64,36 +64,36 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
 @request_command("conversations.summaries", arguments=[])
 def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
     columns: Columns = {
-        "time": lambda summary: minute(summary.created_at),
+        "time": lambda summary: format_minute(summary.created_at),
         "chat": "chat",
         "from": "from_message_id",
         "to": "to_message_id",
         "content": "content",
-        "position": _position,
+        "position": _summary_position,
     }
-    text = [line for each in found for line in _lines(each)]
+    text = [line for each in found for line in _summary_lines(each)]
     return list_answer("summaries", found, columns, text=text, if_empty="no summary yet")
 
 
-def _lines(summary: "memlog.Summary") -> list[str]:
+def _summary_lines(summary: "memlog.Summary") -> list[str]:
     """Return the lines of a summary, indented, so that no content looks like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [
-        one_line(f"[{minute(summary.created_at)}] {summary.chat}{stretch}"),
-        set_in(f"    {printable(summary.content)}", 4),
-        f"    {dim(printable(_position(summary)))}",
+        one_line(f"[{format_minute(summary.created_at)}] {summary.chat}{stretch}"),
+        indent_rest(f"    {printable(summary.content)}", 4),
+        f"    {dim(printable(_summary_position(summary)))}",
     ]
 
 
-def _position(summary: "memlog.Summary") -> str:
+def _summary_position(summary: "memlog.Summary") -> str:
     return f"{summary.position} {summary.id}"
 
 
 @request_command("conversations.window", arguments=[])
 def window(found: "memlog.Window", _: Given) -> Answer:
     columns: Columns = {
-        "time": lambda message: minute(message.ts),
+        "time": lambda message: format_minute(message.ts),
         "who": "speaker",
         "id": "id",
         "content": "content",
@@ -102,6 +102,6 @@ def window(found: "memlog.Window", _: Given) -> Answer:
         found,
         found.messages,
         columns,
-        text=map(turn, found.messages),
+        text=map(format_message, found.messages),
         notes=[] if found.messages else [_NOTHING_TOLD],
     )

@@ -6,17 +6,17 @@ import click
 from msgspec.structs import asdict
 
 import memlog
-from memlog.cli.commands.extraction import extractions
+from memlog.cli.commands.extraction import extractions_answer
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
 from memlog.cli.output.output import printable
 
 
 @click.group(cls=OperationCommands, operations="core")
 def core() -> None:
-    """Read and change the core memory: what an agent always knows of its user and itself."""
+    """Read and change the core memory: what an agent always knows about its user and itself."""
 
 
 @request_command("core.get", group=core)
@@ -46,10 +46,10 @@ def import_(done: "memlog.CoreImportReport", _: Given) -> Answer:
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
         for each in values
     ]
-    return rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done))
+    return rows_answer(done, ("change", "section", "key", "value"), rows, _import_notes(done))
 
 
-def _notes(done: "memlog.CoreImportReport") -> Iterator[str]:
+def _import_notes(done: "memlog.CoreImportReport") -> Iterator[str]:
     if not (done.set or done.deleted):
         yield "already imported" if done.kept else "the file says nothing"
     if done.other:
@@ -63,7 +63,7 @@ _COLUMNS: Columns = {
     "channel": "channel",
     "sender": "sender_id",
     "tokens": "raw_tokens",
-    "compressed": lambda event: minute(event.compressed_at),
+    "compressed": lambda event: format_minute(event.compressed_at),
     "id": "id",
     "summary": "summary",
 }
@@ -86,7 +86,7 @@ def list_(found: "list[memlog.DailyEvent]", _: Given) -> Answer:
 
 @request_command("extraction.days", group=daily, arguments=[])
 def distil(found: "list[memlog.ExtractionReport]", _: Given) -> Answer:
-    return extractions(found)
+    return extractions_answer(found)
 
 
 @request_command("daily.compress", group=daily)

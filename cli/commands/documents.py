@@ -11,7 +11,7 @@ import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
-from memlog.cli.output.output import counted, one_line, printable
+from memlog.cli.output.output import count_noun, one_line, printable
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
@@ -73,13 +73,13 @@ def docs() -> None:
 
 @request_command("documents.add_all", group=docs, without=["kind"])
 def add(found: "list[memlog.IndexingReport]", _: Given) -> Answer:
-    return _answer_of_reports(found)
+    return _reports_answer(found)
 
 
 @request_command("documents.refresh", group=docs)
 def refresh(refreshed: "list[memlog.IndexingReport]", _: Given) -> Answer:
     code = IO_FAILED if any(each.error for each in refreshed) else 0
-    return replace(_answer_of_reports(refreshed), exit_code=code)
+    return replace(_reports_answer(refreshed), exit_code=code)
 
 
 @request_command("documents.list", group=docs, gets="store")
@@ -97,7 +97,7 @@ def show(found: "memlog.DocumentText | memlog.Source", _: Given) -> Answer:
 
 @request_command("documents.tree", group=docs)
 def tree(folders: "list[memlog.DocumentFolder]", _: Given) -> Answer:
-    rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
+    rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_below(folder)]
     return Answer(
         document={"sources": folders},
         table=Table(("file", "passages", "bytes"), rows),
@@ -129,7 +129,7 @@ def workspace() -> None:
 
 @request_command("workspaces.add", group=workspace, name="add")
 def add_workspace(found: "memlog.IndexingReport", _: Given) -> Answer:
-    return _answer_of_reports([found])
+    return _reports_answer([found])
 
 
 @request_command("workspaces.list", group=workspace, name="list")
@@ -143,21 +143,21 @@ def remove_workspace(found: "memlog.Position", given: Given) -> Done:
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:
-    """Return a column for each member of records that begin with the id of their source."""
+    """Return a column for each member of a struct, with its name, without `_id`."""
     return {name.removesuffix("_id"): name for name in record.__struct_fields__}
 
 
-def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
+def _files_below(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
     """Yield the files below a folder, with their paths relative to its parent."""
     for below in folder.folders:
-        for path, file in _files_in(below):
+        for path, file in _files_below(below):
             yield f"{folder.name}/{path}", file
     for file in folder.files:
         yield f"{folder.name}/{file.name}", file
 
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
-    documents, passages = counted(folder.documents, "document"), counted(folder.passages, "passage")
+    documents, passages = count_noun(folder.documents, "document"), count_noun(folder.passages, "passage")
     yield f"{one_line(folder.name)}/  {documents}, {passages}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
     for number, entry in enumerate(entries, start=1):
@@ -167,18 +167,18 @@ def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
             yield f"{branch}{first}"
             yield from (f"{below}{line}" for line in others)
         else:
-            yield f"{branch}{one_line(entry.name)}  {counted(entry.passages, 'passage')}"
+            yield f"{branch}{one_line(entry.name)}  {count_noun(entry.passages, 'passage')}"
 
 
-def _answer_of_reports(reports: list[IndexingReport]) -> Answer:
-    """Return a row for each source; notes on skipped files and on values from USER.md."""
+def _reports_answer(reports: list[IndexingReport]) -> Answer:
+    """Return an answer with a row for each source, and notes on skipped files and values from USER.md."""
     return list_answer(
-        "sources", reports, _REPORTS, notes=[text for each in reports for text in _notes_of(each)]
+        "sources", reports, _REPORTS, notes=[text for each in reports for text in _report_notes(each)]
     )
 
 
-def _notes_of(added: IndexingReport) -> Iterator[str]:
-    """Yield the number of skipped files by reason, and the names of those that a person can fix."""
+def _report_notes(added: IndexingReport) -> Iterator[str]:
+    """Yield notes on skipped files, warnings, missing libraries, USER.md, shared files and problems."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(
@@ -197,16 +197,16 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
     if any(each.reason == "no_reader" for each in added.skipped):
         yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
     if added.user is not None:
-        yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
+        yield f"{added.source_id}/{USER_FILE}: {_describe_user_import(added.user)}"
     for source, shared in added.shared.items():
-        files = counted(shared, "file")
-        yield f"{added.source_id}: {files} also in {source}: queries return the one of the innermost folder"
+        files = count_noun(shared, "file")
+        yield f"{added.source_id}: {files} also in {source}: queries return the innermost folder's copy"
     if added.problem is not None:
         yield added.problem
 
 
 def _name_files(reason: Reason, added: IndexingReport) -> str:
-    """Return in brackets the first files that were skipped for a reason that their owner can fix."""
+    """Return the first files skipped for `reason`, in brackets; "" unless a person can fix that reason."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]
@@ -214,7 +214,7 @@ def _name_files(reason: Reason, added: IndexingReport) -> str:
     return f" ({', '.join(files[:_MOST_NAMED])}{more})"
 
 
-def _told_of_user(user: CoreImportReport) -> str:
+def _describe_user_import(user: CoreImportReport) -> str:
     if user.set:
         return f"set {', '.join(each.key for each in user.set)} in the core memory"
     return "already imported" if user.kept else "says nothing new"

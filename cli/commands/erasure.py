@@ -8,29 +8,29 @@ import memlog
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, records_answer
-from memlog.cli.output.output import counted
-from memlog.cli.process.confirmation import agrees, confirmed
-from memlog.cli.process.stdin import stdin_text
+from memlog.cli.output.output import count_noun
+from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
+from memlog.cli.process.stdin import read_stdin_text
 from memlog.service.engine.operation import bound_to
 
 
-def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
+def _line_position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
     return f"{line.stream}/{line.segment}:{line.line}"
 
 
-_FORGOTTEN: Columns = {"position": _position, "id": "id", "type": "type", "words": "words"}
-_SECRETS: Columns = {"kind": "kind", "position": _position, "id": "id"}
+_FORGOTTEN: Columns = {"position": _line_position, "id": "id", "type": "type", "words": "words"}
+_SECRETS: Columns = {"kind": "kind", "position": _line_position, "id": "id"}
 _PLACES: Columns = {"file": "file", "offset": "offset"}
 
 
 @request_command("erasure.forget", gets="store")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(store: Store, given: Given, *, yes: bool) -> Answer:
-    def agreed(found: "memlog.ForgetReport") -> bool:
-        lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
-        return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
+    def ask_person(found: "memlog.ForgetReport") -> bool:
+        lines = [f"{_line_position(line)}  {line.id}  {line.words}" for line in found.lines]
+        return not lines or ask_yes_or_no(f"Forget {count_noun(len(lines), 'line')}?", lines)
 
-    done = confirmed(bound_to(store, "erasure.forget"), given, agreed, is_yes=yes)
+    done = run_if_confirmed(bound_to(store, "erasure.forget"), given, ask_person, is_yes=yes)
     # A person who answers no has not requested a dry run.
     done.dry_run = given.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
@@ -40,9 +40,9 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
     if not done.lines:
         yield "nothing to forget" + (": it was forgotten before" if done.already else "")
     elif done.dry_run:
-        yield f"{counted(len(done.lines), 'line')} would be forgotten"
+        yield f"{count_noun(len(done.lines), 'line')} would be forgotten"
     elif done.redacted:
-        yield f"{counted(done.redacted, 'event')} forgotten; memlog scrub overwrites their bytes in the log"
+        yield f"{count_noun(done.redacted, 'event')} forgotten; memlog scrub overwrites them in the log"
     else:
         yield "nothing was forgotten"
     for position in done.unreachable:
@@ -67,23 +67,23 @@ def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: leave out --yes")
-        proof = store.erasure.prove(stdin_text() if prove == "-" else prove)
+        proof = store.erasure.prove(read_stdin_text() if prove == "-" else prove)
         code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
 
-    def agreed(found: "memlog.ScrubReport") -> bool:
-        what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
-        return agrees(f"Overwrite {what} permanently, and build a new read model?")
+    def ask_person(found: "memlog.ScrubReport") -> bool:
+        what = f"{count_noun(found.lines, 'line')} in {count_noun(found.segments, 'segment')}"
+        return ask_yes_or_no(f"Overwrite {what} permanently, and build a new read model?")
 
-    done = confirmed(bound_to(store, "erasure.scrub"), given, agreed, is_yes=yes)
+    done = run_if_confirmed(bound_to(store, "erasure.scrub"), given, ask_person, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)
 
 
 def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
-    read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
-    places = counted(len(proof.found), "place")
+    read = f"{count_noun(proof.files, 'file')}, {count_noun(proof.bytes, 'byte')}"
+    places = count_noun(len(proof.found), "place")
     yield f"found in {places} of {read}" if proof.found else f"not found in {read}"
     for name in proof.git:
         yield (

@@ -11,7 +11,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
-from memlog.cli.output.output import counted, printable
+from memlog.cli.output.output import count_noun, printable
 from memlog.service.engine.operation import bound_to
 from memlog.service.exchange.exchange import projects_of
 from memlog.service.exchange.formats import about, formats, importer
@@ -86,11 +86,11 @@ def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
         f" {done.forgotten:,} forgotten, {done.refused:,} refused"
     )
     for prefix in done.prefixes:
-        yield f"source   another one has the same ids: those of this one begin with {prefix}/"
+        yield f"source   another source has the same ids: the ids of this source begin with {prefix}/"
     for name, count in sorted(done.types.items()):
         yield f"         {count:,} {name}"
     for name, count in sorted(done.unknown_columns.items()):
-        yield f"left out {name}: {counted(count, 'row')}"
+        yield f"left out {name}: {count_noun(count, 'row')}"
     for problem in done.problems:
         yield f"problem  {problem.where}: {problem.why}"
     more = done.unreadable + done.refused + done.changed - len(done.problems)

@@ -10,8 +10,8 @@ import memlog
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer
-from memlog.cli.output.output import note, one_line, printable
-from memlog.cli.process.confirmation import agrees
+from memlog.cli.output.output import count_noun, note, one_line, printable
+from memlog.cli.process.confirmation import ask_yes_or_no
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -39,19 +39,19 @@ def extract(store: Store, given: Given) -> Answer:
     if given.dry_run or (is_first and not yes):
         plan = [each for each in store.extraction.run(replace(given, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
-        if given.dry_run or (is_history and not agrees(f"Send {_describe_plan(plan)}?")):
+        if given.dry_run or (is_history and not ask_yes_or_no(f"Send {_describe_plan(plan)}?")):
             note(_describe_plan(plan) if given.dry_run else "nothing was sent")
             return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
         yes = is_history
-    return extractions(store.extraction.run(replace(given, unbounded=yes)))
+    return extractions_answer(store.extraction.run(replace(given, unbounded=yes)))
 
 
-def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
-    """Return an answer of reports, with notes on what was set aside."""
+def extractions_answer(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
+    """Return the answer for reports of extractions, with notes on messages that wait."""
     notes = []
     for report in reports:
         if report.set_aside and report.extraction_id is None:
-            notes.append(f"{report.messages} wait: {report.set_aside}")
+            notes.append(f"{count_noun(report.messages, 'message')} waiting: {report.set_aside}")
     if whys := [report.set_aside for report in reports if report.set_aside and report.extraction_id]:
         notes += [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
     return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")

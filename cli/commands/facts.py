@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output.output import asks_for_json, one_line, printable
 
@@ -16,14 +16,14 @@ _COLUMNS: Columns = {
     "rank": lambda fact: fact.rank or None,
     "value": "value",
     "chat": "chat",
-    "updated": lambda fact: minute(fact.updated_at),
+    "updated": lambda fact: format_minute(fact.updated_at),
     "position": lambda fact: f"{fact.position} {fact.event_id}",
 }
 
 
 @request_command("facts.ask", joined="question", may_be_blank=True)
 def ask(found: "memlog.FactAnswer", _: Given) -> Answer:
-    return _answer_of(found)
+    return _printed_answer(found)
 
 
 @click.group(cls=OperationCommands, operations="facts", without=("ask",))
@@ -46,7 +46,7 @@ def get(found: "memlog.FactAnswer", _: Given) -> Answer:
         from memlog.service.memory.facts import unknown_fact
 
         raise unknown_fact(f"{found.answer}: {found.why}")
-    return replace(_answer_of(found), exit_code=0 if found.found else 1)
+    return replace(_printed_answer(found), exit_code=0 if found.found else 1)
 
 
 @request_command("facts.list", group=fact)
@@ -74,21 +74,21 @@ def remove(removed: "list[memlog.Position]", given: Given) -> Done:
     return Done({"removed": removed}, f"Removed {what}.")
 
 
-def _answer_of(found: "memlog.FactAnswer") -> Answer:
-    """Return the answer in every form; the rule that found it is a note."""
+def _printed_answer(found: "memlog.FactAnswer") -> Answer:
+    """Return the printed answer, with a note on the rule that found it, or on why nothing is known."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
-    return Answer(found, table, text=map(one_line, lines), notes=[*_notes(found)])
+    return Answer(found, table, text=map(one_line, lines), notes=[*_answer_notes(found)])
 
 
-def _notes(found: "memlog.FactAnswer") -> Iterator[str]:
+def _answer_notes(found: "memlog.FactAnswer") -> Iterator[str]:
     if found.route is None:
         yield printable(found.why or "")
     elif found.route.rule != "key" or found.route.other_chat:
-        yield printable(_rule(found.route))
+        yield printable(_describe_route(found.route))
 
 
-def _rule(route: "memlog.Route") -> str:
+def _describe_route(route: "memlog.Route") -> str:
     ranks = f", rank {', '.join(map(str, route.ranks))}" if route.ranks else ""
     scope = "of the store" if route.chat is None else f"of {route.chat}"
     asides = [

@@ -6,21 +6,21 @@ import msgspec
 from memlog import should_retrieve
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import Command
-from memlog.cli.output.answer import Answer, named_values, printed
-from memlog.cli.process.stdin import stdin_text
+from memlog.cli.output.answer import Answer, named_values, print_answer
+from memlog.cli.process.stdin import read_stdin_text
 
 
 @click.command(cls=Command)
 @click.argument("text", type=TEXT, required=False)
-@printed
+@print_answer
 def gate(text: str | None) -> Answer:
     """Decide whether TEXT is worth a search of the memory; without TEXT, or with -, read it from stdin.
 
-    Questions, words about memory, and texts with enough content are, in Chinese, English, Finnish, German,
-    Russian, Spanish and Swedish. Greetings, acknowledgements, pure code and very short texts are not. Fixed
-    rules decide, without a model or a store. The exit code is 0 if it is, else 1.
+    Questions, words about memory, and texts with enough content are worth it, in Chinese, English, Finnish,
+    German, Russian, Spanish and Swedish; greetings, acknowledgements, pure code and very short texts are not.
+    Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it, else 1.
     """
-    message = stdin_text() if text in (None, "-") else str(text)
+    message = read_stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(message)
     told = f" ({found.words})" if found.words else ""
     return Answer(

@@ -8,45 +8,45 @@ import click
 import memlog
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import Command
-from memlog.cli.output.answer import TextAnswer, printed
+from memlog.cli.output.answer import TextAnswer, print_answer
 from memlog.cli.output.output import asks_for_json
 from memlog.cli.process.error_handler import EXIT_CODES
-from memlog.cli.process.main import no_such_command
+from memlog.cli.process.main import unknown_command_error
 
 _SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command(cls=Command)
 @click.argument("command", nargs=-1, type=TEXT)
-@printed
+@print_answer
 @click.pass_context
 def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
     """Show the help of a COMMAND, or of memlog.
 
-    With --json, describe it and every command below it: arguments, options, exit codes.
+    With --json, describe the command and all its subcommands: arguments, options, exit codes.
     """
-    found = _context_of(ctx.find_root(), command)
+    found = _find_context(ctx.find_root(), command)
     if asks_for_json(ctx):
         description = {
             "version": memlog.__version__,
-            "commands": [_command(each) for each in _with_all_below(found)],
+            "commands": [_describe_command(each) for each in _walk_commands(found)],
             "exit_codes": [{"code": code, "means": means} for code, means in EXIT_CODES.items()],
         }
         return TextAnswer(description)
     return TextAnswer(None, text=[found.get_help()])
 
 
-def _context_of(root: click.Context, words: Sequence[str]) -> click.Context:
+def _find_context(root: click.Context, words: Sequence[str]) -> click.Context:
     context = root
     for word in words:
-        below = dict(_below(context))
+        below = dict(_subcommands(context))
         if word not in below:
-            raise no_such_command(" ".join(words), below, context)
+            raise unknown_command_error(" ".join(words), below, context)
         context = below[word]
     return context
 
 
-def _below(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+def _subcommands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
     group = context.command
     if isinstance(group, click.Group):
         for name in group.list_commands(context):
@@ -55,34 +55,34 @@ def _below(context: click.Context) -> Iterator[tuple[str, click.Context]]:
                 yield name, click.Context(command, info_name=name, parent=context)
 
 
-def _with_all_below(context: click.Context) -> Iterator[click.Context]:
+def _walk_commands(context: click.Context) -> Iterator[click.Context]:
     yield context
-    for _, each in _below(context):
-        yield from _with_all_below(each)
+    for _, each in _subcommands(context):
+        yield from _walk_commands(each)
 
 
-def _command(context: click.Context) -> dict[str, Any]:
+def _describe_command(context: click.Context) -> dict[str, Any]:
     parameters = context.command.get_params(context)
     return {
         "name": context.command_path,
         "help": context.command.help or "",
         "arguments": [
-            {"name": each.human_readable_name} | _value(each)
+            {"name": each.human_readable_name} | _describe_value(each)
             for each in parameters
             if isinstance(each, click.Argument)
         ],
-        "options": [_option(each) for each in parameters if isinstance(each, click.Option)],
+        "options": [_describe_option(each) for each in parameters if isinstance(each, click.Option)],
     }
 
 
-def _option(option: click.Option) -> dict[str, Any]:
-    value = _value(option)
+def _describe_option(option: click.Option) -> dict[str, Any]:
+    value = _describe_value(option)
     default = None if option.is_flag else option.to_info_dict()["default"]
     about = {"default": default, "env": option.envvar, "help": option.help}
     return {"names": [*option.opts, *option.secondary_opts], "is_flag": option.is_flag} | value | about
 
 
-def _value(parameter: click.Parameter) -> dict[str, Any]:
+def _describe_value(parameter: click.Parameter) -> dict[str, Any]:
     kind = parameter.type.to_info_dict()
     return {
         "type": kind["name"],
@@ -96,7 +96,7 @@ def _value(parameter: click.Parameter) -> dict[str, Any]:
 
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(_SHELLS))
-@printed
+@print_answer
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> TextAnswer:
     """Print the script that completes memlog's commands, options and choices in a shell.

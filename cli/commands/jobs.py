@@ -13,8 +13,8 @@ import click
 import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.settings import Command, Settings
-from memlog.cli.options.zone import minute
-from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printed
+from memlog.cli.options.zone import format_minute
+from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, print_answer
 from memlog.cli.output.output import asks_for_json, note
 
 EVERY = 15
@@ -34,8 +34,8 @@ UNITS = {
 """The hosts, and where their configuration goes."""
 
 
-def unit(host: str, command: Sequence[str]) -> str:
-    """Return the configuration with which a host runs a command."""
+def host_configuration(host: str, command: Sequence[str]) -> str:
+    """Return the configuration with which a host runs a command every 15 minutes."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
         started = " ".join(_quote_for_systemd(word) for word in command)
@@ -63,7 +63,7 @@ def _quote_for_systemd(word: str) -> str:
     return escaped if escaped == shlex.quote(word) else f'"{escaped}"'
 
 
-def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
+def _describe_steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
     """Describe steps: `decay 4, daily events skipped: no language model is configured`."""
     told = []
     for step in of.steps:
@@ -75,13 +75,18 @@ def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
 _JOBS: Columns = {
     "job": "name",
     "due": "due",
-    "next": lambda job: minute(job.next),
-    "last": lambda job: minute(job.last),
+    "next": lambda job: format_minute(job.next),
+    "last": lambda job: format_minute(job.last),
     "for": "period",
-    "steps": _steps,
+    "steps": _describe_steps,
 }
-_RUNS: Columns = {"ran": lambda run: minute(run.ts), "job": "job", "for": "period", "steps": _steps}
-_REPORTS: Columns = {"job": "job", "for": "period", "steps": _steps}
+_RUNS: Columns = {
+    "ran": lambda run: format_minute(run.ts),
+    "job": "job",
+    "for": "period",
+    "steps": _describe_steps,
+}
+_REPORTS: Columns = {"job": "job", "for": "period", "steps": _describe_steps}
 
 
 @click.group(cls=OperationCommands, operations="jobs")
@@ -108,20 +113,20 @@ def log(found: "list[memlog.JobRun]", _: Given) -> Answer:
 @click.option("--systemd", "host", flag_value="systemd", help="A service and a timer of systemd.")
 @click.option("--cron", "host", flag_value="cron", help="A line of a crontab.")
 @click.option("--launchd", "host", flag_value="launchd", help="An agent of launchd.")
-@printed
+@print_answer
 @click.pass_context
 def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     """Print the configuration with which a host runs the jobs of this store, and where to put it.
 
-    It is for a store without a running `memlog watch` or `memlog serve`. The host calls `memlog jobs run`
-    every 15 minutes, which does what is due.
+    Use it for a store without a running `memlog watch` or `memlog serve`. Every 15 minutes, the host calls
+    `memlog jobs run`, which runs the jobs that are due.
     """
     if host is None:
         raise click.UsageError("no host is given: pass --systemd, --cron or --launchd")
     program = shutil.which(sys.argv[0]) or "memlog"
     command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
-    text = unit(host, command)
+    text = host_configuration(host, command)
     if not asks_for_json(ctx):
         note(f"put this into {UNITS[host]}")
-        note("the host starts it without your environment variables: settings and keys must be in files")
+        note("the host starts memlog without your environment variables: settings and keys must be in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

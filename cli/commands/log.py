@@ -49,7 +49,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
     Each event is printed once, in the current schema; redacted events are left out. With --raw, the lines of
     each stream are printed unchanged, including duplicates. Lines without an event are reported on stderr.
     """
-    reader = _reader(raw=raw, positions=positions, **streams)
+    reader = _open_reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
 
     def leave_out(entry: LogEntry, why: str) -> None:
@@ -59,8 +59,8 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
 
     entries = reader.lines() if raw else reader.events(leave_out)
     print_lines(
-        _printed(entry, raw=raw, positions=positions)
-        for entry in _readable(entries)
+        _format_entry(entry, raw=raw, positions=positions)
+        for entry in _skip_bad_entries(entries)
         if (since or "") <= entry.ts and (until is None or entry.ts < until)
     )
     if left_out["duplicate"]:
@@ -82,12 +82,16 @@ def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any
 
     Redacted events are left out; --raw prints every line.
     """
-    reader = _reader(raw=raw, positions=positions, **streams)
+    reader = _open_reader(raw=raw, positions=positions, **streams)
     for entries in reader.follow(lines, note, all=raw) if follow else [reader.last(lines, all=raw)]:
-        print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
+        print_lines(
+            _format_entry(entry, raw=raw, positions=positions) for entry in _skip_bad_entries(entries)
+        )
 
 
-def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool) -> LogReader:
+def _open_reader(
+    *, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool
+) -> LogReader:
     if raw and positions:
         raise click.UsageError("--raw prints lines unchanged, without --positions")
     if stream is not None and chat is not None:
@@ -95,7 +99,7 @@ def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, posi
     return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 
-def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
+def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """Yield `entries` without the bad ones, which are reported on stderr."""
     for entry in entries:
         fault = fault_of(entry)
@@ -105,7 +109,7 @@ def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
             yield entry
 
 
-def _printed(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
+def _format_entry(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
         return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line

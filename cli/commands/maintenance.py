@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 import memlog
 from memlog.cli.options.open_store import open_log
 from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import (
     Answer,
     Columns,
@@ -16,14 +16,14 @@ from memlog.cli.output.answer import (
     list_answer,
     named_values,
     records_answer,
-    silence,
+    silent_notes,
 )
-from memlog.cli.output.help_pages import calls_in_commands, in_commands
+from memlog.cli.output.help_pages import translate_calls, translate_hint
 from memlog.cli.output.output import note, one_line
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
-"""The most set-aside things to list by name; --json has all."""
+"""The most set-aside requests or texts to list; --json has all."""
 
 
 @request_command("maintenance.digest")
@@ -40,7 +40,7 @@ def doctor(found: "list[memlog.Finding]", _: Given) -> Answer:
     from memlog.service.upkeep.doctor import has_no_problem
 
     findings = [
-        replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
+        replace(each, finding=translate_calls(each.finding), remedy=translate_hint(each.remedy))
         for each in found
     ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
@@ -50,15 +50,15 @@ def doctor(found: "list[memlog.Finding]", _: Given) -> Answer:
 
 @request_command("maintenance.embed")
 def embed(report: "memlog.EmbedReport", _: Given) -> TextAnswer:
-    counts = _vectors(report.computed, report.cached, report.pending)
+    counts = _vector_counts(report.computed, report.cached, report.pending)
     counts += f", {report.withheld} without one" if report.withheld else ""
     text = [f"vectors      {counts}"]
     if report.set_aside:
-        text.append(f"set aside    {_first_names(report.set_aside)}")
-    return TextAnswer(report, text=text, notes=silence(report.silent))
+        text.append(f"set aside    {_list_first(report.set_aside)}")
+    return TextAnswer(report, text=text, notes=silent_notes(report.silent))
 
 
-def _first_names(names: list[str]) -> str:
+def _list_first(names: list[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
@@ -72,13 +72,13 @@ def project(report: "memlog.ProjectReport", _: Given) -> Answer:
         "conflicts": report.conflicts,
         "quarantined": report.quarantined,
         "NUL runs": report.nul_runs,
-        "vectors": _vectors(report.vectors_computed, report.vectors_cached, report.vectors_pending),
+        "vectors": _vector_counts(report.vectors_computed, report.vectors_cached, report.vectors_pending),
         "seconds": f"{report.seconds:.2f}",
     }
-    return Answer(report, named_values(values), notes=[*report.notes, *silence(report.silent)])
+    return Answer(report, named_values(values), notes=[*report.notes, *silent_notes(report.silent)])
 
 
-def _vectors(computed: int, cached: int, pending: int) -> str:
+def _vector_counts(computed: int, cached: int, pending: int) -> str:
     return f"{computed} computed, {cached} from the cache, {pending} to do"
 
 
@@ -89,7 +89,7 @@ def quarantine(store: Store, _: Given) -> Answer:
         "offset": "offset",
         "bytes": "bytes",
         "reason": "reason",
-        "explanation": lambda line: calls_in_commands(store.maintenance.explain(line)),
+        "explanation": lambda line: translate_calls(store.maintenance.explain(line)),
     }
     lines = store.maintenance.quarantine()
     return list_answer("lines", lines, columns, if_empty="no line is quarantined")
@@ -122,10 +122,10 @@ def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
 
 @request_command("maintenance.stats")
 def stats(found: "memlog.Stats", _: Given) -> Answer:
-    return Answer(found, named_values(dict(_counts(found))))
+    return Answer(found, named_values(dict(_stats_rows(found))))
 
 
-def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
+def _stats_rows(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
     for member, value in asdict(found).items():
         if member == "counters":
             yield from value.items()
@@ -137,7 +137,7 @@ def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
 
 @request_command("maintenance.status")
 def status(found: "memlog.Status", _: Given) -> Answer:
-    return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
+    return Answer(found, named_values(status_values(found)), notes=silent_notes(found.silent))
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
@@ -148,22 +148,22 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
         if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
     }
     if found.vectors_set_aside:
-        values["vectors set aside"] = _first_names(found.vectors_set_aside)
-    return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
+        values["vectors set aside"] = _list_first(found.vectors_set_aside)
+    return values | dict(map(_provider_row, found.providers)) | _set_aside_rows(found.set_aside)
 
 
-def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
-    """Return the number of set-aside things, and a row for each of the first ones."""
+def _set_aside_rows(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
+    """Return, by name, the number of set-aside requests, and a description of each of the first few."""
     if not found:
         return {}
     rows: dict[str, object] = {
         f"set aside {number}": f"{each.task} {each.chat or each.event_ids[0]}: {each.why}"
         for number, each in enumerate(found[:_SHOWN], 1)
     }
-    return {"set aside": f"{len(found)} until {minute(found[0].until)}"} | rows
+    return {"set aside": f"{len(found)} until {format_minute(found[0].until)}"} | rows
 
 
-def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
+def _provider_row(state: "memlog.ProviderState") -> tuple[str, str]:
     where = " ".join(filter(None, (state.type, state.model, state.base_url)))
     if not state.failures:
         return state.role, f"{where}: no failure"
@@ -186,7 +186,7 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
 )
 def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
     for name in ("notes", "problems", "tampered"):
-        setattr(found, name, [*map(calls_in_commands, getattr(found, name))])
+        setattr(found, name, [*map(translate_calls, getattr(found, name))])
     unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
     values = {
         "digest": found.digest or "none",
@@ -200,7 +200,7 @@ def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
         "vectors": f"{found.vectors}, {found.missing_vectors} to do, {found.withheld_vectors} withheld,"
         f" {found.cached_vectors}{unused} in the cache",
         "seals": found.seals,
-        "result": _result(found),
+        "result": _verdict(found),
     }
     passed = found.ok and (found.is_spotless or not strict)
     nuls = (
@@ -215,7 +215,7 @@ def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
     )
 
 
-def _result(found: "memlog.Verification") -> str:
+def _verdict(found: "memlog.Verification") -> str:
     if found.ok:
         return "well, not compared" if found.digest is None else "equal"
     return "loss or tampering" if found.tampered else "not well"

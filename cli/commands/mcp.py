@@ -13,7 +13,7 @@ from memlog.cli.options.open_store import store_opener
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, note, print_json, with_options
-from memlog.cli.process.error_handler import end_with
+from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ HOSTS = {
 """The hosts, and the file that holds the entry of each."""
 
 
-def entry(host: str, command: Sequence[str]) -> str:
-    """Return the entry with which a host starts a command, with its newline."""
+def host_entry(host: str, command: Sequence[str]) -> str:
+    """Return the configuration entry with which a host starts a command, ending with a newline."""
     program, *args = command
     if host == "codex":
         # A JSON string is a basic string of TOML, and so is a list of them.
@@ -65,13 +65,13 @@ _EXTRA = "pip install 'memlog-store[mcp]'"
 def mcp(ctx: click.Context, host: str | None) -> None:
     """Serve the tools of the store to the agent that starts this command, over MCP.
 
-    The host of the agent starts it, and communicates on stdin and stdout: docs/agents.md has the entry for
-    each. If `memlog serve` runs for the store, calls are forwarded to it. With --json, --print-config prints
-    {"host","file","entry"}.
+    The host of the agent starts it, and communicates on stdin and stdout: docs/agents.md has the entry
+    for each host. If `memlog serve` runs for the store, calls are forwarded to it. With --json,
+    --print-config prints {"host","file","entry"}.
     """
     settings = ctx.ensure_object(Settings)
     if host is not None:
-        text = entry(host, ["memlog", *settings.store_options, "mcp"])
+        text = host_entry(host, ["memlog", *settings.store_options, "mcp"])
         if asks_for_json(ctx):
             print_json({"host": host, "file": HOSTS[host], "entry": text})
             return
@@ -88,14 +88,14 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     from memlog.cli.process.main import PARENT
 
     path = settings.store
-    store = OneStore(lambda: store_opener(ctx)(path), lambda: _connected(settings))
+    store = OneStore(lambda: store_opener(ctx)(path), lambda: _connect_to_server(settings))
     try:
         serve_stdio(mcp_server(store.run, memlog.__version__), PARENT)
     finally:
-        end_with(store.close)
+        close_or_exit(store.close)
 
 
-def _connected(settings: Settings) -> "RemoteStore | None":
+def _connect_to_server(settings: Settings) -> "RemoteStore | None":
     # Imported here: most stores have no server.
     from urllib.parse import unquote
 
@@ -108,7 +108,7 @@ def _connected(settings: Settings) -> "RemoteStore | None":
             found, project = running_server(servers_folder(), path.parent), unquote(path.name)
         if found is None or found.version != memlog.__version__:
             return None
-        return _connection(found, project)
+        return _cached_connection(found, project)
     except (
         OSError,
         RuntimeError,
@@ -118,7 +118,7 @@ def _connected(settings: Settings) -> "RemoteStore | None":
 
 
 @lru_cache(maxsize=1)
-def _connection(server: "RunningServer", project: str) -> "RemoteStore | None":
+def _cached_connection(server: "RunningServer", project: str) -> "RemoteStore | None":
     from memlog.service.adapters.remote_store import RemoteStore
 
     connection = server.connection(project)

@@ -7,7 +7,7 @@ import memlog
 from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.output.output import bold, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
@@ -26,8 +26,8 @@ COLUMNS: Columns = {
     "category": "category",
     "chat": "chat",
     "accessed": "access_count",
-    "last accessed": lambda memory: minute(memory.last_accessed),
-    "updated": lambda memory: minute(memory.updated_at),
+    "last accessed": lambda memory: format_minute(memory.last_accessed),
+    "updated": lambda memory: format_minute(memory.updated_at),
     "id": "memory_id",
     "title": "title",
 }
@@ -37,7 +37,7 @@ COLUMNS: Columns = {
 _CONFLICTS: Columns = {
     "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
     "relation": "relation",
-    "found": lambda conflict: minute(conflict.ts),
+    "found": lambda conflict: format_minute(conflict.ts),
     "id": "id",
     "holds": "memory_id",
     "memories": lambda conflict: " | ".join(
@@ -51,7 +51,7 @@ _CONFLICTS: Columns = {
 
 class _MemoryCommands(OperationCommands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Accept `get` for `show`, as in Python and for facts and core memory."""
+        """Return the command; `get` is another name of `show`, as for facts and core memory."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 
@@ -85,7 +85,7 @@ def list_(found: "list[memlog.Memory]", _: Given) -> Answer:
 
 @request_command("memories.get", group=memory, adds="\n`memlog memory get` does the same.")
 def show(found: "memlog.Memory", _: Given) -> Answer:
-    members = _members(found)
+    members = _memory_values(found)
     heads = [
         f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
         for name, value in members.items()
@@ -103,7 +103,7 @@ def show(found: "memlog.Memory", _: Given) -> Answer:
 @request_command("memories.history", group=memory)
 def history(events: "list[memlog.StoredEvent]", given: Given) -> Answer:
     columns: Columns = {
-        "time": lambda event: minute(event.ts),
+        "time": lambda event: format_minute(event.ts),
         "type": "type",
         "id": "id",
         "position": "position",
@@ -118,7 +118,7 @@ def history(events: "list[memlog.StoredEvent]", given: Given) -> Answer:
     "memories.conflicts",
     group=memory,
     gets="store",
-    adds="\nWith --resolve and --keep, decide one, and show only that.",
+    adds="\nWith --resolve and --keep, decide one conflict, and show only that conflict.",
 )
 @click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
 @click.option(
@@ -167,7 +167,7 @@ def touch(done: "memlog.Position", given: Given) -> Done:
     return Done(done, f"Counted an access to {', '.join(given.memory_ids)}.")
 
 
-def _members(memory: "memlog.Memory") -> dict[str, object]:
+def _memory_values(memory: "memlog.Memory") -> dict[str, object]:
     members = asdict(memory)
     del members["content"]
     members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
@@ -176,7 +176,7 @@ def _members(memory: "memlog.Memory") -> dict[str, object]:
 
 def _event_lines(event: "memlog.StoredEvent") -> list[str]:
     return [
-        bold(f"{minute(event.ts)}  {event.type}"),
+        bold(f"{format_minute(event.ts)}  {event.type}"),
         dim(f"    {one_line(f'{event.position}  {event.id}')}"),
         f"    {printable(event.raw)}",
     ]

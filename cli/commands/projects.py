@@ -11,10 +11,10 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import PROJECT
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.options.zone import ZONE, minute
-from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silence, table_of
-from memlog.cli.output.output import counted, printable
-from memlog.cli.process.confirmation import agrees, confirmed
+from memlog.cli.options.zone import ZONE, format_minute
+from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silent_notes, table_of
+from memlog.cli.output.output import count_noun, printable
+from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import required
 from memlog.service.projects import Project, ProjectRemoval, Projects
 
@@ -22,7 +22,7 @@ _COLUMNS: Columns = {
     "project": "name",
     "conversations": "conversations",
     "bytes": "log_bytes",
-    "last append": lambda project: minute(project.last_append) or "never",
+    "last append": lambda project: format_minute(project.last_append) or "never",
     "folder": "folder",
 }
 
@@ -57,7 +57,7 @@ def show(ctx: click.Context, given: Given) -> Answer:
     (row,) = table_of([found], _COLUMNS).rows
     values = dict(zip(_COLUMNS, row, strict=True)) | status_values(status)
     document = {"project": found, "status": status}
-    return Answer(document, named_values(values), notes=silence(status.silent))
+    return Answer(document, named_values(values), notes=silent_notes(status.silent))
 
 
 @request_command(
@@ -69,24 +69,24 @@ def show(ctx: click.Context, given: Given) -> Answer:
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
-    def agreed(found: ProjectRemoval) -> bool:
+    def ask_person(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and is removed, too" for other in found.others]
-        return agrees(
+        return ask_yes_or_no(
             f"Remove the project {printable(given.name)} permanently: {_describe_removal(found)}?", others
         )
 
     known = Projects(projects_folder())
     lock_timeout = ctx.ensure_object(Settings).at(known.path(given.name)).value("lock_timeout")
-    done = confirmed(known.remove, replace(given, lock_timeout=lock_timeout), agreed, is_yes=yes)
+    done = run_if_confirmed(known.remove, replace(given, lock_timeout=lock_timeout), ask_person, is_yes=yes)
     values = {
         "project": done.name,
         "folder": done.folder,
         "files": done.files,
         "bytes": done.bytes,
-        "last append": minute(done.last_append) or "never",
+        "last append": format_minute(done.last_append) or "never",
         "result": "removed" if done.done else "nothing was removed",
     }
-    return Answer(done, named_values(values), notes=[*_notes(done)])
+    return Answer(done, named_values(values), notes=[*_removal_notes(done)])
 
 
 def _unfinished_removals(found: list[Project]) -> Iterator[str]:
@@ -97,11 +97,11 @@ def _unfinished_removals(found: list[Project]) -> Iterator[str]:
 
 
 def _describe_removal(found: ProjectRemoval) -> str:
-    last = f", last append {minute(found.last_append)}" if found.last_append else ""
-    return f"{counted(found.files, 'file')}, {counted(found.bytes, 'byte')}{last}"
+    last = f", last append {format_minute(found.last_append)}" if found.last_append else ""
+    return f"{count_noun(found.files, 'file')}, {count_noun(found.bytes, 'byte')}{last}"
 
 
-def _notes(done: ProjectRemoval) -> Iterator[str]:
+def _removal_notes(done: ProjectRemoval) -> Iterator[str]:
     if done.done:
         yield from (f"{name} was not memlog's, and was removed, too" for name in done.others)
         yield from (f"{name} was a link: its target stays" for name in done.links)

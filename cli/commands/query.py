@@ -8,10 +8,10 @@ import click
 import memlog
 from memlog import Evidence, Hit
 from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.zone import minute
-from memlog.cli.output.answer import Answer, Columns, Table, silence, table_of
-from memlog.cli.output.output import bold, dim, highlighted, one_line
-from memlog.cli.output.turns import lines_around, set_in
+from memlog.cli.options.zone import format_minute
+from memlog.cli.output.answer import Answer, Columns, Table, silent_notes, table_of
+from memlog.cli.output.output import bold, dim, highlight, one_line
+from memlog.cli.output.turns import indent_rest, surroundings_lines
 from memlog.service.retrieval.search import Highlighter, highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -40,14 +40,16 @@ def query(result: "memlog.SearchResult", given: Given) -> Answer:
         notes.append("the read model may be behind the log")
     return Answer(
         document=result,
-        table=_table(result.hits),
+        table=_hits_table(result.hits),
         records=result.hits,
-        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, matched)),
-        notes=[*notes, *silence(result.silent)],
+        text=(
+            line for rank, hit in enumerate(result.hits, start=1) for line in _hit_lines(rank, hit, matched)
+        ),
+        notes=[*notes, *silent_notes(result.silent)],
     )
 
 
-def _table(hits: list[Hit]) -> Table:
+def _hits_table(hits: list[Hit]) -> Table:
     ranks = count(1)
     columns: Columns = {
         "rank": lambda _: next(ranks),
@@ -55,7 +57,7 @@ def _table(hits: list[Hit]) -> Table:
         "kind": "kind",
         "chat": "chat",
         "who": _speaker,
-        "time": lambda hit: minute(hit.ts),
+        "time": lambda hit: format_minute(hit.ts),
         "position": _place,
         "id": "id",
         "snippet": "snippet",
@@ -67,33 +69,33 @@ def _table(hits: list[Hit]) -> Table:
     return table_of(hits, columns)
 
 
-def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
+def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Return the lines of a hit; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _speaker(hit), minute(hit.ts), *_notes(hit)]
+    head = [hit.kind, hit.chat, _speaker(hit), format_minute(hit.ts), *_hit_notes(hit)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {highlighted(snippet, matched(snippet))}",
-        *(set_in(f"    {line}", 4) for line in _neighbour_lines(hit)),
-        *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
+        f"    {highlight(snippet, matched(snippet))}",
+        *(indent_rest(f"    {line}", 4) for line in _neighbour_lines(hit)),
+        *(f"    {side}: {_describe_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
 
 
-def _notes(hit: Hit) -> list[str]:
+def _hit_notes(hit: Hit) -> list[str]:
     copies = [f"(the newest of {hit.copies:,} copies)"] if hit.copies > 1 else []
     changed = [hit.note] if hit.note is not None else []
     return [*copies, *(["(beside a match)"] if hit.only_context else []), *changed]
 
 
-def _evidence(seen: Evidence) -> str:
+def _describe_evidence(seen: Evidence) -> str:
     score = "found by its neighbours alone" if seen.score is None else f"score {seen.score:.3f}"
     added = f"{seen.found:.3f} with neighbours, prior {seen.prior:+.3f}, weight {seen.weight:g}"
     return f"rank {seen.rank}, {score}, {added}"
 
 
 def _neighbour_lines(hit: Hit) -> list[str]:
-    return lines_around(hit.around, hit.id) if hit.around else []
+    return surroundings_lines(hit.around, hit.id) if hit.around else []
 
 
 def _speaker(hit: Hit) -> str:

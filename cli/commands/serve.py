@@ -16,7 +16,7 @@ from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, note, print_json, with_options
-from memlog.cli.process.error_handler import end_with
+from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput, LogError
 from memlog.service.adapters.local_sockets import LEAST_TOKEN
 
@@ -31,7 +31,9 @@ _LONGEST_TOKEN = 4096
 
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="Its port.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="The port to listen on."
+)
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines can reach.")
 @click.option("--no-token", is_flag=True, help="Require no token; only for this machine.")
 @click.option("--token-file", type=FOLDER, help="The file with the token; it is created if missing.")
@@ -53,7 +55,7 @@ def serve(
 
     It serves the store that --store, a variable or a setting names, or else each project of the user data
     folder. Requests need a token, which is in a file that only you can read. It ends on SIGTERM or Ctrl-C,
-    after running requests are done. docs/service.md has the routes. With --json, it prints
+    once the running requests are done. docs/service.md has the routes. With --json, it prints
     {"url","token_file"} once it listens.
     """
     is_remote = host not in _LOOPBACK
@@ -70,31 +72,31 @@ def serve(
         from memlog.service.adapters.http.server import serve as run
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
-    from memlog.service.adapters.remote_store import RunningServer, announced, servers_folder, sockets_folder
+    from memlog.service.adapters.remote_store import RunningServer, announce, servers_folder, sockets_folder
     from memlog.service.projects import OpenStores
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
     stores = OpenStores(store_opener(ctx), where, note)
-    listening = _listening(host, port)
+    listening = _bind_socket(host, port)
     bound, port = listening.getsockname()[:2]
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"
     names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-    token_file = None if no_token else token_file or _token_file()
-    token = None if token_file is None else _token(token_file)
+    token_file = None if no_token else token_file or _default_token_file()
+    token = None if token_file is None else _read_or_create_token(token_file)
     app = application(
         stores,
         Admission(names, token, url),
         root=None if root is None else root.resolve(),
         exports=None if exports is None else exports.resolve(),
         version=memlog.__version__,
-        mcp=_mcp(stores),
+        mcp=_mcp_endpoint(stores),
     )
     served = settings.store if settings.names_store else projects_folder()
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announced(servers_folder(), sockets_folder(), served, server) as announcement:
+        with announce(servers_folder(), sockets_folder(), served, server) as announcement:
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
@@ -104,10 +106,10 @@ def serve(
             stores.begin()
             run(app, [listening, *announcement.sockets], announcement.close)
     finally:
-        end_with(stores.close)
+        close_or_exit(stores.close)
 
 
-def _mcp(stores: "OpenStores") -> "McpApplication | None":
+def _mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
     """Return the MCP endpoint; None if the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
@@ -116,7 +118,7 @@ def _mcp(stores: "OpenStores") -> "McpApplication | None":
     return McpApplication(stores, memlog.__version__)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _bind_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With a named protocol, asyncio sets TCP_NODELAY: otherwise answers wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -125,22 +127,24 @@ def _listening(host: str, port: int) -> socket.socket:
         listening.bind((host, port))
         listening.listen(256)
     except OSError as error:
-        raise LogError(f"{host}:{port}: {error.strerror}", hint="name another port: --port") from error
+        raise LogError(
+            f"cannot listen on {host}:{port}: {error.strerror}", hint="name another port: --port"
+        ) from error
     return listening
 
 
-def _token_file() -> Path:
+def _default_token_file() -> Path:
     # Imported here: only a server has a token.
     from platformdirs import user_config_path
 
     return user_config_path("memlog", appauthor=False) / "token"
 
 
-def _token(file: Path) -> str:
-    """Return the token in a file, which is created if missing.
+def _read_or_create_token(file: Path) -> str:
+    """Return the token in a file; create a missing file with a new token.
 
     Raises:
-        BadInput: it has no token, or belongs to or is readable by others. LogError: it cannot be created.
+        BadInput: the file has no token, or others own or can read it. LogError: it cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -148,7 +152,9 @@ def _token(file: Path) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise LogError(f"{file}: {error.strerror}", hint="name another file: --token-file") from error
+        raise LogError(
+            f"cannot create {file}: {error.strerror}", hint="name another file: --token-file"
+        ) from error
     else:
         with os.fdopen(fd, "w") as made:
             made.write(secrets.token_urlsafe(32) + "\n")
@@ -161,13 +167,14 @@ def _token(file: Path) -> str:
             if found.st_uid != os.geteuid():
                 raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
             if found.st_mode & 0o077:
-                raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+                raise BadInput(f"{file} can be read by others", hint=f"run: chmod 600 {file}")
             token = opened.read(_LONGEST_TOKEN + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file}: {error}", hint="name another file: --token-file") from error
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadInput(f"cannot read {file}: {why}", hint="name another file: --token-file") from error
     if not (token.isascii() and token.isprintable() and LEAST_TOKEN <= len(token) <= _LONGEST_TOKEN):
         raise BadInput(
             f"{file} has no token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
-            hint="remove it: the next start creates one",
+            hint="remove the file: the next start creates a token",
         )
     return token

@@ -27,7 +27,7 @@ from memlog.service.upkeep.worker import WatchStep
 
 @request_command(
     "maintenance.watch",
-    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch continues from there. With --json, each"
+    adds="Exit 0 on SIGTERM, 130 on Ctrl-C; the next watch continues from there. With --json, each"
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
     gets="context",
 )
@@ -35,7 +35,7 @@ from memlog.service.upkeep.worker import WatchStep
 def watch(ctx: click.Context, given: Given) -> None:
     with progress_line() as line:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
-        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=given.once) as stop:
+        with open_store(ctx, notify=output.note) as store, _stop_on_sigterm(once=given.once) as stop:
             progress = line.show if line else None
             bound_to(store, "maintenance.watch")(
                 replace(given, stop=stop, tell=output.tell, progress=progress)
@@ -61,7 +61,7 @@ class _WatchOutput:
             if not self._text:
                 note("watching, until SIGTERM or Ctrl-C")
             note(_describe_step(done))
-        STORED.acknowledged()
+        STORED.forget_acknowledged()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,
             embedded=self._sum.embedded + done.embedded,
@@ -71,7 +71,7 @@ class _WatchOutput:
         )
         self._text = f"watching: {_describe_step(self._sum)}, last at {time.strftime('%H:%M:%S')}"
         if self._line is not None:
-            self._line.stand(self._text)
+            self._line.show_text(self._text)
 
     def note(self, text: str) -> None:
         """Print a note above the status line."""
@@ -79,7 +79,7 @@ class _WatchOutput:
             self._line.clear()
         note(text)
         if self._line is not None and self._text:
-            self._line.stand(self._text)
+            self._line.show_text(self._text)
 
 
 def _describe_step(done: WatchStep) -> str:
@@ -93,7 +93,7 @@ def _describe_step(done: WatchStep) -> str:
 
 
 @contextmanager
-def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
+def _stop_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
     """Yield the event that SIGTERM sets.
 
     With `once`, SIGTERM ends the process, like any command, since the work is incomplete.

@@ -98,14 +98,14 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
         chat.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
     return [
         *chat,
-        *map(_option, fields.values()),
+        *map(_make_option, fields.values()),
         click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
         click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now by default."),
     ]
 
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of an event from options, unvalidated."""
+    """Return the members of an event, as given by options, not yet validated."""
     members: dict[str, Any] = {"type": tag_of(kind)}
     for name, value in given.items():
         if value is None or value == ():
@@ -121,7 +121,7 @@ def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, An
     return members
 
 
-def _option(field: Field) -> click.Option:
+def _make_option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
     # The event has its own defaults.
     request = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)

@@ -68,11 +68,11 @@ def type_of(field: Field) -> click.ParamType[Any]:
     if get_origin(field.member) is dict:
         return JSON_OBJECT
     if field.member is int:
-        return WholeNumber(_whole(field.least), _whole(field.most))
+        return WholeNumber(_int_or_none(field.least), _int_or_none(field.most))
     if field.member is float:
         return Number(field.least, field.most)
     return TEXT
 
 
-def _whole(bound: float | None) -> int | None:
+def _int_or_none(bound: float | None) -> int | None:
     return None if bound is None else int(bound)

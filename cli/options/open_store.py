@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return the provider of embeddings; None for the bundled model or the setting `model`.
+    """Return the provider of embeddings; None for the bundled model or the model of the setting `model`.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -45,12 +45,14 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             type=kind,
             **_common_values(settings, "embedding") | {"model": model},
             dimension=settings.value("embedding.dimension"),
-            **_values(settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"),
+            **_section_values(
+                settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"
+            ),
         )
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return the provider that reranks hits, if any.
+    """Return the provider that reranks hits; None if there is none.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -64,7 +66,7 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Return the language model that distils conversations, if any.
+    """Return the language model that distils conversations; None if there is none.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -75,7 +77,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     with _name_section_in_errors("language_model"):
         return memlog.LanguageModelProvider(
             **_common_values(settings, "language_model"),
-            **_values(settings, "language_model", "type", "max_tokens", *parameters),
+            **_section_values(settings, "language_model", "type", "max_tokens", *parameters),
         )
 
 
@@ -86,7 +88,7 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
         BadInput: a setting has an invalid value.
     """
     rules = memlog.ExtractionRules
-    return rules(**_values(settings, "extraction", *rules.__struct_fields__))
+    return rules(**_section_values(settings, "extraction", *rules.__struct_fields__))
 
 
 def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
@@ -111,18 +113,18 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
-        where = _route(embedding.proxy, embedding.base_url or OLLAMA_URL)
+        where = _describe_route(embedding.proxy, embedding.base_url or OLLAMA_URL)
         when = ", if no model on this machine works" if embedding.type == "auto" else ""
         sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
         what = f"questions and the {rerank.top_n} best hits"
-        sent.append({"what": what, "to": _route(rerank.proxy, rerank.base_url)})
+        sent.append({"what": what, "to": _describe_route(rerank.proxy, rerank.base_url)})
     if (model := language_model_of(settings)) is not None:
-        sent.append({"what": "conversations", "to": _route(model.proxy, model.base_url)})
+        sent.append({"what": "conversations", "to": _describe_route(model.proxy, model.base_url)})
     return sent
 
 
-def _route(proxy: str | None, url: str | None) -> str:
+def _describe_route(proxy: str | None, url: str | None) -> str:
     return str(url) if proxy is None else f"{url} through {proxy}"
 
 
@@ -141,11 +143,11 @@ def _name_section_in_errors(section: str) -> Iterator[None]:
 
 
 def _common_values(settings: Settings, section: str) -> dict[str, Any]:
-    values = _values(settings, section, "base_url", "model", "timeout", "proxy")
+    values = _section_values(settings, section, "base_url", "model", "timeout", "proxy")
     return values | {"api_key": _api_key(settings, section)}
 
 
-def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
+def _section_values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
     return {name: settings.value(f"{section}.{name}") for name in names}
 
 
@@ -154,19 +156,19 @@ def _api_key(settings: Settings, section: str) -> Callable[[], str] | str | None
     text = settings.value(f"{section}.api_key")
     if text is not None:
         named = VARIABLE.fullmatch(text)
-        return text if named is None else lambda: _key_in_variable(named[1], f"{section}.api_key")
+        return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
     path = settings.value(f"{section}.api_key_file")
-    return None if path is None else lambda: _key_in_file(path)
+    return None if path is None else lambda: _read_key_file(path)
 
 
-def _key_in_variable(name: str, setting: str) -> str:
+def _read_key_variable(name: str, setting: str) -> str:
     key = os.environ.get(name)
     if not key:
-        raise BadInput(f"{setting}: the variable {name} is not set", hint=f"export {name}=…")
+        raise BadInput(f"{setting}: the variable {name} is not set", hint=f"set it: export {name}=…")
     return key
 
 
-def _key_in_file(path: Path) -> str:
+def _read_key_file(path: Path) -> str:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -184,16 +186,16 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
     Raises:
         BadInput: a setting cannot be used.
     """
-    return _open(ctx.ensure_object(Settings), notify, STORED.add)
+    return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
-    return lambda path: _open(settings.at(path), note, None)
+    return lambda path: _open_with_settings(settings.at(path), note, None)
 
 
-def _open(
+def _open_with_settings(
     settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
 ) -> "memlog.Store":
     language_model = language_model_of(settings)

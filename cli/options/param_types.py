@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
-    """UTF-8.
+    """A text in UTF-8.
 
     read: converts the text; raises ValueError or BadInput with a message.
     """
@@ -43,12 +43,12 @@ class TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 
 
 class _TextOrStdin(TextType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        from memlog.cli.process.stdin import stdin_text
+        from memlog.cli.process.stdin import read_stdin_text
 
-        return stdin_text() if value == "-" else super().convert(value, param, ctx)
+        return read_stdin_text() if value == "-" else super().convert(value, param, ctx)
 
 
-def _project(text: str) -> str:
+def _check_project(text: str) -> str:
     # Imported here: most programs name their store.
     from memlog.eventlog.log.streams import project_folder
 
@@ -56,14 +56,14 @@ def _project(text: str) -> str:
     return text
 
 
-def _chat(text: str) -> tuple[str, str]:
+def _parse_chat(text: str) -> tuple[str, str]:
     channel, colon, chat_id = text.partition(":")
     if not (channel and colon and chat_id):
         raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, such as telegram:123456")
     return channel, chat_id
 
 
-def _time(text: str, *, is_end: bool = False) -> str:
+def _parse_time(text: str, *, is_end: bool = False) -> str:
     try:
         return timestamps.parse_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
@@ -77,7 +77,7 @@ def _time(text: str, *, is_end: bool = False) -> str:
         ) from error
 
 
-def _zone(text: str) -> str:
+def _check_zone(text: str) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -88,7 +88,7 @@ def _zone(text: str) -> str:
         ) from error
 
 
-def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
+def _parse_json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
     # Imported here: few commands take JSON.
     from memlog.eventlog.codec.decode import parse_members
     from memlog.eventlog.log.quarantine import BadLine, check_text
@@ -150,7 +150,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
 
     It expands `~`, which a shell leaves within quotes, after `=`, and in files.
 
-    is_setting: refuse an existing path that cannot be read, and expand `~user`, too. Elsewhere that may be
+    is_setting: refuse an existing path that cannot be read, and expand `~user`, too. Elsewhere `~user` may be
         the name of a file, such as an editor's backup.
     """
 
@@ -185,24 +185,24 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
 
 
 TEXT = TextType("text")
-"""UTF-8."""
+"""A text in UTF-8."""
 
 STDIN = _TextOrStdin("text")
 """A text in UTF-8; `-` reads it from stdin."""
 
-PROJECT = TextType("name", _project)
+PROJECT = TextType("name", _check_project)
 """A project's name."""
 
-CHAT = TextType("channel:chat_id", _chat)
+CHAT = TextType("channel:chat_id", _parse_chat)
 """(channel, chat_id), split at the first `:`."""
 
-TIME = TextType("time", _time)
+TIME = TextType("time", _parse_time)
 """A time, given as a local day, in RFC 3339, or in words; converted to the form used in the log."""
 
-END = TextType("time", partial(_time, is_end=True))
+END = TextType("time", partial(_parse_time, is_end=True))
 """Like TIME, but a day is converted to the first moment after it."""
 
-ZONE = TextType("zone", _zone)
+ZONE = TextType("zone", _check_zone)
 """The name of a time zone."""
 
 DAY = TextType("day", timestamps.check_day)
@@ -214,5 +214,5 @@ FOLDER = _Path(is_setting=True)
 PATH = _Path(is_setting=False)
 """A path of a file or a folder, which the command checks."""
 
-JSON_OBJECT = TextType("json", _json_object)
+JSON_OBJECT = TextType("json", _parse_json_object)
 """A JSON object."""

@@ -12,7 +12,7 @@ from memlog.cli.options.field_options import declaration_of, option_of, type_of
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.settings import Command, Group, SettingOption, Settings
-from memlog.cli.process.stdin import stdin_text
+from memlog.cli.process.stdin import read_stdin_text
 from memlog.eventlog.errors import BadInput
 from memlog.service.engine.operation import bound_to, operation_named, operations_of, required
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
@@ -44,7 +44,7 @@ class RequestCommand(Command):
 
     @property
     def request(self) -> type[Request]:
-        """The request that the command makes."""
+        """The class of the request that the command builds."""
         return self._spelling.kind
 
     @cached_property
@@ -74,9 +74,9 @@ class RequestCommand(Command):
 
 
 class OperationCommands(Group):
-    """The commands of a group of operations: an operation without a function has one made by rule.
+    """The commands of a group of operations; an operation without a function gets a generated command.
 
-    operations: the group, such as `memories`. without: its operations that other commands call.
+    operations: the name of the group, such as `memories`. without: its operations that get no command.
     """
 
     def __init__(self, *args: Any, operations: str, without: Collection[str] = (), **kwargs: Any) -> None:  # noqa: ANN401
@@ -85,23 +85,23 @@ class OperationCommands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted({*super().list_commands(ctx), *self._made})
+        return sorted({*super().list_commands(ctx), *self._generated})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command that a function defines; failing that, the one made by rule."""
-        return super().get_command(ctx, cmd_name) or self._made.get(cmd_name)
+        """Return the command that a function defines; otherwise, the generated command, if any."""
+        return super().get_command(ctx, cmd_name) or self._generated.get(cmd_name)
 
     @cached_property
-    def _made(self) -> dict[str, RequestCommand]:
+    def _generated(self) -> dict[str, RequestCommand]:
         own = {each.operation for each in self.commands.values() if isinstance(each, RequestCommand)}
         names = {f"{self._operations}.{name}" for name in operations_of(self._operations)} - own
         names -= {f"{self._operations}.{name}" for name in self._without}
-        made = (RequestCommand(request_command(name), _renderer_of(name)) for name in names)
+        made = (RequestCommand(request_command(name), _make_renderer(name)) for name in names)
         return {str(each.name): each for each in made}
 
 
-def _renderer_of(name: str) -> Callable[..., Any]:
-    """Return the function of a command made by rule: its answer, by the members of what is found."""
+def _make_renderer(name: str) -> Callable[..., Any]:
+    """Return the function of a generated command: it returns a table or, after a change, `Done: …`."""
     # Imported here: most commands have a renderer of their own.
     from memlog.cli.output.answer import Answer, Done, list_answer, named_values
 
@@ -141,9 +141,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it
     gets as keywords.
 
-    operation: its name, such as `facts.set`.
-    gets: what the function is given beside the request: the answer of the operation; the opened store, which
-        it calls itself; or the context of the command, of which it opens what it needs.
+    operation: the name of the operation, such as `facts.set`.
+    gets: what the function gets besides the request: the answer of the operation; the opened store, to run
+        the operation; or the context of the command, to open the store or only the log.
 
     group: the group of the command. name: that of the function by default.
     arguments: fields that are arguments, in order; the other fields are options. By default, those that
@@ -151,9 +151,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
     or_stdin: whether the joined argument, if left out, is read from stdin.
     may_be_blank: whether the joined argument may be blank.
-    names: declarations of options, such as `--raw`, that differ from their fields.
-    settings: the settings that are the defaults of fields.
-    types: the types of values whose form differs from that of Python callers.
+    names: by field, the declaration of its option, such as `--raw`, if another than its name gives.
+    settings: by field, the setting that is its default.
+    types: by field, the click type, if the command line has another form than Python.
     without: fields that the command does not have.
     adds: text to add to the help, such as exit codes.
     """
@@ -181,18 +181,18 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
 
     def parameters(self) -> Iterator[click.Parameter]:
         """Yield the arguments, then the options."""
-        for name in self._arguments:
-            yield self._argument(self._fields[name])
+        for name in self._argument_names:
+            yield self._make_argument(self._fields[name])
         for name, field in self._fields.items():
-            if name not in self._arguments:
-                yield self._option(field)
+            if name not in self._argument_names:
+                yield self._make_option(field)
 
     def help(self) -> str:
         """Return the description of the request, with the option names of its fields."""
         # Imported here: most calls do not show help.
-        from memlog.cli.output.help_pages import in_commands
+        from memlog.cli.output.help_pages import translate_hint
 
-        return in_commands(f"{self._with_option_names(description_of(self.kind))}\n{self.adds}".rstrip())
+        return translate_hint(f"{self._with_option_names(description_of(self.kind))}\n{self.adds}".rstrip())
 
     def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         """Build a request from the values of a command line, and remove them from `given`.
@@ -209,21 +209,21 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             elif field.name in given:
                 value = given.pop(field.name)
                 if field.name == self.joined and (value or self.or_stdin):
-                    values[field.name] = self._text(value)
+                    values[field.name] = self._join_words(value)
                 elif value is not None and value != ():
                     values[field.name] = value
         try:
             return request(**values)
         except BadInput as error:
             # Imported here: most calls are valid.
-            from memlog.cli.output.help_pages import in_commands
+            from memlog.cli.output.help_pages import translate_hint
 
-            raise click.UsageError(f"{error.message}: {in_commands(error.hint)}") from error
+            raise click.UsageError(f"{error.message}: {translate_hint(error.hint)}") from error
 
-    def _text(self, words: Sequence[str]) -> str:
-        text = stdin_text() if words in ((), ("-",)) else " ".join(words)
+    def _join_words(self, words: Sequence[str]) -> str:
+        text = read_stdin_text() if words in ((), ("-",)) else " ".join(words)
         if not (self.may_be_blank or text.strip()):
-            raise click.BadParameter("it is empty", param_hint=self._words[str(self.joined)])
+            raise click.BadParameter("it is empty", param_hint=self._option_names[str(self.joined)])
         return text
 
     @cached_property
@@ -232,7 +232,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return operation_named(self.operation).request
 
     @cached_property
-    def _arguments(self) -> Sequence[str]:
+    def _argument_names(self) -> Sequence[str]:
         if self.arguments is None:
             return operation_named(self.operation).arguments
         return self.arguments
@@ -246,18 +246,18 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         }
 
     @cached_property
-    def _words(self) -> dict[str, str]:
+    def _option_names(self) -> dict[str, str]:
         return {
-            name: _metavar(field) if name in self._arguments else self._declaration(field).split("/")[0]
+            name: _metavar(field) if name in self._argument_names else self._declaration(field).split("/")[0]
             for name, field in self._fields.items()
         }
 
     def _with_option_names(self, text: str) -> str:
         parts = text.split("`")
-        parts[1::2] = (self._words.get(name, f"`{name}`") for name in parts[1::2])
+        parts[1::2] = (self._option_names.get(name, f"`{name}`") for name in parts[1::2])
         return "".join(parts)
 
-    def _argument(self, field: Field) -> click.Argument:
+    def _make_argument(self, field: Field) -> click.Argument:
         is_joined = field.name == self.joined
         is_many = is_joined or field.is_list
         metavar = _metavar(field) + ("..." if is_many else "")
@@ -271,7 +271,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             required=is_required,
         )
 
-    def _option(self, field: Field) -> click.Option:
+    def _make_option(self, field: Field) -> click.Option:
         declaration = self._declaration(field)
         if field.name in self.settings:
             return SettingOption(self.settings[field.name], declaration)

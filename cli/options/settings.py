@@ -11,7 +11,7 @@ import click
 import msgspec
 
 import memlog
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, Setting, nearest
+from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, Setting, nearest_setting
 from memlog.cli.output.output import columns_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log import layout
@@ -43,9 +43,9 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The folder of the store, or that of the project if no store is named; root becomes its owner."""
+        """The folder of the named store, otherwise of the project. A root process acts as its owner."""
         store: Path = self.value("store")
-        _become_owner(store)
+        _act_as_owner(store)
         return store
 
     def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
@@ -68,8 +68,8 @@ class Settings:
             return self.options[name], "option"
         if text := os.environ.get(setting.variable):
             return setting.read(text, setting.variable, is_text=True), "environment"
-        if setting.in_file and of_store and name in self._in_file():
-            return self._in_file()[name], "memlog.toml"
+        if setting.in_file and of_store and name in self._file_settings():
+            return self._file_settings()[name], "memlog.toml"
         if name != "store":
             return setting.default, "default"
         # Imported here: most programs name their store.
@@ -84,7 +84,7 @@ class Settings:
 
     @property
     def store_options(self) -> list[str]:
-        """The options that name the store of this call, for a program that another process starts."""
+        """The options that name the store of this call, for the command line of another process."""
         if "project" in self.options:
             return ["--project", self.options["project"]]
         return ["--store", str(self.store.absolute())] if self.names_store else []
@@ -107,10 +107,10 @@ class Settings:
                 f"--project {self.options['project']}: {other} names another store; leave out one of the two"
             )
 
-    def _in_file(self) -> dict[str, Any]:
+    def _file_settings(self) -> dict[str, Any]:
         if self._file is None:
             path = self.store / layout.SETTINGS
-            self._file = read_file(path) if os.path.lexists(path) else {}
+            self._file = read_settings_file(path) if os.path.lexists(path) else {}
         return self._file
 
 
@@ -134,11 +134,11 @@ def projects_folder() -> Path:
             f" HOME is {'not set' if home is None else repr(home)}",
             hint="name the store with --store or MEMLOG_STORE, or set HOME",
         )
-    _become_owner(folder)
+    _act_as_owner(folder)
     return folder
 
 
-def _become_owner(store: Path) -> None:
+def _act_as_owner(store: Path) -> None:
     if os.geteuid() == 0:
         # Imported here: only root needs it.
         from memlog.eventlog.files.locks import become_owner
@@ -146,7 +146,7 @@ def _become_owner(store: Path) -> None:
         become_owner(store)
 
 
-def read_file(path: Path) -> dict[str, Any]:
+def read_settings_file(path: Path) -> dict[str, Any]:
     """Return the settings of a memlog.toml by name.
 
     A relative folder is resolved against the file's folder; "" counts as unset.
@@ -157,7 +157,9 @@ def read_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = {name: _read_setting(name, given, where) for name, given in by_name(_parse_file(path, where))}
+    values = {
+        name: _read_setting(name, given, where) for name, given in flatten_sections(_parse_file(path, where))
+    }
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
@@ -165,8 +167,8 @@ def read_file(path: Path) -> dict[str, Any]:
     }
 
 
-def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a file by name; those in sections are named like `embedding.type`."""
+def flatten_sections(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of each setting in a file; sections are part of names: `embedding.type`."""
     for name, given in parsed.items():
         if not isinstance(given, dict):
             yield name, given
@@ -182,7 +184,9 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
     import tomllib
 
     if not path.is_file():
-        raise BadInput(f"not a file: {where}", hint="memlog.toml holds settings, one `name = value` a line")
+        raise BadInput(
+            f"not a file: {where}", hint="replace it by a file of settings, one `name = value` a line"
+        )
     data = path.read_bytes()
     try:
         return tomllib.loads(data.decode().removeprefix("\ufeff"))
@@ -190,13 +194,17 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadInput(f"{where}: not UTF-8 (at line {line})", hint="save it as UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: {error}", hint="https://toml.io: one `name = value` a line") from error
+        raise BadInput(
+            f"{where}: {error}", hint="write one `name = value` a line; see https://toml.io"
+        ) from error
 
 
 def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
     setting = BY_NAME.get(name)
     if setting is None:
-        raise BadInput(f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest(name)}?")
+        raise BadInput(
+            f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest_setting(name)}?"
+        )
     if not setting.in_file:
         raise BadInput(
             f"{where}: {name!r} cannot be set here, since it determines where this file is",
@@ -239,7 +247,7 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
     known = {setting.variable for setting in SETTINGS}
     for variable in os.environ:
         if variable.startswith("MEMLOG_") and variable not in known:
-            meant = nearest(variable.removeprefix("MEMLOG_").lower(), 0.8)
+            meant = nearest_setting(variable.removeprefix("MEMLOG_").lower(), 0.8)
             if meant is not None:
                 yield variable, BY_NAME[meant].variable
 
@@ -265,7 +273,7 @@ class SettingOption(click.Option):
         return None
 
     def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click keeps the type private
-        """Add the default of the setting."""
+        """Return click's additions to the help text, with the default of the setting."""
         extra = super().get_help_extra(ctx)
         extra["default"] = self.setting.default_text
         return extra
@@ -283,7 +291,7 @@ _NARROWEST, _WIDEST, _MARGIN = 50, 80, 2
 """The width of a help text in columns, the same as click's."""
 
 
-def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:
+def _make_flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:
     def print_text(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
         if is_given and not ctx.resilient_parsing:
             click.echo(text(ctx), color=ctx.color)
@@ -294,7 +302,7 @@ def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click
     )
 
 
-HELP_OPTION = _flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)
+HELP_OPTION = _make_flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)
 """The help option of every command."""
 
 
@@ -316,7 +324,7 @@ class Group(Command, click.Group):
     """A group with `HELP_OPTION` instead of click's."""
 
 
-VERSION_OPTION = _flag(
+VERSION_OPTION = _make_flag(
     "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"
 )
 """The version option of the program."""

@@ -19,7 +19,7 @@ _DEFAULTS = {
     "timezone": "the system's, which TZ sets",
     "context.people": "the names in messages determine whose a chat is",
     "embedding.base_url": f"{OLLAMA_URL} for ollama",
-    "embedding.model": f"{OLLAMA_MODEL} for ollama, the model that memlog ships with for onnx",
+    "embedding.model": f"{OLLAMA_MODEL} for ollama, for onnx the model that memlog ships with",
     "embedding.dimension": "that of the first vector",
     **dict.fromkeys(
         ("embedding.query_prefix", "embedding.passage_prefix"), "what the model was trained with"
@@ -57,7 +57,7 @@ class Setting(msgspec.Struct, frozen=True):
     """A setting, given by an option, an environment variable or memlog.toml.
 
     default: None if it is not a plain value; `default_words` then describes it.
-    type: that of its option, with bounds and choices.
+    type: the click type of its option, with bounds and choices.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Setting(msgspec.Struct, frozen=True):
         return self.name not in ("store", "project")
 
     def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
-        """Check a value of memlog.toml, or the text of a variable.
+        """Check and convert a value of memlog.toml, or the text of a variable.
 
         Raises:
             BadInput: the value is not of the type, or out of bounds; the message begins with `where`.
@@ -106,11 +106,11 @@ class Setting(msgspec.Struct, frozen=True):
             value = given if is_text else msgspec.convert(given, self._form[0])
             return self.type.convert(value if isinstance(value, str | bool) else as_text(value), None, None)
         except msgspec.ValidationError as error:
-            raise BadInput(f"{where}: {given!r} is not {self._allowed()}", hint=hint) from error
+            raise BadInput(f"{where}: {given!r} is not {self._describe_allowed()}", hint=hint) from error
         except click.BadParameter as error:
             raise BadInput(f"{where}: {error.message.rstrip('.')}", hint=hint) from error
 
-    def _allowed(self) -> str:
+    def _describe_allowed(self) -> str:
         if isinstance(self.type, WholeNumber | Number):
             return self.type.allowed
         if isinstance(self.type, click.Choice):
@@ -124,19 +124,19 @@ class Setting(msgspec.Struct, frozen=True):
         return _FORMS.get(type(self.default), (str, f"a {self.unit} in quotes"))
 
 
-def _range(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
+def _range_members(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
     kind = WholeNumber if isinstance(limit.default, int) else Number
     return name, limit.default if has_default else None, kind(limit.least, limit.most)
 
 
-def _mode(text: str) -> str:
+def _parse_mode(text: str) -> str:
     if text in get_args(limits.Retrieval):
         return text
     note(f"retrieval.mode: there is no mode {text!r}; using classic, which asks no provider")
     return "classic"
 
 
-def _time_of_job(text: str, *, has_day: bool) -> str:
+def _check_job_time(text: str, *, has_day: bool) -> str:
     # Imported here: most commands set no time.
     from memlog.service.engine.settings import schedule_of
 
@@ -144,26 +144,26 @@ def _time_of_job(text: str, *, has_day: bool) -> str:
     return text
 
 
-def _channels(text: str) -> tuple[str, ...]:
+def _parse_channels(text: str) -> tuple[str, ...]:
     names = tuple(each.strip() for each in text.split(",")) if text else ()
     return memlog.People(messengers=names).messengers
 
 
-def _people(text: str) -> dict[str, list[str]]:
+def _parse_people(text: str) -> dict[str, list[str]]:
     try:
         return memlog.People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
     except msgspec.DecodeError as error:
         raise ValueError(f"not a JSON object of chats by person: {text!r}") from error
 
 
-def _provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
+def _provider_settings(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
     return (
         Setting(
             f"{section}.base_url", None, TEXT, "URL", f"Where {request}; with the version: https://…/v1."
         ),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
         Setting(
-            *_range(f"{section}.timeout", timeout),
+            *_range_members(f"{section}.timeout", timeout),
             "seconds",
             "How long to wait for an answer of the provider.",
         ),
@@ -172,7 +172,7 @@ def _provider(section: str, request: str, timeout: Limit[float]) -> tuple[Settin
             None,
             TEXT,
             "${NAME}",
-            "The key; in memlog.toml only the name of the variable that has it, in that form.",
+            "The key; memlog.toml may only name the variable that holds it, as ${NAME}.",
         ),
         Setting(f"{section}.api_key_file", None, FOLDER, "file", "A file with the key in its first line."),
         Setting(
@@ -185,11 +185,11 @@ def _provider(section: str, request: str, timeout: Limit[float]) -> tuple[Settin
     )
 
 
-def _choice(name: str, choices: object, default: str, meaning: str) -> Setting:
+def _choice_setting(name: str, choices: object, default: str, meaning: str) -> Setting:
     return Setting(name, default, click.Choice(get_args(choices)), ", ".join(get_args(choices)), meaning)
 
 
-def _temperature(text: str) -> float | str:
+def _parse_temperature(text: str) -> float | str:
     if text == "none":
         return text
     if not limits.TEMPERATURE.allows(number := float(text)):
@@ -199,9 +199,15 @@ def _temperature(text: str) -> float | str:
 
 SETTINGS = (
     Setting("store", None, FOLDER, "folder", "The store's folder."),
-    Setting("project", "default", PROJECT, "name", "The project whose store to use if none is named."),
-    Setting("model", None, FOLDER, "folder", "A folder with model.onnx and tokenizer.json."),
-    _choice(
+    Setting("project", "default", PROJECT, "name", "The project whose store to use if no store is named."),
+    Setting(
+        "model",
+        None,
+        FOLDER,
+        "folder",
+        "The folder of the model that embeds texts: model.onnx and tokenizer.json.",
+    ),
+    _choice_setting(
         "durability",
         limits.Durability,
         "fsync",
@@ -215,23 +221,23 @@ SETTINGS = (
         "Whether what looks like a key is masked before it is written: [REDACTED:kind].",
     ),
     Setting(
-        *_range("lock_timeout", limits.LOCK_TIMEOUT),
+        *_range_members("lock_timeout", limits.LOCK_TIMEOUT),
         "seconds",
         "How long to wait for other writers and projectors.",
     ),
     Setting(
-        *_range("chunk_tokens", limits.CHUNK_TOKENS),
+        *_range_members("chunk_tokens", limits.CHUNK_TOKENS),
         "tokens",
         "The size of a passage. Each size has its own read model.",
     ),
     Setting(
-        *_range("chunk_overlap", limits.CHUNK_OVERLAP),
+        *_range_members("chunk_overlap", limits.CHUNK_OVERLAP),
         "tokens",
-        "How much a passage repeats of the previous one, less than chunk_tokens."
+        "How much a passage repeats of the previous passage; less than chunk_tokens."
         " Each value has its own read model.",
     ),
     Setting(
-        *_range("document_seconds", limits.DOCUMENT_SECONDS),
+        *_range_members("document_seconds", limits.DOCUMENT_SECONDS),
         "seconds",
         "The most CPU time to read one HTML or PDF file. A file that takes longer is skipped.",
     ),
@@ -243,40 +249,40 @@ SETTINGS = (
         "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
     ),
     Setting(
-        *_range("archive_threshold", limits.ARCHIVE_THRESHOLD),
+        *_range_members("archive_threshold", limits.ARCHIVE_THRESHOLD),
         "relevance",
         "The relevance up to which memlog prune archives memories.",
     ),
-    Setting(*_range("search_limit", limits.HITS), "hits", "Hits of a query at most."),
-    _choice(
+    Setting(*_range_members("search_limit", limits.HITS), "hits", "The most hits of a query."),
+    _choice_setting(
         "search_mode",
         limits.Mode,
         "hybrid",
         "Search by words (text), by meaning (vector), or by both, fused by rank (hybrid).",
     ),
-    _choice(
+    _choice_setting(
         "context_scope",
         limits.Scope,
         "auto",
         "What a context has besides its window: entries of the whole store, or only of its chat; without a"
-        " chat, only of no chat. auto: store while at most one person talks to the agent.",
+        " chat, only entries of no chat. auto: store while at most one person talks to the agent.",
     ),
     Setting(
-        *_range("context_health_tokens", limits.HEALTH_TOKENS),
+        *_range_members("context_health_tokens", limits.HEALTH_TOKENS),
         "tokens",
         "The budget for allergies, illnesses and medicines in every context; 0: none are always given.",
     ),
     Setting(
-        *_range("context_preference_tokens", limits.PREFERENCE_TOKENS),
+        *_range_members("context_preference_tokens", limits.PREFERENCE_TOKENS),
         "tokens",
         "The budget for preferences and prohibitions in every context; 0: none are always given.",
     ),
     Setting(
-        *_range("search_depth", limits.DEPTH),
+        *_range_members("search_depth", limits.DEPTH),
         "candidates",
-        "Candidates of each side of a query, at least as many as hits.",
+        "The number of candidates of each side of a query; at least as many as hits.",
     ),
-    _choice(
+    _choice_setting(
         "search_fusion",
         limits.Fusion,
         "rrf",
@@ -286,15 +292,15 @@ SETTINGS = (
     Setting(
         "context.messengers",
         limits.MESSENGERS,
-        TextType("channels", _channels),
+        TextType("channels", _parse_channels),
         "channels",
-        "Channels over which anybody may write: a chat there without any name belongs to a person of its"
-        " own.",
+        "Channels over which anybody may write: a chat whose messages have no names belongs to a separate"
+        " person.",
     ),
     Setting(
         "context.people",
         {},
-        TextType("people", _people),
+        TextType("people", _parse_people),
         "chats by person",
         "The chats of each person, which share a scope and belong to no other person, such as"
         ' anna = ["telegram:1", "signal:2"]; in a variable {"anna": ["telegram:1", "signal:2"]}.',
@@ -302,7 +308,7 @@ SETTINGS = (
     Setting(
         "retrieval.mode",
         "enhanced",
-        TextType("mode", _mode),
+        TextType("mode", _parse_mode),
         ", ".join(get_args(limits.Retrieval)),
         "Whether searches use the providers that are configured below (enhanced), or none (classic).",
     ),
@@ -310,119 +316,126 @@ SETTINGS = (
         "memory.enabled", True, click.BOOL, "true, false", "Whether contexts and searches return anything."
     ),
     Setting("embedding.enabled", True, click.BOOL, "true, false", "Whether texts are embedded."),
-    _choice(
+    _choice_setting(
         "embedding.type",
         limits.EmbeddingType,
         "onnx",
         "What embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nothing"
         " (none); auto: onnx, else Ollama if it answers, else nothing.",
     ),
-    *_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
+    *_provider_settings("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
     Setting(
-        *_range("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
+        *_range_members("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
         "numbers",
         "The dimension of the model's vectors.",
     ),
-    Setting(*_range("embedding.batch", limits.EMBEDDING_BATCH), "texts", "The most texts in a request."),
+    Setting(
+        *_range_members("embedding.batch", limits.EMBEDDING_BATCH), "texts", "The most texts in a request."
+    ),
     Setting("embedding.query_prefix", None, TEXT, "text", "The text to put before a question."),
     Setting("embedding.passage_prefix", None, TEXT, "text", "The text to put before a passage."),
-    _choice(
+    _choice_setting(
         "embedding.encoding_format",
         limits.EncodingFormat,
         "float",
         "The encoding of vectors to request from an API; none: do not request one.",
     ),
     Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are reranked."),
-    _choice(
+    _choice_setting(
         "rerank.type",
         limits.RerankType,
         "api",
         "The API that reranks hits: /v1/rerank of Cohere, Jina, vLLM and llama.cpp (api), or /rerank of"
         " text-embeddings-inference (tei).",
     ),
-    *_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
-    Setting(*_range("rerank.top_n", limits.RERANKED), "hits", "How many of the best hits to rerank."),
+    *_provider_settings("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
+    Setting(*_range_members("rerank.top_n", limits.RERANKED), "hits", "How many of the best hits to rerank."),
     Setting("extraction.enabled", True, click.BOOL, "true, false", "Whether conversations are distilled."),
     Setting(
-        *_range("extraction.quiet_minutes", limits.QUIET_MINUTES),
+        *_range_members("extraction.quiet_minutes", limits.QUIET_MINUTES),
         "minutes",
         "How long a chat must be quiet before a watch distils it.",
     ),
     Setting(
-        *_range("extraction.tokens", limits.BUFFER_TOKENS),
+        *_range_members("extraction.tokens", limits.BUFFER_TOKENS),
         "tokens",
-        "The size of undistilled messages at which a watch distils a chat at once; also that of a request.",
+        "The size of undistilled messages at which a watch distils a chat immediately; also that"
+        " of a request.",
     ),
     Setting(
-        *_range("extraction.threshold", limits.EXTRACTION_THRESHOLD),
+        *_range_members("extraction.threshold", limits.EXTRACTION_THRESHOLD),
         "importance",
         "The least importance of memories to keep.",
     ),
     Setting(
-        *_range("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
+        *_range_members("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
         "memories",
         "The most memories to distil from a session.",
     ),
     Setting(
         "extraction.channels",
         (),
-        TextType("channels", _channels),
+        TextType("channels", _parse_channels),
         "channels",
         "Channels or formats whose imports may also be sent to a language model on another machine.",
     ),
     Setting(
-        *_range("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
+        *_range_members("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
         "tokens",
         "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
     ),
-    _choice(
+    _choice_setting(
         "language_model.type",
         limits.LanguageModelType,
         "api",
         "The API that distils: OpenAI's /v1/chat/completions with a JSON schema (api), or Anthropic's"
         " /v1/messages.",
     ),
-    *_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
-    Setting(
-        *_range("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "The most tokens of an answer."
+    *_provider_settings(
+        "language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT
     ),
-    _choice(
+    Setting(
+        *_range_members("language_model.max_tokens", limits.ANSWER_TOKENS),
+        "tokens",
+        "The most tokens of an answer.",
+    ),
+    _choice_setting(
         "language_model.max_tokens_parameter",
         limits.TokenParameter,
         "max_tokens",
-        "The API's parameter for that, to try first; none: send no such parameter.",
+        "The API's parameter for max_tokens, to try first; none: send no such parameter.",
     ),
     Setting(
         "language_model.temperature",
         None,
-        TextType("temperature", _temperature),
+        TextType("temperature", _parse_temperature),
         "number, none",
         "The temperature, from 0 to 2; none: do not send it.",
     ),
-    _choice(
+    _choice_setting(
         "language_model.response_format",
         limits.ResponseFormat,
         "json_schema",
         "How to request JSON, to try first: by a schema (json_schema), as any JSON (json_object), or only in"
         " the prompt (none).",
     ),
-    _choice(
+    _choice_setting(
         "language_model.system_role",
         limits.SystemRole,
         "system",
-        "The role of the prompt, to try first; user: it precedes the messages.",
+        "The role of the prompt, to try first; user: the prompt is put before the messages.",
     ),
     Setting(
         "jobs.daily",
         limits.DAILY,
-        TextType("time", partial(_time_of_job, has_day=False)),
+        TextType("time", partial(_check_job_time, has_day=False)),
         "time",
         "When the daily job runs, such as 03:00, in the zone of timezone; off: never automatically.",
     ),
     Setting(
         "jobs.weekly",
         limits.WEEKLY,
-        TextType("time", partial(_time_of_job, has_day=True)),
+        TextType("time", partial(_check_job_time, has_day=True)),
         "time",
         "When the weekly job runs, such as monday 04:00; off: never automatically.",
     ),
@@ -431,8 +444,8 @@ SETTINGS = (
 BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
-def nearest(name: str, likeness: float = 0.0) -> str | None:
-    """Return the setting with the closest name, if it is at least as similar as `likeness` (0 to 1)."""
+def nearest_setting(name: str, likeness: float = 0.0) -> str | None:
+    """Return the most similar name of a setting; None if its similarity is below `likeness` (0 to 1)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, BY_NAME, 1, likeness)), None)

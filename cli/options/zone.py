@@ -29,7 +29,7 @@ def zone() -> tzinfo | None:
     return None if name is None else _zone_or_none(name)
 
 
-def minute(ts: str | None) -> str:
+def format_minute(ts: str | None) -> str:
     """Format a time of the log in local time, such as `2026-02-24 10:15`; the first one names its zone."""
     if not ts:
         return ""

@@ -1,6 +1,6 @@
 """Prints the answers of commands: as a table, JSON, JSON Lines, Markdown, or a sentence.
 
-A command returns its answer; `printed` wraps it in a function that prints it.
+A command returns its answer; `print_answer` wraps it in a function that prints it.
 """
 
 import sys
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import click
 import msgspec
 
-from memlog.cli.options.zone import minute
+from memlog.cli.options.zone import format_minute
 from memlog.cli.output.output import (
     JSON_FORMATS,
     JSON_ON_TERMINAL_OPTION,
@@ -31,7 +31,7 @@ from memlog.cli.output.output import (
     printable,
     with_options,
 )
-from memlog.cli.process.error_handler import reader_may_go
+from memlog.cli.process.error_handler import ignore_closed_pipe
 from memlog.eventlog import timestamps
 
 _GAP = "  "
@@ -81,7 +81,7 @@ class Answer(msgspec.Struct, frozen=True):
     table: printed by `table` and `md`.
     records: printed by `jsonl`, one per line; None if the document is a single record.
     text: lines that `table` prints instead of the table, already `printable`.
-    notes: the rest of the document, which the other formats print on stderr.
+    notes: what else the document has; the other formats print them on stderr.
     exit_code: that of a command with a verdict; it counts even if the reader closes the pipe.
     """
 
@@ -96,7 +96,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     def print(self, ctx: click.Context) -> int:
         """Print the answer in the format that the command line asks for, and return the exit code."""
-        with nullcontext() if self.exit_code is None else reader_may_go():
+        with nullcontext() if self.exit_code is None else ignore_closed_pipe():
             self._print_as(format_of(ctx))
         return self.exit_code or 0
 
@@ -115,7 +115,7 @@ class Answer(msgspec.Struct, frozen=True):
             note(text)
 
     def _print_text(self) -> None:
-        _echo(_align(self.table) if self.text is None else self.text)
+        _echo(_align_rows(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):
@@ -133,12 +133,12 @@ class Done(msgspec.Struct, frozen=True):
     sentence: str
 
     def print(self, ctx: click.Context) -> int:
-        """Print it, and return the exit code."""
+        """Print the result, and return the exit code."""
         print_done(ctx, self.document, self.sentence)
         return 0
 
 
-def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
+def print_answer(command: Callable[..., Answer | Done]) -> Callable[..., int]:
     """Wrap a command to print its answer, and add the options of the answer's class."""
 
     @wraps(command)
@@ -196,11 +196,11 @@ def rows_answer(
 
 
 def named_values(values: Mapping[str, object]) -> Table:
-    """Return the table of one record, with a row per member."""
+    """Return a table with a row for each name and its value."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
-def silence(silent: Mapping[str, str]) -> list[str]:
+def silent_notes(silent: Mapping[str, str]) -> list[str]:
     """Return a note on each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
@@ -218,33 +218,33 @@ def _markdown_cell(cell: object) -> str:
     return "<br>".join(text.splitlines())
 
 
-def _align(table: Table) -> Iterator[str]:
+def _align_rows(table: Table) -> Iterator[str]:
     rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
     room = columns_of(sys.stdout)
     if room is not None and rows:
         rows = list(_fold_rows(table, rows, room))
     columns = list(zip(*rows, strict=True))
     printed = [
-        _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
+        _pad_column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
         for number, (name, texts) in enumerate(zip(table.columns, columns, strict=False), 1)
     ]
     for cells in zip(*printed, strict=True):
         yield _GAP.join(cells).rstrip()
 
 
-def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
+def _pad_column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
     texts = [name, *cells] if is_headed else [*cells]
     # The last column is not padded: its texts may be long, and slow to measure.
-    width = 0 if is_last else max(map(_width, texts))
-    padded = texts if is_last else [text + " " * (width - _width(text)) for text in texts]
+    width = 0 if is_last else max(map(_display_width, texts))
+    padded = texts if is_last else [text + " " * (width - _display_width(text)) for text in texts]
     head = [bold(text) for text in padded[:is_headed]]
     body = padded[is_headed:]
     return head + ([dim(text) for text in body] if name == "position" else body)
 
 
 def _fold_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
-    """Yield the rows as lines of at most `room` columns; fold the widest columns first."""
-    widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
+    """Yield the rows as lines of cells; fold the widest foldable columns to fit them into `room` columns."""
+    widths = [max(map(_display_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
         widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
     foldable = [name not in _NEVER_FOLDED for name in table.columns]
@@ -282,10 +282,10 @@ def _end_of_line(text: str, start: int, width: int) -> int:
 
 def _cell_text(cell: object) -> str:
     text = "" if cell is None else str(cell)
-    return minute(text) if timestamps.is_written_form(text) else text
+    return format_minute(text) if timestamps.is_written_form(text) else text
 
 
-def _width(text: str) -> int:
+def _display_width(text: str) -> int:
     """Return the width of `text` on a terminal: two columns for a Chinese character, none for a mark."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 

@@ -17,7 +17,7 @@ PHRASES = {
     "ChunkSizes.overlap": "chunk_overlap",
     "is_raw": "--raw",
 }
-"""Phrases that have no command, or whose command has another form."""
+"""Phrases of Python callers, each with its words for the command line."""
 
 COMMANDS = {
     "conversations.sessions": "sessions",
@@ -50,46 +50,46 @@ _CALL = re.compile(r"\bstore\.([a-z_.]+)\(")
 _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
-def in_commands(hint: str) -> str:
+def translate_hint(hint: str) -> str:
     """Replace Python calls and arguments in a hint by commands and options."""
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
-    return _NAMED.sub(lambda named: _option(named[1], named[2]), calls_in_commands(hint))
+    return _NAMED.sub(lambda named: _translate_argument(named[1], named[2]), translate_calls(hint))
 
 
-def calls_in_commands(text: str) -> str:
+def translate_calls(text: str) -> str:
     """Replace Python calls in a text, which may quote others, by commands."""
     for python, words in PHRASES.items():
         if "(" in python:  # only memlog writes these
             text = text.replace(python, words)
     done = ""
     while call := _CALL.search(text):
-        end, command = _command(call[1], text[call.end() :])
+        end, command = _translate_call(call[1], text[call.end() :])
         done += text[: call.start()] + (command or text[call.start() : call.end()])
         text = text[call.end() + end :] if command else text[call.end() :]
     return done + text
 
 
-def _command(name: str, behind: str) -> tuple[int, str | None]:
-    """Return the length of the arguments at the beginning of `behind`, and the command, if it is a call."""
+def _translate_call(name: str, behind: str) -> tuple[int, str | None]:
+    """Return the length of the arguments that begin `behind`, and the command; (0, None) if there is none."""
     for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body
         except (SyntaxError, ValueError):
             continue  # the bracket is within a string
         if isinstance(call, ast.Call):
-            words = ["memlog", COMMANDS[name], *map(_word, call.args)]
-            words += [_option(str(each.arg), ast.unparse(each.value)) for each in call.keywords]
+            words = ["memlog", COMMANDS[name], *map(_quote_argument, call.args)]
+            words += [_translate_argument(str(each.arg), ast.unparse(each.value)) for each in call.keywords]
             return close.end(), " ".join(words)
     return 0, None
 
 
-def _option(name: str, value: str) -> str:
+def _translate_argument(name: str, value: str) -> str:
     option = f"--{name.replace('_', '-')}"
-    return option if value == "True" else f"{option} {_word(ast.parse(value, mode='eval').body)}"
+    return option if value == "True" else f"{option} {_quote_argument(ast.parse(value, mode='eval').body)}"
 
 
-def _word(argument: ast.expr) -> str:
+def _quote_argument(argument: ast.expr) -> str:
     """Quote a text for a shell; leave anything else unchanged."""
     is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     return shlex.quote(argument.value) if is_text else ast.unparse(argument)  # type: ignore[attr-defined]

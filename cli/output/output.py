@@ -158,19 +158,19 @@ def one_line(text: str) -> str:
     return printable(" ".join(text.split()))
 
 
-def counted(count: int, thing: str) -> str:
+def count_noun(count: int, thing: str) -> str:
     """Return a number with its noun: `1 line`, `2 lines`."""
     return f"{count} {thing}" + ("" if count == 1 else "s")
 
 
 bold = partial(click.style, bold=True)
-"""Print a text in bold, if colours are shown."""
+"""Style a text as bold; printing drops the style if colours are off."""
 
 dim = partial(click.style, dim=True)
-"""Print a text dimmed, if colours are shown."""
+"""Style a text as dimmed; printing drops the style if colours are off."""
 
 
-def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
+def highlight(text: str, places: Iterable[tuple[int, int]]) -> str:
     """Return `text` with the parts at `places`, pairs of start and end, highlighted if colours are shown."""
     parts, at = [], 0
     for start, end in places:
@@ -180,7 +180,7 @@ def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """Return the columns of `stream`: COLUMNS if set, otherwise its own; None if it is not a terminal."""
+    """Return the width of a terminal: COLUMNS if set, otherwise its own; None if `stream` is no terminal."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -190,7 +190,7 @@ def columns_of(stream: TextIO | None) -> int | None:
 
 
 def shows_colours() -> bool | None:
-    """Whether answers have colours; None: only on a terminal.
+    """Whether to print colours; None: only on a terminal.
 
     https://no-color.org and https://force-color.org: any value except the empty one counts. As in Python,
     NO_COLOR takes precedence over FORCE_COLOR, and that over TERM=dumb.
@@ -208,9 +208,9 @@ def note(text: str) -> None:
         return
     if "store." in text:
         # Imported here: few notes contain a call.
-        from memlog.cli.output.help_pages import calls_in_commands
+        from memlog.cli.output.help_pages import translate_calls
 
-        text = calls_in_commands(text)
+        text = translate_calls(text)
     click.echo(f"memlog: {printable(text)}", err=True)
 
 
@@ -223,7 +223,7 @@ _Kind = tuple[str, str]
 class StoredEvents:
     """The events that a run has stored.
 
-    count: the number of unacknowledged ones. ids: those of the first of these.
+    count: the number of unacknowledged events. ids: the ids of the first of them.
     """
 
     def __init__(self) -> None:
@@ -240,7 +240,7 @@ class StoredEvents:
             for warning in position.warnings:
                 self._warn(warning)
 
-    def acknowledged(self) -> None:
+    def forget_acknowledged(self) -> None:
         """Forget the stored events, since they have been acknowledged."""
         self.count = 0
         self.ids = []
@@ -274,7 +274,7 @@ _PAUSE = 0.1
 
 @contextmanager
 def progress_line() -> "Iterator[ProgressLine | None]":
-    """Yield a line on stderr; None if stderr is not a terminal, or the run is quiet."""
+    """Yield a progress line on stderr; None if stderr is not a terminal, or the run is quiet."""
     if RUN.is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -302,9 +302,9 @@ class ProgressLine:
             self.clear()
         elif now - self._drawn >= _PAUSE:
             self._drawn = now
-            self._draw(described(what, done, total, done - self._first, now - self._began))
+            self._draw(describe_progress(what, done, total, done - self._first, now - self._began))
 
-    def stand(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Show `text` until something else is shown."""
         self._what = ""
         self._draw(text)
@@ -321,7 +321,7 @@ class ProgressLine:
         self._width = len(text)
 
 
-def described(what: str, done: int, total: int, gained: int, seconds: float) -> str:
+def describe_progress(what: str, done: int, total: int, gained: int, seconds: float) -> str:
     """Describe progress, at the rate of `gained` in `seconds`.
 
     For example: `vectors: 1,024 of 5,882, 120 a second, 0:41 left`.

@@ -13,10 +13,10 @@ from memlog.cli.output.output import one_line
 T = TypeVar("T")
 
 
-def confirmed(
+def run_if_confirmed(
     operation: Callable[[Given], T], request: Given, agreed: Callable[[T], bool], *, is_yes: bool
 ) -> T:
-    """Run an operation if a person agrees to the result of its dry run, and return the last result.
+    """Run an operation if a person agrees to the result of its dry run; return the result of the last run.
 
     Raises:
         UsageError: no confirmation is possible, since stdin is not a terminal.
@@ -32,8 +32,8 @@ def confirmed(
     return operation(request) if agreed(found) else found
 
 
-def agrees(question: str, about: Iterable[str] = ()) -> bool:
-    """Print lines and ask a yes-or-no question on stderr: stdout is for the command's answer."""
+def ask_yes_or_no(question: str, about: Iterable[str] = ()) -> bool:
+    """Print lines and ask a yes-or-no question on stderr; return whether the answer is yes."""
     for line in about:
         click.echo(one_line(line), err=True)
     return click.confirm(question, err=True)

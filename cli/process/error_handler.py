@@ -32,7 +32,7 @@ from memlog.eventlog.errors import (
 class OutputError(Exception):
     """Stdout cannot be written.
 
-    It is not an OSError: click exits on some of these, and the others are about the store.
+    It is not an OSError: click exits on some OSErrors, and the others are about the store.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -41,7 +41,7 @@ class OutputError(Exception):
 
 
 @contextmanager
-def reader_may_go() -> Iterator[None]:
+def ignore_closed_pipe() -> Iterator[None]:
     """Ignore a closed pipe, for commands whose exit code is a verdict and must be right."""
     try:
         yield
@@ -50,13 +50,15 @@ def reader_may_go() -> Iterator[None]:
             raise
 
 
-def use_own_streams() -> None:
+def replace_streams() -> None:
     """Replace sys.stdout and sys.stderr, unless a caller in this process has done so."""
     try:
-        sys.stdout = _text_stream(_stdout(), sys.stdout)
+        sys.stdout = _text_stream(_open_stdout(), sys.stdout)
         # None if stderr is closed: Python and click then write nothing.
         if sys.stderr is not None:
-            sys.stderr = _text_stream(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
+            sys.stderr = _text_stream(
+                _Output(_open_descriptor(sys.stderr.fileno()), is_needed=False), sys.stderr
+            )
     except io.UnsupportedOperation:
         return
 
@@ -96,20 +98,20 @@ class _Output(io.BufferedWriter):
                 raise OutputError(error) from error
 
 
-def _stdout() -> _Output:
+def _open_stdout() -> _Output:
     if sys.stdout is not None:
-        return _Output(_file(sys.stdout.fileno()), is_needed=True)
+        return _Output(_open_descriptor(sys.stdout.fileno()), is_needed=True)
     # Stdout is closed. Occupy its descriptor, which the next opened file would get.
     closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
     return _Output(io.FileIO(os.devnull, "w"), is_needed=True, failure=closed)
 
 
-def _file(fd: int) -> io.FileIO:
+def _open_descriptor(fd: int) -> io.FileIO:
     return io.FileIO(fd, "w", closefd=False)
 
 
 def _text_stream(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
-    """Return a text stream over `output`, like the stream `before`."""
+    """Return a text stream over `output`, with the encoding and buffering of the stream `before`."""
     return io.TextIOWrapper(
         output,
         encoding=getattr(before, "encoding", "utf-8"),
@@ -168,9 +170,9 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return `error` for JSON; keys and passwords in it are masked."""
+    """Return `error` in its form for JSON, with keys and passwords masked."""
     _, found = _classify(error)
-    return msgspec.structs.replace(found, message=_masked(found.message), hint=_masked(found.hint))
+    return msgspec.structs.replace(found, message=_mask(found.message), hint=_mask(found.hint))
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -181,15 +183,15 @@ def exit_code_of(error: BaseException) -> int:
 def _classify(error: BaseException) -> tuple[int, Failure]:
     match error:
         case _ if (what := _exhausted_resource(error)) is not None:
-            hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
+            hint = "give memlog more of it, or less work at a time; what was acknowledged is stored"
             return _OUT_OF_RESOURCES, Failure(
                 "resources", f"the system has no more for memlog: {what}", hint, True
             )
         case MemlogError():
             # Imported here: most runs end without an error.
-            from memlog.cli.output.help_pages import in_commands
+            from memlog.cli.output.help_pages import translate_hint
 
-            failure = Failure(error.code, error.message, in_commands(error.hint), error.retryable)
+            failure = Failure(error.code, error.message, translate_hint(error.hint), error.retryable)
             return _exit_code(error), failure
         case click.UsageError():
             return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
@@ -201,7 +203,7 @@ def _classify(error: BaseException) -> tuple[int, Failure]:
             return IO_FAILED, _output_failure(error)
         case OSError():
             name = error.filename or "input or output"
-            hint = "see that it can be read and written, then try again"
+            hint = "make sure that it can be read and written, then try again"
             return IO_FAILED, Failure("io", f"{name}: {error.strerror or error}", hint, True)
     hint = "a fault of memlog: MEMLOG_DEBUG=1 shows where"
     return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
@@ -223,7 +225,7 @@ def _usage_hint(error: click.UsageError) -> str:
             return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
         takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
         if not error.possibilities:
-            # The setting search_limit is `query -k`: whoever knows another command tries --limit.
+            # The setting search_limit is `query -k`: users of another command try --limit.
             setting = name.lstrip("-").replace("-", "_")
             for option in context.command.params:
                 known = getattr(option, "setting", None)
@@ -237,7 +239,7 @@ def _usage_hint(error: click.UsageError) -> str:
 
 def _output_failure(error: OutputError) -> Failure:
     if not STORED.count:
-        return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
+        return Failure("io", f"the output: {error}", "make sure that it can be written, then try again", True)
     ids = ", ".join(STORED.ids)
     if STORED.count == 1:
         message = f"the event {ids} is stored; its acknowledgement could not be written: {error}"
@@ -249,7 +251,7 @@ def _output_failure(error: OutputError) -> Failure:
 
 
 def _exhausted_resource(error: BaseException | None) -> str | None:
-    """Return the resource that the system has run out of, if that caused the error."""
+    """Return the resource whose exhaustion caused the error; None if another cause did."""
     match error:
         case MemoryError():
             return "memory"
@@ -265,13 +267,13 @@ def _exhausted_resource(error: BaseException | None) -> str | None:
 
 
 def _provider_words(error: BaseException) -> str:
-    """Return the provider's own words; only for a terminal, since they may quote the request."""
+    """Return what the provider said, only for a terminal, since it may quote the request; "" otherwise."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
-    return _masked(error.said)
+    return _mask(error.said)
 
 
-def _masked(text: str) -> str:
+def _mask(text: str) -> str:
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets.detection import masked
 
@@ -286,7 +288,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         # Imported here: it takes 2 ms, and `append` starts without it.
         import traceback
 
-        click.echo(_masked("".join(traceback.format_exception(error))), err=True, nl=False)
+        click.echo(_mask("".join(traceback.format_exception(error))), err=True, nl=False)
     failure = failure_of(error)
     if as_json:
         # Imported here: most runs end without an error, and --version needs no event.
@@ -325,7 +327,7 @@ class Interrupts:
         self._end = end
         # In background commands of a shell, SIGINT is ignored, and stays so.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._begin()
+            self._handle_signal()
 
     def release(self) -> None:
         """Close the pipe: if a command ran out of descriptors, printing the error needs them."""
@@ -334,16 +336,16 @@ class Interrupts:
             os.close(self._writer)
             self._writer = None
 
-    def _begin(self) -> None:
+    def _handle_signal(self) -> None:
         reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         # The signal handler in C writes to the pipe, even while the main thread is in a library.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
-        signal.signal(signal.SIGINT, self._interrupt)
+        signal.signal(signal.SIGINT, self._on_sigint)
         # Not `threading`, whose `start` waits until the thread runs: 3 ms of the 45 of a command.
         start_new_thread(self._watch_pipe, (reader,))
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+    def _on_sigint(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
         if _is_importing(frame):
             # During an import, a library may print the exception or turn it into another.
@@ -366,8 +368,8 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def end_with(close: Callable[[], None]) -> None:
-    """Close what a server has open, or exit after a timeout, which loses no acknowledged event."""
+def close_or_exit(close: Callable[[], None]) -> None:
+    """Close what a server has open; exit after a timeout, which loses no acknowledged event."""
     # Imported here: most commands serve nothing.
     from threading import Thread
 

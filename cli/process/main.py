@@ -27,12 +27,12 @@ from memlog.cli.process.error_handler import (
     OutputError,
     exit_code_of,
     print_error,
-    use_own_streams,
+    replace_streams,
 )
 
 
 class LazyCommands(Group):
-    """A group that suggests commands for an unknown name, from `list_commands` alone."""
+    """A group that suggests similar commands for an unknown name without importing them."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -40,12 +40,12 @@ class LazyCommands(Group):
         """See `click.Group`, which only suggests commands that are already imported."""
         name = args[0]
         if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
-            raise no_such_command(name, self.list_commands(ctx), ctx)
+            raise unknown_command_error(name, self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
 
 
-def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
-    """Return the error for an unknown command, with similar known ones."""
+def unknown_command_error(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
+    """Return the error for an unknown command, which suggests similar commands in `known`."""
     from difflib import get_close_matches
 
     last = name.rpartition(" ")[2]
@@ -182,7 +182,7 @@ class _Commands(LazyCommands):
 )
 @click.pass_context
 def memlog_command(ctx: click.Context, quiet: bool) -> None:
-    """A memory for AI agents that is a folder of JSONL files.
+    """A memory for AI agents, stored as a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
     searches it. The log is the only source of truth: the folders model/ and cache/ can always be deleted.
@@ -198,7 +198,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
 def main() -> NoReturn:
     """Run the program as a process, and raise SystemExit."""
     interrupts = Interrupts(_end_interrupted)
-    use_own_streams()
+    replace_streams()
     sys.exit(run(interrupts))
 
 
@@ -236,7 +236,7 @@ def run(interrupts: Interrupts | None = None) -> int:
 def end_process(code: int) -> NoReturn:
     """Exit without Python's shutdown.
 
-    It would wait for threads, such as those of a watch, and take 3 ms to free what the system frees at once.
+    It would wait for threads, such as those of a watch, and take 3 ms to free what the system frees anyway.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -247,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End a command that did not end in time; output that was not flushed has acknowledged nothing."""
+    """End an interrupted command that did not end in time; unflushed output has acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -7,7 +7,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log.quarantine import HINTS, MAX_LINE, TOO_LONG
 
 
-def stdin() -> BinaryIO:
+def stdin_bytes() -> BinaryIO:
     """Return stdin as a stream of bytes.
 
     Raises:
@@ -15,17 +15,17 @@ def stdin() -> BinaryIO:
     """
     # None if Python was started with stdin closed.
     if sys.stdin is None:
-        raise BadInput("stdin is closed", hint="give events on stdin, or an event by options")
+        raise BadInput("stdin is closed", hint="connect stdin to a file or a pipe")
     return sys.stdin.buffer
 
 
-def stdin_text() -> str:
+def read_stdin_text() -> str:
     """Read stdin to its end, without the newline that `echo` adds, and without a byte order mark.
 
     Raises:
         BadInput: stdin is closed, not UTF-8, or longer than an event may be.
     """
-    data = stdin().read(MAX_LINE + 1)
+    data = stdin_bytes().read(MAX_LINE + 1)
     if len(data) > MAX_LINE:
         raise TOO_LONG
     try:

@@ -1,4 +1,4 @@
-"""Selects what always holds: the memories that every context includes, whatever the prompt.
+"""Selects what always holds: the memories that every context in their scope includes, whatever the prompt.
 
 Health comes first, then preferences and prohibitions, each with its own budget. See docs/tools/context.md.
 """
@@ -10,13 +10,13 @@ from memlog.eventlog.codec.content_ids import fold_content as text_folded
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text.phrases import Holds
-from memlog.query.changes import Changes, names_the_same, says_change
+from memlog.query.changes import Changes, keeps_health_words, says_change
 from memlog.query.conflicts import contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scope import outside_scope
-from memlog.query.context.token_counters import CHARACTERS, size, weight
+from memlog.query.context.scope import memories_outside_scope
+from memlog.query.context.token_counters import CHARACTERS, round_tokens, weigh
 from memlog.query.event_index import POSITION, LinePosition
 
 _SHOWN = """
@@ -78,16 +78,16 @@ def always_entries(
 ) -> list[EligibleEntry]:
     """Return what always holds in the scope of a request; if it asks to explain, also what does not fit.
 
-    line: formats an entry as text; the size of this text decides what fits, whatever the form.
+    line: formats an entry as a line of text, whose size decides what fits, whatever the form.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    found = _select_holding(db, request)
+    found = _always_holding(db, request)
     if not found:
         return []
-    entries = [*_vouched(db, request, found)]
-    changed = changes.among([entry.id for entry in entries])
+    entries = [*_vouched_entries(db, request, found)]
+    changed = changes.find_among([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
     by_topic = _TopicMemories(db, request)
@@ -95,24 +95,24 @@ def always_entries(
     # At equal importance, allergies come first: they matter at each meal.
     health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
 
-    def fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
+    def select_fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
         used = 0.0
         for entry in offered:
-            more = weight(f"{line(entry)}\n", request.counter)
-            if size(used + more, request.counter) > room:
+            more = weigh(f"{line(entry)}\n", request.counter)
+            if round_tokens(used + more, request.counter) > room:
                 continue
             if by_topic.is_outdated(entry):
                 entry.is_older = True
-                more = weight(f"{line(entry)}\n", request.counter)
-            if size(used + more, request.counter) <= room and not kinds_in(line(entry)):
+                more = weigh(f"{line(entry)}\n", request.counter)
+            if round_tokens(used + more, request.counter) <= room and not kinds_in(line(entry)):
                 used += more
                 yield entry
 
     # Health lines have a budget of their own.
-    first = [*fitting(request.health_tokens, health)]
+    first = [*select_fitting(request.health_tokens, health)]
     taken = {entry.id for entry in first}
     others = [entry for entry in entries if found[entry.id] & Holds.OTHER and entry.id not in taken]
-    second = [*fitting(request.preference_tokens, others)]
+    second = [*select_fitting(request.preference_tokens, others)]
     holding = [EligibleEntry(entry) for entry in (*first, *second)]
     if not request.explain:
         return holding
@@ -121,18 +121,20 @@ def always_entries(
     return [*holding, *(EligibleEntry(entry, why) for entry in entries if entry.id not in taken)]
 
 
-def _select_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Return the memories that always hold because of their kind or words, with the reasons."""
+def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
+    """Return the memories in the scope of a request that always hold, each with the reasons."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = as_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
     found = {memory_id: Holds(number) for memory_id, number in rows}
-    foreign = outside_scope(db, request, found)
+    foreign = memories_outside_scope(db, request, found)
     return {memory_id: holds for memory_id, holds in found.items() if memory_id not in foreign}
 
 
-def _vouched(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
-    """Yield the entries that are vouched for, most important first; at equal importance, newest first."""
+def _vouched_entries(
+    db: Connection, request: BuildContext, found: dict[str, Holds]
+) -> Iterator[ContextEntry]:
+    """Yield the entries of `found` that two extractions or a person vouch for, most important first."""
     names = as_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
@@ -169,7 +171,7 @@ class _TopicMemories:
         self._db, self._request = db, request
 
     def is_outdated(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory of the same topic changes an entry."""
+        """Whether a newer memory with the same topic says that an entry has changed."""
         if entry.topic is None:
             return False
         folded_text = text_folded(entry.content)
@@ -178,7 +180,7 @@ class _TopicMemories:
             ts > (entry.ts or "")
             and text_folded(content) != folded_text
             and says_change(content)
-            and names_the_same(content, entry.content)
+            and keeps_health_words(content, entry.content)
             for ts, content in known
         )
 
@@ -186,7 +188,7 @@ class _TopicMemories:
     def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
         own = as_list(self._request.own_chats)
         rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own)).fetchall()
-        foreign = outside_scope(self._db, self._request, [memory_id for memory_id, *_ in rows])
+        foreign = memories_outside_scope(self._db, self._request, [memory_id for memory_id, *_ in rows])
         found: dict[str, list[tuple[str, str]]] = {}
         for memory_id, topic, ts, content in rows:
             if memory_id not in foreign:

@@ -42,13 +42,13 @@ _LARGEST_SAMPLE = (400, 100)
 passages of fixtures/told."""
 
 
-def reads(model: Model, text: str) -> bool:
-    """Whether a model supports the language of a text: the bundled one only English, others any."""
+def supports_language(model: Model, text: str) -> bool:
+    """Whether a model supports the language of a text: the bundled model only English, other models any."""
     return not is_bundled(model) or detect_language(text) == ENGLISH
 
 
-def language(text: str) -> str:
-    """Return the language of a text: one of `LANGUAGES`, or another name if it is in none of them."""
+def background_language(text: str) -> str:
+    """Return the language of a text: one of `LANGUAGES`, or another name for any other language."""
     found = detect_language(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
 
@@ -61,20 +61,20 @@ class BackgroundVectors(NamedTuple):
     general: "NDArray[np.float32]"
 
 
-def texts(name: str) -> dict[str, list[str]]:
-    """Return the background texts in a language: sentences, personal prompts and general prompts."""
+def background_texts(name: str) -> dict[str, list[str]]:
+    """Return the background texts in a language by kind: sentences, personal prompts, general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
 
 @cache
-def background() -> BackgroundVectors:
+def english_background() -> BackgroundVectors:
     """Return the bundled model's vectors of the English background."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
-def in_every_language() -> dict[str, BackgroundVectors]:
+def multilingual_background() -> dict[str, BackgroundVectors]:
     """Return the multilingual model's vectors of the background, by language."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
@@ -82,7 +82,7 @@ def in_every_language() -> dict[str, BackgroundVectors]:
 def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVectors]:
     import numpy as np
 
-    counts = [len(of_kind) for name in names for of_kind in texts(name).values()]
+    counts = [len(of_kind) for name in names for of_kind in background_texts(name).values()]
     read = np.fromfile(path, np.float16).astype(np.float32).reshape(sum(counts), -1)
     parts = np.split(read, np.cumsum(counts)[:-1])
     return {name: BackgroundVectors(*parts[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
@@ -122,9 +122,9 @@ class StoreSample:
 
 
 def count_not_english(db: Connection) -> tuple[int, int]:
-    """Return the number of sampled passages that are not in English, and of all sampled passages."""
+    """Return how many sampled passages are not in English, and how many were sampled."""
     found = [
-        language(content) != ENGLISH
+        background_language(content) != ENGLISH
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
         for (content,) in db.execute(
             f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
@@ -158,6 +158,6 @@ def _read_passages(
         (as_list(numbers),),
     )
     return {
-        number: (language(content), np.frombuffer(embedding, np.float32))
+        number: (background_language(content), np.frombuffer(embedding, np.float32))
         for number, content, embedding in rows
     }

@@ -23,11 +23,11 @@ from memlog.query.context.entries import (
     core_entries,
 )
 from memlog.query.context.filling import EligibleEntries, EligibleEntry, Filling, OmittedEntry
-from memlog.query.context.rendering import LinePrinter, printer_of
+from memlog.query.context.rendering import LinePrinter, make_printer
 from memlog.query.context.request import DEFAULT_TOKENS, BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scope import core_rows
-from memlog.query.context.token_counters import Counter, size, weight
+from memlog.query.context.token_counters import Counter, round_tokens, weigh
 from memlog.query.event_index import Key
 from memlog.query.time_words import NamedTime
 
@@ -42,12 +42,12 @@ class Context(msgspec.Struct, kw_only=True):
     tokens: of `text`, by `counter`; never more than `max_tokens`.
     frame: tokens of the text around the entries. If they exceed `max_tokens`, `text` is empty.
     entries: in the order of printing. left_out: omitted candidates, with the reason.
-    silent: what is missing, with the reason. synced: whether the read model had caught up with the log.
-    scope: `store` or `chat`; scope_why: why.
+    silent: by name, why something is missing. synced: whether the read model had caught up with the log.
+    scope: `store` or `chat`. scope_why: why it was chosen.
     time: the time that the message names, such as last week, if any.
     answered: the probability that the best entry belongs to the message; None if nothing was found for it.
-    unrecorded: why the context was not recorded; None if it was, or was not to be.
-    took_ms: milliseconds.
+    unrecorded: why recording the context failed; None if it did not, or was not requested.
+    took_ms: the time that it took, in milliseconds.
     """
 
     text: str
@@ -86,18 +86,18 @@ class Context(msgspec.Struct, kw_only=True):
 
     @property
     def memory_ids(self) -> list[str]:
-        """The ids of the memories that were found for the message; not of what always holds."""
+        """The ids of the memories that were found for the message, without those that always hold."""
         return [entry.id for entry in self.entries if entry.is_memory and entry.part != "always"]
 
 
 def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
-    """Return the context made from the hits, the core memory and the window.
+    """Return the context made of the hits, the core memory, what always holds, and the window.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     answered = None if hits.answered is None else round(hits.answered, 3)
-    printer = printer_of(request, silent=hits.silent, synced=synced, answered=answered)
+    printer = make_printer(request, silent=hits.silent, synced=synced, answered=answered)
     with transaction(db, "DEFERRED"):
         of_core = core_rows(db, None if request.scope == "store" else frozenset(request.own_chats))
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
@@ -109,8 +109,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         if request.part != "stable" and request.explain:
             taken = {entry.id for entry in filling.taken}
             filling.left_out += [each for each in _omitted_hits(hits) if each.id not in taken]
-    text, count, entries = filling.done()
-    frame = size(weight(printer.frame(), request.counter), request.counter)
+    text, count, entries = filling.finish()
+    frame = round_tokens(weigh(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
     if of_core.wide:
         silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
@@ -133,14 +133,14 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Mark each hit that a newer memory may change, and put the newer one first if it is listed, too.
+    """Set `changed_by` of each listed hit, and swap it with that memory if it is listed later.
 
     The newer memory may also be one that always holds, or one below the floor.
     """
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
-    newer = changes.among(
+    newer = changes.find_among(
         [*(each.entry.id for each in always), *(each.id for each in found if each.kind == "memory")]
     )
     for hit, _ in hits.listed:
@@ -168,9 +168,9 @@ _EVENTS_BY_NAME = {
 
 
 class GivenContext(msgspec.Struct, frozen=True):
-    """A context to be recorded.
+    """A context to record.
 
-    event: the event, without the hashes. stable, turn: the blocks to be hashed; None if there is none.
+    event: the event, without hashes. stable, turn: the text of each half, to hash; None if there is none.
     """
 
     event: ContextGiven
@@ -178,10 +178,12 @@ class GivenContext(msgspec.Struct, frozen=True):
     turn: str | None
 
 
-def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """Return what is to be recorded of a context; call it in the transaction that composed the context.
+def context_to_record(
+    db: Connection, request: BuildContext, context: Context, prompt_key: Key | None
+) -> GivenContext:
+    """Return what to record of a context; call this in the transaction that composed the context.
 
-    asking: the message that the context is for, if it is in the read model.
+    prompt_key: the key of the message that the context is for; None if it is not in the read model.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:
@@ -194,8 +196,8 @@ def given_of(db: Connection, request: BuildContext, context: Context, asking: Ke
     # The log may not have the message yet.
     is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)
     event = ContextGiven(
-        chat_id=request.chat_name or _chat_of(db, asking),
-        message_id=asking[1] if asking is not None else request.message_id if is_id else None,
+        chat_id=request.chat_name or _chat_of_message(db, prompt_key),
+        message_id=prompt_key[1] if prompt_key is not None else request.message_id if is_id else None,
         entries=_given_entries(db, context.entries),
         tokens=tokens,
     )
@@ -203,17 +205,17 @@ def given_of(db: Connection, request: BuildContext, context: Context, asking: Ke
 
 
 def _fenced_block(context: Context) -> str | None:
-    """Return the memory block of a context as it stands in an agent's prompt; None if there is none."""
+    """Return the memory block of a context as an agent's prompt contains it; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form == "text" and context.text else None
 
 
-def _chat_of(db: Connection, asking: Key | None) -> str | None:
-    if asking is None:
+def _chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:
+    if prompt_key is None:
         return None
     query = "SELECT channel, chat_id FROM messages WHERE (stream, id) = (?, ?)"
-    found = db.execute(query, asking).fetchone()
+    found = db.execute(query, prompt_key).fetchone()
     return None if found is None else str(Chat(*found))
 
 

@@ -29,15 +29,15 @@ STABLE: tuple[Part, ...] = ("core", "always")
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
-    citation: `M1`, `M2`, … in the order of printing; "" for omitted entries and for the stable half, except
-        in the style `session`.
-    id: for `store.get`: that of the event of a message, summary, daily event or core value, a memory_id, or
-        the name of a fact or document.
+    citation: `M1`, `M2`, … in the order of printing; "" for omitted entries, and for the stable half unless
+        the style is `session`.
+    id: as `store.get` takes it: the event's id of a message, summary, daily event or core value; a
+        memory_id; or the name of a fact or document.
     label: the kind of entry, as the text prints it: `PREFERENCE`.
-    content: of a long message or a memory file, the passage that was found.
+    content: the text; of a long message or a memory file, only the passage that was found.
     relevance_score: from 0 to 1: the probability that it belongs to the prompt; for a passage that was not
         listed, the score of the hit.
-    score: the parts of that probability; None if the entry was not searched for.
+    score: the parts of that probability; None if no search found the entry.
     title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
@@ -112,23 +112,23 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
     ]
 
 
-def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Put the newest fact of each key and rank first, and mark older ones that contradict it."""
-    ordered = _sort_groups(entries, topic_of, lambda entry: entry.ts or "", reverse=True)
+def put_newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+    """Put the newest fact of each topic and rank first, and mark the older ones that contradict it."""
+    ordered = _sort_groups(entries, topic_and_rank, lambda entry: entry.ts or "", reverse=True)
     newest: dict[object, ContextEntry] = {}
     for entry in ordered:
-        if (topic := topic_of(entry)) is not None:
+        if (topic := topic_and_rank(entry)) is not None:
             first = newest.setdefault(topic, entry)
             is_older = (entry.ts or "") < (first.ts or "")
             entry.is_older = is_older and fold_content(entry.content) != fold_content(first.content)
     return ordered
 
 
-def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+def sort_by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Order the facts of each list in `entries` by rank."""
     return _sort_groups(
         entries,
-        lambda entry: topic[0] if entry.rank and (topic := topic_of(entry)) else None,
+        lambda entry: topic[0] if entry.rank and (topic := topic_and_rank(entry)) else None,
         lambda entry: entry.rank,
     )
 
@@ -140,7 +140,7 @@ def _sort_groups(
     *,
     reverse: bool = False,
 ) -> list[ContextEntry]:
-    """Sort each group's entries within the positions they already occupy.
+    """Sort the entries of each group among the places that they occupy.
 
     group_of: returns the group of an entry; None for an entry that stays where it is.
     """
@@ -156,15 +156,15 @@ def _sort_groups(
     return ordered
 
 
-def topic_of(entry: ContextEntry) -> tuple[str, int] | None:
-    """Return the topic and rank of a fact, which a newer version of it shares; None for other entries."""
+def topic_and_rank(entry: ContextEntry) -> tuple[str, int] | None:
+    """Return the topic and rank of a fact, which its newer versions share; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
     return fold_content(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
-    """Return the entry for a hit; `members` are added to the members taken from the hit, or override them."""
+    """Return the entry for a hit; `members` extend or override the members taken from the hit."""
     of_hit = {
         "id": hit.id,
         "category": hit.category,
@@ -210,7 +210,7 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
     """Return the entries of a chat's window, newest first."""
-    positions = _positions(db, chat, messages)
+    positions = _message_positions(db, chat, messages)
     return [
         ContextEntry(
             part="window",
@@ -227,8 +227,8 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
     ]
 
 
-def passage(db: Connection, hit: Hit) -> str:
-    """Return the passage of a message or a memory file that contains the hit's snippet."""
+def passage_of_hit(db: Connection, hit: Hit) -> str:
+    """Return the passage of a hit's message or memory file that contains its snippet, with `…` where cut."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(
         f"SELECT start_char, end_char FROM memory_chunks WHERE stream = ? AND {column} = ?"
@@ -244,7 +244,7 @@ def passage(db: Connection, hit: Hit) -> str:
     return ("…" if start > 0 else "") + cut + ("…" if end < len(hit.content) else "")
 
 
-def _positions(
+def _message_positions(
     db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 ) -> dict[tuple[str, str, str], LinePosition]:
     # The key includes the content, because two folders of one chat may have messages with the same id.

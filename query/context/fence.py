@@ -14,7 +14,7 @@ from functools import cache
 
 from memlog.eventlog.escapes import is_invisible
 from memlog.projector.text.marks import Marks, marked_spans
-from memlog.query.context.token_counters import Counter, weight
+from memlog.query.context.token_counters import Counter, weigh
 from memlog.query.search.request import FtsQuery
 
 _PICTURE = (
@@ -42,7 +42,7 @@ _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
 0.6 ms, but a range up to the last character in 6 ms."""
 
 
-def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
+def escape_invisible(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
     """Return `text` with invisible characters as escapes, except those that words and emoji need.
 
     kept: further characters that are not escaped.
@@ -105,8 +105,8 @@ _ROLES = re.compile(
 _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 
 
-def escaped(text: str, *, keep_lines: bool = False) -> str:
-    r"""Return `text` as data on one line.
+def escape_text(text: str, *, keep_lines: bool = False) -> str:
+    r"""Return `text` on one line, with escapes that keep it from passing for instructions or citations.
 
     keep_lines: for a text outside a block, keep line breaks, tabs, and backslashes that precede no mark, but
         escape `[TOOL]` and `[SYSTEM]` at the beginning of a line.
@@ -117,21 +117,21 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
     if keep_lines:
         marked = _ROLES.sub(r"\1\\\2", marked)
-    return shown(marked, python_escape, kept=kept)
+    return escape_invisible(marked, python_escape, kept=kept)
 
 
-def unlabelled(text: str) -> str:
-    """Return an escaped text, changed so that it cannot begin with a label; for a line that has no label."""
+def escape_label(text: str) -> str:
+    """Return an escaped text with a backslash before a bracket that begins it, for a line without a label."""
     return _LABEL.sub(r"\1\\\2", text)
 
 
-def shown_json(text: str) -> str:
+def escape_invisible_in_json(text: str) -> str:
     r"""Return `text`, which is JSON, with invisible characters as equivalent escapes, such as `\u202e`."""
-    return shown(text, json_escape)
+    return escape_invisible(text, json_escape)
 
 
-def marked_json(text: str) -> str:
-    r"""Return `text`, which is JSON, with nothing that looks like a citation: `[M1]` becomes `\u005bM1]`."""
+def escape_citations_in_json(text: str) -> str:
+    r"""Return `text`, which is JSON, with the brackets of apparent citations escaped: `\u005bM1]`."""
     return _CITATION.sub(lambda match: json_escape(match[0]), text)
 
 
@@ -162,10 +162,10 @@ class Excerpts:
     def __init__(self, question: FtsQuery, counter: Counter) -> None:
         self._marks = question.marks
         # Texts are weighed as they are printed, with escapes.
-        self._weight = cache(lambda text: weight(escaped(text), counter))
+        self._weight = cache(lambda text: weigh(escape_text(text), counter))
 
-    def of(self, text: str) -> str:
-        """Return the best sentences of `text`, in their order, with `…` in place of the others.
+    def excerpt(self, text: str) -> str:
+        """Return the sentences of `text` that best match the question, in order, with `…` for the others.
 
         A text of up to `EXCERPT_TOKENS`, or of one sentence, stays whole.
         """

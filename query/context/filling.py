@@ -16,23 +16,23 @@ from memlog.query.context.entries import (
     STABLE,
     ContextEntry,
     Part,
-    by_rank,
     fact_entries,
     hit_entry,
     memory_entry,
-    newest_first,
-    passage,
+    passage_of_hit,
+    put_newest_first,
+    sort_by_rank,
     summary_entry,
-    topic_of,
+    topic_and_rank,
     window_entries,
 )
 from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.rendering import Printer
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits
-from memlog.query.context.scores import EntryScore, chance
-from memlog.query.context.token_counters import least_weight, size, tokens, weight
-from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known, window
+from memlog.query.context.scores import EntryScore, entry_probability
+from memlog.query.context.token_counters import count_text_tokens, least_weight, round_tokens, weigh
+from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window
 from memlog.query.event_index import Key
 from memlog.query.facts.answers import Topic, all_topics, ask, topics
 from memlog.query.search.hits import Hit
@@ -40,7 +40,7 @@ from memlog.query.sessions import Summary, summaries, summary
 
 
 class ChatMessage(NamedTuple):
-    """A message of a chat. chat: `<channel>:<chat_id>`."""
+    """A message of a chat, which is `<channel>:<chat_id>`."""
 
     stream: str
     id: str
@@ -55,8 +55,8 @@ class _FactSource(NamedTuple):
     event_id: str
 
 
-def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of the messages that facts were taken from, if all these facts have been superseded."""
+def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
+    """Return the keys of the messages from which facts were taken that have all been superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -74,13 +74,13 @@ def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     return keys
 
 
-def sums_up_superseded(db: Connection, summary: Summary) -> bool:
+def covers_superseded(db: Connection, summary: Summary) -> bool:
     """Whether a summary covers a superseded message.
 
-    If its first message is unknown, it counts from the beginning of the chat; if its last one is unknown, up
-    to the time at which the summary was written.
+    A summary whose first message is unknown covers the chat from its beginning; one whose last message is
+    unknown, up to the time at which it was written.
     """
-    streams = _streams(db, summary.chat)
+    streams = _streams_of_chat(db, summary.chat)
     first = _place_of(db, streams, summary.from_message_id) or ("",)
     last = _place_of(db, streams, summary.to_message_id) or (summary.created_at,)
     rows = db.execute(
@@ -90,15 +90,15 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
         f" AND {_place_condition('>=', first)} AND {_place_condition('<=', last)}",
         (streams, *first, *last),
     ).fetchall()
-    return bool(superseded(db, (ChatMessage(stream, name, summary.chat) for stream, name in rows)))
+    return bool(superseded_messages(db, (ChatMessage(stream, name, summary.chat) for stream, name in rows)))
 
 
 def _place_condition(sign: str, place: Sequence[object]) -> str:
-    """Return the SQL that compares a message's place in its chat with `place`, which may be only a time."""
+    """Return the SQL that compares a message's place in its chat with `place`, or with a time alone."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
-def _streams(db: Connection, chat: str) -> str:
+def _streams_of_chat(db: Connection, chat: str) -> str:
     """Return the streams of a chat as a JSON list, because messages are indexed by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
@@ -116,10 +116,10 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
 
 
 def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact's message id means this message, and not one with this id in the fact's own chat."""
+    """Whether a fact's message id means this message, not one with this id in the fact's own chat."""
     if source.chat in ("", message.chat):
         return True
-    return not _place_of(db, _streams(db, source.chat), source.message_id)
+    return not _place_of(db, _streams_of_chat(db, source.chat), source.message_id)
 
 
 SUPERSEDED = "superseded"
@@ -133,7 +133,7 @@ answers, compared with .754, .816, .841, .843 in the order of the hits."""
 class EligibleEntry(NamedTuple):
     """A candidate for a context.
 
-    why: why it must be left out; None if it may be taken. by_excerpt: whether a long text may be cut to its
+    why: why it must be left out; None if it may be taken. by_excerpt: whether a long text is cut to its
         best sentences.
     """
 
@@ -143,25 +143,25 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The candidates from each source, best first. A chat that the store does not know has no window."""
+    """The candidates from each source, best first."""
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
         chat = request.conversation
         self._is_of_all = request.scope == "store"
         self._own = [*dict.fromkeys((request.chat_name, *request.joined, None))]
-        self._chat = chat if chat is not None and is_known(db, chat) else None
+        self._chat = chat if chat is not None and is_known_chat(db, chat) else None
         entries = self._window_entries()
         found = [*hits.messages, *(hit for hit, _ in hits.listed if hit.kind == "message")]
-        self._superseded = superseded(db, [*map(_message, entries), *map(_message, found)])
-        self._window = {_key(entry): self._with_reason(entry) for entry in entries}
+        self._superseded = superseded_messages(db, [*map(_chat_message, entries), *map(_chat_message, found)])
+        self._window = {_event_key(entry): self._mark_superseded(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
         """Yield the facts that answer the prompt, then the listed hits of every kind, best first.
 
-        A fact that corrects another one comes before it.
+        The newest fact of a topic and rank comes before the facts that it corrects.
         """
-        answers = {each.entry.id: each for each in self._answers()}
+        answers = {each.entry.id: each for each in self._answering_facts()}
         candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
             if each.entry.part == "fact" and each.entry.id in answers:
@@ -171,11 +171,11 @@ class EligibleEntries:
         candidates = [*self._whole_lists(candidates)]
         # Before the cut, so that a corrected memory never displaces its correction.
         by_entry = {id(each.entry): each for each in candidates}
-        for entry in newest_first([each.entry for each in candidates]):
+        for entry in put_newest_first([each.entry for each in candidates]):
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Yield the memories among the hits that have faded, each with the reason, to explain a context."""
+        """Yield the faded memories that were left out, each with the reason, to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -191,17 +191,17 @@ class EligibleEntries:
         hits = self._hits.messages
         late = [hit for hit in hits if hit.only_context and len(hit.content) > _LONG]
         for hit in [*(hit for hit in hits if hit not in late), *late]:
-            yield self._passage(hit)
+            yield self._passage_candidate(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
         """Yield the passages of documents, if documents are not listed."""
-        return map(_document, self._hits.documents)
+        return map(_document_candidate, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
         """Yield the newest summary of the chat, if there is one."""
         for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
             if newest.id not in self._request.excluded:
-                yield self._summary(newest, None)
+                yield self._summary_candidate(newest, None)
 
     def window(self) -> list[EligibleEntry]:
         """Return the chat's window, newest message first."""
@@ -214,109 +214,115 @@ class EligibleEntries:
         messages = window(self._db, chat, last=DEFAULT_LAST).messages
         kept = [each for each in messages if each.id not in self._request.excluded and each.content.strip()]
         entries = window_entries(self._db, chat, kept)
-        return [entry for entry in entries if _key(entry) != self._hits.asking]
+        return [entry for entry in entries if _event_key(entry) != self._hits.prompt_key]
 
-    def _with_reason(self, entry: ContextEntry) -> EligibleEntry:
-        return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)
+    def _mark_superseded(self, entry: ContextEntry) -> EligibleEntry:
+        return EligibleEntry(entry, SUPERSEDED if _event_key(entry) in self._superseded else None)
 
     def _rate(self, hit: Hit, score: EntryScore) -> EligibleEntry:
-        found = self._candidate(hit)
-        found.entry.score, found.entry.relevance_score = score, round(chance(score), 3)
+        found = self._candidate_of_hit(hit)
+        found.entry.score, found.entry.relevance_score = score, round(entry_probability(score), 3)
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
         """Return the facts below the floor that are newer than a listed fact with the same topic and rank."""
         dates: dict[object, str] = {}
         for each in listed:
-            if each.why is None and (topic := topic_of(each.entry)) is not None:
+            if each.why is None and (topic := topic_and_rank(each.entry)) is not None:
                 dates[topic] = max(dates.get(topic, ""), each.entry.ts or "")
         if not dates:
             return []
         below = (self._rate(each.hit, each.score) for each in self._hits.below if each.score is not None)
-        return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
+        return [
+            each for each in below if (each.entry.ts or "") > dates.get(topic_and_rank(each.entry), "9999")
+        ]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries and the rest of each ranked list: a part would pass for all of it."""
+        """Yield the listed entries, each ranked list completed: a part would pass for all of it."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:
-            topic = self._by_fact.get(each.entry.id) if each.entry.rank and each.why is None else None
-            for one in [each] if topic is None else self._facts_in(topic):
+            topic = self._topics_by_fact.get(each.entry.id) if each.entry.rank and each.why is None else None
+            for one in [each] if topic is None else self._facts_of_topic(topic):
                 if one.entry.id not in given:
                     given.add(one.entry.id)
                     yield known.get(one.entry.id, one)
 
-    def _candidate(self, hit: Hit) -> EligibleEntry:
+    def _candidate_of_hit(self, hit: Hit) -> EligibleEntry:
         if hit.kind == "message":
-            return self._passage(hit)
+            return self._passage_candidate(hit)
         if hit.kind == "document":
-            return _document(hit)
+            return _document_candidate(hit)
         match _event_type(self._db, hit):
             case "memory_saved" | "memory_updated":
                 entry = memory_entry(memories.memory(self._db, hit.id), hit)
                 return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
             case "fact_stored":
-                return self._fact(hit)
+                return self._fact_candidate(hit)
             case "summary_written":
-                found = summary(self._db, *_key(hit))
+                found = summary(self._db, *_event_key(hit))
                 if found is not None:
-                    return self._summary(found, hit.score)
+                    return self._summary_candidate(found, hit.score)
             case "daily_event_recorded":
                 return EligibleEntry(hit_entry(hit, "memory", "EVENT"))
             case "document_indexed":
-                file = hit_entry(hit, "memory", "FILE", title=hit.source, content=passage(self._db, hit))
+                file = hit_entry(
+                    hit, "memory", "FILE", title=hit.source, content=passage_of_hit(self._db, hit)
+                )
                 return EligibleEntry(file)
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
-    def _passage(self, hit: Hit) -> EligibleEntry:
+    def _passage_candidate(self, hit: Hit) -> EligibleEntry:
         """Return the passage of a message, or the whole message if it is in the window."""
-        in_window = self._window.get(_key(hit))
+        in_window = self._window.get(_event_key(hit))
         if in_window is not None:
             in_window.entry.relevance_score = hit.score
             return in_window
-        members = {"content": passage(self._db, hit), "role": hit.role, "name": hit.name}
+        members = {"content": passage_of_hit(self._db, hit), "role": hit.role, "name": hit.name}
         entry = hit_entry(hit, "passage", "CONVERSATION", **members)
-        return self._with_reason(entry)._replace(by_excerpt=True)
+        return self._mark_superseded(entry)._replace(by_excerpt=True)
 
-    def _summary(self, found: Summary, score: float | None) -> EligibleEntry:
-        why = SUPERSEDED if sums_up_superseded(self._db, found) else None
+    def _summary_candidate(self, found: Summary, score: float | None) -> EligibleEntry:
+        why = SUPERSEDED if covers_superseded(self._db, found) else None
         return EligibleEntry(summary_entry(found, score), why)
 
-    def _fact(self, hit: Hit) -> EligibleEntry:
-        topic = self._by_fact.get(hit.id)
-        found = [each for each in self._facts_in(topic) if each.entry.id == hit.id] if topic else []
+    def _fact_candidate(self, hit: Hit) -> EligibleEntry:
+        topic = self._topics_by_fact.get(hit.id)
+        found = [each for each in self._facts_of_topic(topic) if each.entry.id == hit.id] if topic else []
         return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
 
     @cached_property
-    def _by_fact(self) -> dict[str, Topic]:
+    def _topics_by_fact(self) -> dict[str, Topic]:
         own = (topics(self._db, chat) for chat in self._own)
         known = all_topics(self._db) if self._is_of_all else chain.from_iterable(own)
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
 
-    def _answers(self) -> Iterator[EligibleEntry]:
-        """Yield the facts that answer the prompt, if it asks for a fact, whatever the search found."""
-        if not self._by_fact:
+    def _answering_facts(self) -> Iterator[EligibleEntry]:
+        """Yield the facts that answer the prompt if it asks for facts, whatever the search found."""
+        if not self._topics_by_fact:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
         request = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
         answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in request]
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
         for name in ids:
-            topic = self._by_fact.get(name)
-            yield from ((each for each in self._facts_in(topic) if each.entry.id == name) if topic else ())
+            topic = self._topics_by_fact.get(name)
+            yield from (
+                (each for each in self._facts_of_topic(topic) if each.entry.id == name) if topic else ()
+            )
 
-    def _facts_in(self, topic: Topic) -> Iterator[EligibleEntry]:
+    def _facts_of_topic(self, topic: Topic) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
         # In the scope `store`, the facts of all chats are shown, each with its date.
         is_other = chat is not None and topic.chat is None and not self._is_of_all
-        known = self._by_fact.values() if is_other else ()
+        known = self._topics_by_fact.values() if is_other else ()
         has_own = any((each.chat, each.key) == (chat, topic.key) for each in known)
         for fact, entry in zip(topic.facts, fact_entries(topic), strict=True):
             if self._request.excluded.isdisjoint((fact.fact_id, fact.event_id)):
                 yield EligibleEntry(entry, f"{chat} has its own" if has_own else None)
 
 
-def _document(hit: Hit) -> EligibleEntry:
+def _document_candidate(hit: Hit) -> EligibleEntry:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     title = f"{hit.source}/{hit.file}:{lines}"
     entry = hit_entry(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
@@ -330,12 +336,12 @@ def _event_type(db: Connection, hit: Hit) -> str:
     return row[0] if row else ""
 
 
-def _key(entry: ContextEntry | Hit) -> Key:
+def _event_key(entry: ContextEntry | Hit) -> Key:
     return entry.position.stream, entry.id
 
 
-def _message(entry: ContextEntry | Hit) -> ChatMessage:
-    return ChatMessage(*_key(entry), entry.chat or "")
+def _chat_message(entry: ContextEntry | Hit) -> ChatMessage:
+    return ChatMessage(*_event_key(entry), entry.chat or "")
 
 
 _MIN_REDUNDANT = 12
@@ -360,7 +366,7 @@ _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that was not taken.
 
-    part, id, score: see `ContextEntry`. why: a readable reason. tokens: its size, if that is the reason.
+    part, id, score: see `ContextEntry`. why: a readable reason. tokens: its size; 0 if that is not why.
     """
 
     part: Part
@@ -371,7 +377,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Candidates with limits on how many may be taken: in total, and from each part."""
+    """Candidates with limits on how many may be taken: in total, and of each part."""
 
     def __init__(
         self,
@@ -387,17 +393,17 @@ class _Share:
         """Return why a limit excludes an entry; None if none does."""
         for part in (entry.part, None):
             most = self._limits.get(part)
-            if most is not None and len(self._taken.get(part, set()) | {_counted_as(entry)}) > most:
+            if most is not None and len(self._taken.get(part, set()) | {_counting_key(entry)}) > most:
                 return f"beyond the {most} that were requested"
         return None
 
     def take(self, entry: ContextEntry) -> None:
         """Count an entry that was taken."""
         for part in (entry.part, None):
-            self._taken.setdefault(part, set()).add(_counted_as(entry))
+            self._taken.setdefault(part, set()).add(_counting_key(entry))
 
 
-def _counted_as(entry: ContextEntry) -> str:
+def _counting_key(entry: ContextEntry) -> str:
     """Return the identity by which an entry is counted: all ranks of a list count as one entry."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
@@ -413,7 +419,7 @@ class Filling:
         always: Sequence[EligibleEntry],
     ) -> None:
         self._request, self._printer = request, printer
-        self._used = weight(printer.frame(), request.counter)
+        self._used = weigh(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self.taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
@@ -470,9 +476,9 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _replace_held(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries, but replace a memory that always holds with the entry of the stable half.
+        """Yield the listed entries; for a memory that always holds, yield the entry of the stable half.
 
-        If the stable half is printed by another call, the memory is left out instead.
+        If another call prints the stable half, mark the memory as left out.
         """
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
@@ -485,12 +491,12 @@ class Filling:
                 holding.entry.relevance_score = each.entry.relevance_score
                 yield holding
 
-    def done(self) -> tuple[str, int, list[ContextEntry]]:
+    def finish(self) -> tuple[str, int, list[ContextEntry]]:
         """Return the printed text, the number of its tokens, and its entries with their citations."""
         while self._has_frame:
             entries = self._cite()
-            text = self._printer.printed(entries)
-            count = tokens(text, self._request.counter)
+            text = self._printer.render(entries)
+            count = count_text_tokens(text, self._request.counter)
             if count <= self._request.max_tokens:
                 return text, count, entries
             # Counters are not additive: a text may weigh a little more than the sum of its pieces.
@@ -502,13 +508,13 @@ class Filling:
             self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
-        """Offer the candidates of a share, until `most` are taken or another would exceed `within` tokens.
+        """Offer the candidates of a share until `most` are taken or one more may exceed `within` tokens.
 
         `_FEWEST_TURNS` are offered whatever their tokens.
         """
         taken, before = 0, self._used
         while most is None or taken < most:
-            used = size(self._used - before, self._request.counter)
+            used = round_tokens(self._used - before, self._request.counter)
             if within is not None and taken >= _FEWEST_TURNS and used * (taken + 1) > within * taken:
                 return
             candidate = next(share.candidates, None)
@@ -522,7 +528,7 @@ class Filling:
             taken += is_taken
 
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
-        """Take a candidate, or record why it is left out. Return whether it was taken."""
+        """Take a candidate, or record why it is left out; return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
         # A message of the window that exceeds the limit of passages will be offered again with the window.
@@ -533,11 +539,11 @@ class Filling:
             # Its tokens are not counted: counting is most of the work.
             return self._leave_out(entry, why)
         added = self._weigh(entry)
-        is_long = candidate.by_excerpt and size(added, self._request.counter) > EXCERPT_TOKENS
+        is_long = candidate.by_excerpt and round_tokens(added, self._request.counter) > EXCERPT_TOKENS
         if is_long or (not self._fits(added) and self._may_be_cut(entry)):
-            entry.content = self._excerpts.of(entry.content)
+            entry.content = self._excerpts.excerpt(entry.content)
             added = self._weigh(entry)
-        entry.tokens = size(added, self._request.counter)
+        entry.tokens = round_tokens(added, self._request.counter)
         # An entry that does not fit is not compared with others: it may have millions of characters.
         if why := (None if self._fits(added) else _NO_ROOM) or self._find_redundancy(entry):
             return self._leave_out(entry, why)
@@ -554,14 +560,14 @@ class Filling:
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
     def _weigh(self, entry: ContextEntry) -> float:
-        if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
+        if round_tokens(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # The final number may differ, but all entries together have the same set of numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
-        return weight(self._printer.piece(entry), self._request.counter)
+        return weigh(self._printer.piece(entry), self._request.counter)
 
     def _fits(self, more: float) -> bool:
-        return size(self._used + more, self._request.counter) <= self._request.max_tokens
+        return round_tokens(self._used + more, self._request.counter) <= self._request.max_tokens
 
     def _leave_out(self, entry: ContextEntry, why: str) -> Literal[False]:
         omitted = OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens, score=entry.score)
@@ -576,10 +582,10 @@ class Filling:
         other = self._by_text.get(content)
         if other is None and entry.part == "passage" and len(content) >= _MIN_REDUNDANT:
             other = next((each for text, each in self._by_text.items() if content in text), None)
-        return None if other is None else f"the {other.part} {other.id} says it"
+        return None if other is None else f"the {other.part} {other.id} has this text"
 
     def _cite(self) -> list[ContextEntry]:
-        """Return the taken entries in the order of printing, numbered; those of the window oldest first."""
+        """Return the taken entries in the order of printing, with numbered citations."""
         # The stable half must be the same bytes for every prompt.
         in_order: dict[Part, list[ContextEntry]] = {
             "window": [candidate.entry for candidate in self._window][::-1],
@@ -592,7 +598,7 @@ class Filling:
             for entry in in_order.get(part, self.taken)
             if entry.part == part and id(entry) in taken
         ]
-        entries = by_rank(newest_first(entries))
+        entries = sort_by_rank(put_newest_first(entries))
         cited = (entry for entry in entries if entry.part not in self._uncited)
         for number, entry in enumerate(cited, start=self._first):
             entry.citation = f"M{number}"

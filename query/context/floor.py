@@ -1,4 +1,4 @@
-"""Decides which hits are relevant enough for a prompt: those above the floor of a search.
+"""Decides which hits are relevant enough for a prompt: the hits above the floor.
 
 Without a floor, a greeting gets twenty unrelated passages. docs/tools/context.md has the curves, and the
 cases that these rules cannot distinguish.
@@ -43,8 +43,8 @@ def rarity(texts: int, having: int) -> float:
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
-def lines_of(text: str) -> dict[str, list[str]]:
-    """Return the terms of each line of a long prompt; {} for a short one. Long lines are split up."""
+def terms_by_line(text: str) -> dict[str, list[str]]:
+    """Return the terms of each line of a long prompt, long lines split up; {} for a short prompt."""
     if len(text) <= LONG:
         return {}
     lines: list[str] = []
@@ -57,17 +57,17 @@ def lines_of(text: str) -> dict[str, list[str]]:
 class LookedUp(NamedTuple):
     """The matches of the lines of a long prompt in a full-text table.
 
-    covers: by row, the best of its covers of the lines: the share of a line's words that the row contains,
-        weighted by their rarity, times the square root of the number of the line's words.
-    rarest: by line, the rarity of its rarest word that finds rows of the table.
+    covers: by row, its best cover of a line: the share of the line's words that the row contains, weighted
+        by rarity, times the square root of the number of words in the line.
+    rarest: by line, the rarity of its rarest word that few enough rows contain.
     """
 
     covers: Mapping[int, float]
     rarest: Mapping[str, float]
 
 
-def telling(found: Iterable[LookedUp]) -> list[str]:
-    """Return the lines with the rarest stored words, the line with the rarest word first."""
+def distinctive_lines(found: Iterable[LookedUp]) -> list[str]:
+    """Return the few lines with the rarest stored words, the line with the rarest word first."""
     rarest: dict[str, float] = {}
     for each in found:
         for line, weight in each.rarest.items():
@@ -75,12 +75,12 @@ def telling(found: Iterable[LookedUp]) -> list[str]:
     return sorted(rarest, key=lambda line: -rarest[line])[:_TELLING_LINES]
 
 
-def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
-    """Look up the terms of each line of a long prompt in a full-text table."""
+def match_lines(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
+    """Match the terms of each line of a long prompt with the rows of a full-text table."""
     (texts,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     known: dict[str, tuple[float, Sequence[int]]] = {}
 
-    def found(term: str) -> tuple[float, Sequence[int]]:
+    def look_up(term: str) -> tuple[float, Sequence[int]]:
         if term not in known:
             sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT ?"
             rows = [number for (number,) in db.execute(sql, (term, _COMMON + 1))]
@@ -90,7 +90,7 @@ def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> L
     best: defaultdict[int, float] = defaultdict(float)
     rarest: dict[str, float] = {}
     for line, terms in lines.items():
-        of_terms = [found(term) for term in terms]
+        of_terms = [look_up(term) for term in terms]
         total = sum(weight for weight, _ in of_terms)
         if any(rows for _, rows in of_terms):
             rarest[line] = max(weight for weight, rows in of_terms if rows)
@@ -188,10 +188,10 @@ class Judged(NamedTuple):
     best: float | None = None
 
 
-def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Decide which hits may enter a prompt.
+def judge_hits(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
+    """Judge which hits may enter a prompt.
 
-    terms: the number of the question's terms. factor: what the floor is multiplied by; see `OF_FEW`.
+    terms: the number of terms in the question. factor: multiplies the floor; see `OF_FEW`.
     """
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
     # Hits that have no cosine are judged by words alone.
@@ -206,7 +206,7 @@ def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     for each in hits:
         # A memory is kept even without any of the words, since it may paraphrase the question.
         if each.relevance is None and not each.cover and each.hit.kind != "memory":
-            below.append((each.hit, "it has none of the words: below the floor"))
+            below.append((each.hit, "it has no word of the prompt: below the floor"))
         elif each.relevance is not None and each.rank < least:
             below.append((each.hit, f"{least - each.rank:.3f} below the floor for a passage"))
         else:
@@ -214,11 +214,11 @@ def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     return Judged(kept, below, best)
 
 
-def without_near_copies(hits: Sequence[Hit]) -> Judged:
+def drop_near_copies(hits: Sequence[Hit]) -> Judged:
     """Keep only the newest of the near copies from one speaker, and give it the best score of them all."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
-        wording = _wording(hit)
+        wording = _wording_of(hit)
         near = (group for group in groups if all(_is_near_copy(wording, other) for other, _ in group))
         group = next(near, None)
         if group is None:
@@ -238,7 +238,7 @@ def without_near_copies(hits: Sequence[Hit]) -> Judged:
 class Wording(NamedTuple):
     """The features of a message by which near copies are found.
 
-    by: the role and name of the speaker. numbers: all numbers in the message; near copies have the same ones.
+    by: the role and name of the speaker. numbers: all numbers in the message, equal in near copies.
     """
 
     by: tuple[str | None, str | None]
@@ -246,9 +246,9 @@ class Wording(NamedTuple):
     numbers: tuple[str, ...]
 
 
-def _wording(hit: Hit) -> Wording:
+def _wording_of(hit: Hit) -> Wording:
     is_long = len(hit.content) > _COMPARED
-    words = frozenset([hit.id] if is_long else copies.words(hit.content).split())
+    words = frozenset([hit.id] if is_long else copies.normalise_words(hit.content).split())
     return Wording((hit.role, hit.name), words, () if is_long else tuple(_NUMBERS.findall(hit.content)))
 
 
@@ -258,12 +258,12 @@ def _is_near_copy(one: Wording, other: Wording) -> bool:
     return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
 
 
-def chance(best: float) -> float:
+def answer_probability(best: float) -> float:
     """Return the probability that a question is answered, from the relevance of its best hit."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
 
 
-def measure(
+def measure_hits(
     db: Connection,
     question: FtsQuery,
     found: Sequence[tuple[Candidate, Hit]],
@@ -273,13 +273,13 @@ def measure(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return each hit with its features.
+    """Return each hit with the features by which it is judged.
 
     vector: the question's vector, if any. reads: whether the model supports the language of a text.
     is_read: whether the model supports the language of the question.
     """
-    similar = {} if vector is None else cosines(db, found, vector)
-    shares = covers(db, question.terms, found, near)
+    similar = {} if vector is None else cosines_by_place(db, found, vector)
+    shares = term_covers(db, question.terms, found, near)
     results = []
     for place, (_, hit) in enumerate(found):
         of_hit = reads(hit.content)
@@ -289,11 +289,10 @@ def measure(
     return results
 
 
-def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
-    """Return, by place in `found`, the cosine of each hit: of a message, that of its nearest passage.
-
-    Hits without a vector are left out.
-    """
+def cosines_by_place(
+    db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes
+) -> dict[int, float]:
+    """Return the cosine of each hit with a vector, by place in `found`; of a message, the greatest."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -309,7 +308,7 @@ def passages_of(
 
     A message has all its passages; any other hit has only the passage that was found.
 
-    of: the set of vectors whose shelves are returned.
+    of: the set of vectors whose shelves to use.
     """
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
@@ -327,7 +326,7 @@ def passages_of(
     return places
 
 
-def covers(
+def term_covers(
     db: Connection,
     terms: Sequence[str],
     found: Sequence[tuple[Candidate, Hit]],
@@ -335,7 +334,7 @@ def covers(
 ) -> list[float]:
     """Return the share of the terms that each hit contains, weighted by their rarity.
 
-    near: the messages with their neighbours, whose terms count for them, too; None if only a hit's own count.
+    near: the messages with their neighbours, whose terms count as well; None if only a hit's own terms count.
     """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
@@ -371,7 +370,7 @@ def covers(
 
 
 def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return the greatest weight of a word for each message that contains it and for its neighbours."""
+    """Return, by number, the weight of a word for messages that contain it, and for their neighbours."""
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.

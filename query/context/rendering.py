@@ -16,13 +16,13 @@ from memlog.query.context.fence import (
     FIRST_LINE,
     LAST_LINE,
     SESSION_LINES,
-    escaped,
-    marked_json,
-    shown_json,
-    unlabelled,
+    escape_citations_in_json,
+    escape_invisible_in_json,
+    escape_label,
+    escape_text,
 )
 from memlog.query.context.request import BuildContext
-from memlog.query.conversations import speaker
+from memlog.query.conversations import speaker_label
 from memlog.query.search.hits import LATER
 
 _ROLES = ("user", "assistant")
@@ -42,17 +42,17 @@ class Printer(Protocol):
         """Return the text around the entries."""
 
     def piece(self, entry: ContextEntry) -> str:
-        """Return the text that an entry adds to the context."""
+        """Return the text that an entry adds to the printed context."""
 
     def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
         """Whether an entry is printed as a message of its own, after all others."""
         return False
 
-    def printed(self, entries: Sequence[ContextEntry]) -> str:
+    def render(self, entries: Sequence[ContextEntry]) -> str:
         """Return the whole text, ending with a newline; "" if there is nothing to print."""
 
 
-def printer_of(
+def make_printer(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
     """Return the printer for the form of a request.
@@ -78,7 +78,7 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return the line of an entry, with its citation, if any, and its chat, if not the current one."""
+        """Return the line of an entry, with its marks and citation, and its chat unless it is current."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
@@ -88,19 +88,19 @@ class LinePrinter:
         if entry.is_disputed:
             marks += " (disputed)"
         if self._is_dated and entry.part in STABLE:
-            return f"- {unlabelled(escaped(self.statement(entry)))}{marks}"
+            return f"- {escape_label(escape_text(self.statement(entry)))}{marks}"
         if entry.importance is not None and not self._is_dated:
             marks += f" (importance: {round(entry.importance, 2):g})"
-        return f"- [{entry.label}] {escaped(self.statement(entry) + chat)}{marks} [{entry.citation}]"
+        return f"- [{entry.label}] {escape_text(self.statement(entry) + chat)}{marks} [{entry.citation}]"
 
     def statement(self, entry: ContextEntry) -> str:
         """Return the content of an entry, preceded by its date and its speaker or title, if any."""
         # A daily event has a calendar day, not a time.
-        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
+        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
         if entry.part in ("passage", "window"):
             # Of the time of an old message, only the day is needed.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
-            return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
+            return f"{when} {speaker_label(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
@@ -108,7 +108,7 @@ class LinePrinter:
         has_date = minute and (is_of_a_day or (self._is_dated and entry.part not in STABLE))
         return f"{minute[:10]}: {content}" if has_date else content
 
-    def _minute(self, ts: str | None) -> str:
+    def _format_minute(self, ts: str | None) -> str:
         if ts is None:
             return ""
         try:
@@ -127,7 +127,7 @@ class _TextPrinter(Printer):
     def piece(self, entry: ContextEntry) -> str:
         return f"{self._lines.line(entry)}\n"
 
-    def printed(self, entries: Sequence[ContextEntry]) -> str:
+    def render(self, entries: Sequence[ContextEntry]) -> str:
         return self._wrap("".join(map(self.piece, entries))) if entries else ""
 
     def _wrap(self, lines: str) -> str:
@@ -137,7 +137,9 @@ class _TextPrinter(Printer):
 class _JsonPrinter(Printer):
     def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
         rest = {"silent": silent, "synced": synced, "answered": answered}
-        self._rest = marked_json(",".join(f'"{name}":{as_json(value)}' for name, value in rest.items()))
+        self._rest = escape_citations_in_json(
+            ",".join(f'"{name}":{as_json(value)}' for name, value in rest.items())
+        )
 
     def frame(self) -> str:
         return self._wrap("")
@@ -145,7 +147,7 @@ class _JsonPrinter(Printer):
     def piece(self, entry: ContextEntry) -> str:
         return f"{_entry_object(entry)},"
 
-    def printed(self, entries: Sequence[ContextEntry]) -> str:
+    def render(self, entries: Sequence[ContextEntry]) -> str:
         return self._wrap(",".join(map(_entry_object, entries)))
 
     def _wrap(self, entries: str) -> str:
@@ -159,23 +161,23 @@ class _MessagesPrinter(Printer):
         self._current = [as_json({"role": "user", "content": message})] if message else []
 
     def frame(self) -> str:
-        return self._wrap([self._system([])])
+        return self._wrap([self._system_message([])])
 
     def piece(self, entry: ContextEntry) -> str:
-        return f"{self._turn(entry)}," if self.is_turn(entry) else self._line(entry)
+        return f"{self._turn_message(entry)}," if self.is_turn(entry) else self._line(entry)
 
     def is_turn(self, entry: ContextEntry) -> bool:
         return entry.part == "window"
 
-    def printed(self, entries: Sequence[ContextEntry]) -> str:
+    def render(self, entries: Sequence[ContextEntry]) -> str:
         told = [entry for entry in entries if not self.is_turn(entry)]
-        turns = [self._turn(entry) for entry in entries if self.is_turn(entry)]
-        return self._wrap([*([self._system(told)] if told else []), *turns])
+        turns = [self._turn_message(entry) for entry in entries if self.is_turn(entry)]
+        return self._wrap([*([self._system_message(told)] if told else []), *turns])
 
     def _wrap(self, messages: Iterable[str]) -> str:
         return f'{{"messages":[{",".join([*messages, *self._current])}]}}\n'
 
-    def _system(self, entries: Iterable[ContextEntry]) -> str:
+    def _system_message(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._line, entries))
         first, last = as_json(self._lines.first)[1:-1], as_json(f"\n{self._lines.last}")[1:-1]
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
@@ -183,16 +185,16 @@ class _MessagesPrinter(Printer):
     def _line(self, entry: ContextEntry) -> str:
         return as_json(f"\n{self._lines.line(entry)}")[1:-1]
 
-    def _turn(self, entry: ContextEntry) -> str:
+    def _turn_message(self, entry: ContextEntry) -> str:
         if entry.role in _ROLES:
-            return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
-        content = f"[{(entry.role or '').upper()}] {escaped(self._lines.statement(entry))}"
+            return as_json({"role": entry.role, "content": escape_text(entry.content, keep_lines=True)})
+        content = f"[{(entry.role or '').upper()}] {escape_text(self._lines.statement(entry))}"
         return as_json({"role": "user", "content": content})
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""Return `value` as JSON, with invisible characters in the equivalent form `\u202e`."""
-    return shown_json(msgspec.json.encode(value).decode())
+    return escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 
 def _entry_object(entry: ContextEntry) -> str:
@@ -207,4 +209,6 @@ def _entry_object(entry: ContextEntry) -> str:
         members["changed_by"] = entry.changed_by
     if entry.is_disputed:
         members["disputed"] = True
-    return marked_json(as_json(names | {name: it for name, it in members.items() if it is not None}))
+    return escape_citations_in_json(
+        as_json(names | {name: it for name, it in members.items() if it is not None})
+    )

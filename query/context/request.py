@@ -141,7 +141,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def search(self) -> Search:
-        """The search for the text; cached, so that the question is parsed only once."""
+        """The search for `text`; cached, so that the question is parsed only once."""
         return Search(self.text)
 
     @property

@@ -12,17 +12,17 @@ from memlog.projector.embedding.models import Models
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
-from memlog.query.context.floor import LookedUp, lines_of, look_up, telling
+from memlog.query.context.floor import LookedUp, distinctive_lines, match_lines, terms_by_line
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scope import outside_scope
+from memlog.query.context.scope import memories_outside_scope
 from memlog.query.context.scores import (
     EntryScore,
     ListedHit,
     ScoredPrompt,
-    chance,
     compare_hits,
-    embedding_once,
-    is_known,
+    embed_once,
+    entry_probability,
+    is_known_name,
     score_hits,
 )
 from memlog.query.conversations import NEWEST_FIRST
@@ -34,7 +34,7 @@ from memlog.query.search.fulltext import NO_NEIGHBOURS, QUESTION_MARKS
 from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, hits_of
 from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.request import Search
-from memlog.query.time_words import NamedTime, time_in
+from memlog.query.time_words import NamedTime, find_past_time
 
 _CANDIDATES = 2
 """The number of candidates for each requested memory, passage and document."""
@@ -96,12 +96,12 @@ class PromptSearches:
         db: Connection,
         request: BuildContext,
         models: Models,
-        asking: Key | None,
+        prompt_key: Key | None,
         sample: StoreSample,
     ) -> None:
-        self._db, self._request, self._asking = db, request, asking
+        self._db, self._request, self._asking = db, request, prompt_key
         self._sample = sample
-        self._prompt = ScoredPrompt(db, request.search, embedding_once(models), sample)
+        self._prompt = ScoredPrompt(db, request.search, embed_once(models), sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -113,11 +113,11 @@ class PromptSearches:
         )
         self._filters: dict[Kind, Filters] = {
             "memory": replace(filters, kinds=frozenset(["memory"])),
-            "message": replace(filters, kinds=frozenset(["message"]), asking=asking),
+            "message": replace(filters, kinds=frozenset(["message"]), asking=prompt_key),
             # Documents belong to no conversation.
             "document": Filters(kinds=frozenset(["document"]), exclude=request.exclude),
         }
-        self.time = time_in(request.text, request.zone())
+        self.time = find_past_time(request.text, request.zone())
         self._in_time: dict[Kind, Filters] = {}
         if self.time is not None:
             # Documents are excluded, since the date of a file is that of its reading.
@@ -132,20 +132,22 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return the relevant hits and the others.
+        """Return the relevant hits of the listed kinds, and the hits of these kinds that are not relevant.
 
-        The relevant ones are sorted by score, after those from the time that the prompt names.
+        The relevant hits are sorted by score, after the hits from the time that the prompt names.
         """
         kinds = self._listed_kinds
         found = [
-            each for kind in kinds for each in self._measure(kind, self._hits(kind), self._filters[kind])
+            each
+            for kind in kinds
+            for each in self._measure(kind, self._hits_of_kind(kind), self._filters[kind])
         ]
-        measured = {_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
+        measured = {_event_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
         rated = score_hits(
-            self._prompt, measured.values(), lambda name: is_known(self._db, name, self._asking)
+            self._prompt, measured.values(), lambda name: is_known_name(self._db, name, self._asking)
         )
         of_time = sorted(
-            (each for each in rated if measured[_key(each[0])].in_time),
+            (each for each in rated if measured[_event_key(each[0])].in_time),
             key=lambda each: -each[1].total - _SAVED_BONUS * (each[0].kind == "memory"),
         )
         first = [(hit, replace(score, is_of_time=True)) for hit, score in of_time[:_MAX_OF_TIME]]
@@ -165,13 +167,13 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _add_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Insert, after each question in `kept`, the reply to it, if `below` has it.
+        """Insert after each question in `kept` its reply, if that is in `below`.
 
         A reply seldom has the words of the prompt.
         """
         if "message" not in self._listed_kinds:
             return kept
-        near, found = self._hits("message").near, {}
+        near, found = self._hits_of_kind("message").near, {}
         for hit, score in below:
             if hit.kind == "message":
                 found[hit.position.stream, hit.id] = hit, score
@@ -185,27 +187,30 @@ class PromptSearches:
         return given
 
     def passages(self) -> floor.Judged:
-        """Judge messages by a floor of their own; if they are listed, return none."""
+        """Return the messages judged by a floor of their own; none if messages are listed."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
         return self._judge("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Judge documents by the same floor as messages; if they are listed, return none."""
+        """Return the documents judged by the floor of messages; none if documents are listed."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
         judged = self._judge("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Return the memories that are found only because their salience is ignored, to explain a context."""
-        known = {hit.id for _, hit in self._hits("memory").hits}
+        """Return the memories found only if salience is ignored, to explain a context."""
+        known = {hit.id for _, hit in self._hits_of_kind("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
     def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
-        new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _MAX_OF_TIME)}
+        new = {
+            each.ref: each
+            for each in fulltext.newest_candidates(self._db, _TABLES[kind], filters, _MAX_OF_TIME)
+        }
         return self._within_scope(self._to_hits(each for ref, each in new.items() if ref not in known))
 
     def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
@@ -213,7 +218,7 @@ class PromptSearches:
 
     @cached_property
     def _listed_kinds(self) -> list[Kind]:
-        """The kinds to list: memories, and messages or documents unless memories and facts are too few."""
+        """The kinds to list: memories, and messages or documents unless they far outnumber these."""
         most = _DISTILLED * (count_rows(self._db, "memories") + count_rows(self._db, "facts"))
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
         few = [
@@ -223,7 +228,7 @@ class PromptSearches:
         ]
         return ["memory", *few]
 
-    def _hits(self, kind: Kind) -> Found:
+    def _hits_of_kind(self, kind: Kind) -> Found:
         return self._found.get(self._filters[kind], _NOTHING)
 
     def _search(self) -> dict[Filters, Found]:
@@ -238,7 +243,7 @@ class PromptSearches:
         if request.explain and request.min_salience > 0:
             wanted.append(("memory", self._faded))
         quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
-        found = hybrid.find(self._db, request.search, quotas, self._prompt.finding)
+        found = hybrid.find_hits(self._db, request.search, quotas, self._prompt.finding)
         return {
             quota.where: of_quota._replace(hits=self._within_scope(of_quota.hits))
             for quota, of_quota in zip(quotas, found, strict=True)
@@ -246,13 +251,15 @@ class PromptSearches:
 
     def _within_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
         """Return `hits` without the memories that were derived from chats outside the scope."""
-        foreign = outside_scope(self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"])
+        foreign = memories_outside_scope(
+            self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"]
+        )
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
         """Judge the hits of a kind by words and meaning, with the floor times `factor`."""
-        found, prompt = self._hits(kind), self._prompt
-        hits = floor.measure(
+        found, prompt = self._hits_of_kind(kind), self._prompt
+        hits = floor.measure_hits(
             self._db,
             prompt.question,
             found.hits,
@@ -261,7 +268,7 @@ class PromptSearches:
             prompt.reads,
             is_read=prompt.is_read,
         )
-        return floor.judge(hits, len(prompt.question.terms), factor)
+        return floor.judge_hits(hits, len(prompt.question.terms), factor)
 
     def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
@@ -288,20 +295,24 @@ class PromptSearches:
     @cached_property
     def _line_matches(self) -> dict[Kind, LookedUp]:
         """By kind, the rows that the lines of a long prompt match; {} for a short prompt."""
-        lines = lines_of(self._prompt.text)
-        return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
+        lines = terms_by_line(self._prompt.text)
+        return (
+            {kind: match_lines(self._db, _TABLES[kind], lines) for kind in self._listed_kinds}
+            if lines
+            else {}
+        )
 
     @cached_property
     def _telling_lines(self) -> list[ScoredPrompt]:
         """The lines of a long prompt that are also compared by meaning, as prompts of their own."""
-        lines = (Search(line, mode="vector") for line in telling(self._line_matches.values()))
+        lines = (Search(line, mode="vector") for line in distinctive_lines(self._line_matches.values()))
         prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
 
     def _line_covers(
         self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters
     ) -> dict[Ref, float]:
-        """Return each candidate's best cover of a line of a long prompt; add the lines' hits to `found`."""
+        """Return each candidate's best cover of a line of a long prompt; append hits of lines to `found`."""
         if not self._line_matches:
             return {}
         covers = self._line_matches[kind].covers
@@ -309,7 +320,7 @@ class PromptSearches:
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
         of_words: dict[Ref, Candidate] = {}
-        for candidate in fulltext.among(self._db, _TABLES[kind], best, filters):
+        for candidate in fulltext.candidates_among(self._db, _TABLES[kind], best, filters):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
@@ -317,7 +328,7 @@ class PromptSearches:
                 of_words.setdefault(candidate.ref, candidate)
         new = {each.ref: (each, hit) for each, hit in self._to_hits(of_words.values())}
         for line in self._telling_lines:
-            (near,) = hybrid.find(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
+            (near,) = hybrid.find_hits(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
         found += self._within_scope([*new.values()])
         return by_ref
@@ -328,7 +339,7 @@ def _chat_factor(request: BuildContext, hit: Hit) -> float:
     return 1.0 if is_own else OF_ANOTHER_CHAT
 
 
-def _key(hit: Hit) -> Key:
+def _event_key(hit: Hit) -> Key:
     return hit.position.stream, hit.id
 
 
@@ -336,23 +347,23 @@ NOTHING = "nothing_relevant"
 """The key in `silent` of the reason why only core memory, what always holds, the window and the newest
 summary are given."""
 
-_IRRELEVANT = "nothing that was found has to do with the message"
+_IRRELEVANT = "nothing that was found is relevant to the message"
 
 _SEARCHED_MESSAGES = 1000
-"""How many of a chat's newest messages are searched for the asking message."""
+"""How many of a chat's newest messages are searched for the prompt's own message."""
 
 
 class ContextHits(msgspec.Struct, frozen=True):
     """The hits of the searches, best first; none if the searches failed.
 
     listed: hits of all listed kinds.
-    messages, documents: hits that are not listed, since little of them is distilled, and have their own
-        floor.
+    messages, documents: hits that are not listed, since little of them is distilled, but judged by their
+        own floor.
     below: hits that are not relevant enough.
     answered: the probability that the best hit belongs to the prompt; None if there are no hits.
     time: the time that the prompt names, if any.
     faded: memories below the salience threshold, to explain the context.
-    silent: see `SearchResult`. asking: the asking message, which is left out.
+    silent: see `SearchResult`. prompt_key: the key of the prompt's own message, which is left out.
     """
 
     listed: Rated = []
@@ -362,32 +373,32 @@ class ContextHits(msgspec.Struct, frozen=True):
     below: Sequence[Below] = ()
     answered: float | None = None
     silent: dict[str, str] = {}
-    asking: Key | None = None
+    prompt_key: Key | None = None
     time: NamedTime | None = None
 
 
-def find(
+def find_context_hits(
     db: Connection,
     request: BuildContext,
     models: Models,
-    asking: Key | None,
+    prompt_key: Key | None,
     sample: StoreSample,
     rerank: Rerank | None = None,
 ) -> ContextHits:
     """Search for `request.text` and return the hits.
 
-    asking: the key of the message that has this text, if known; it is left out. sample: a sample of the
-        store's passages. rerank: reorders the relevant hits.
+    prompt_key: the key of the message with this text, which is left out; None if unknown.
+    sample: a sample of the store's passages. rerank: reorders the relevant hits.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     if is_social(request.text):
-        return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, asking=asking)
-    search = PromptSearches(db, request, models, asking, sample)
+        return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, prompt_key=prompt_key)
+    search = PromptSearches(db, request, models, prompt_key, sample)
     listed, below = search.listed()
     passages = search.passages()
-    distinct = floor.without_near_copies(passages.kept)
+    distinct = floor.drop_near_copies(passages.kept)
     documents = search.documents()
     if rerank is not None:
         scores = {id(hit): score for hit, score in listed}
@@ -401,9 +412,9 @@ def find(
     below += [Below(hit, why) for part in (passages, distinct, documents) for hit, why in part.below]
     if not (listed or distinct.kept or documents.kept):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
-    answers = [floor.chance(part.best) for part in (passages, documents) if part.best is not None]
+    answers = [floor.answer_probability(part.best) for part in (passages, documents) if part.best is not None]
     rated = [*(score for _, score in listed), *(each.score for each in below if each.score)]
-    answers += map(chance, rated)
+    answers += map(entry_probability, rated)
     return ContextHits(
         listed=listed,
         messages=_weigh_by_chat(distinct.kept, request),
@@ -412,7 +423,7 @@ def find(
         below=below,
         answered=max(answers, default=None),
         silent=search.silent,
-        asking=asking,
+        prompt_key=prompt_key,
         time=search.time,
     )
 
@@ -424,8 +435,8 @@ def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
     return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
-def asking_message(db: Connection, request: BuildContext) -> Key | None:
-    """Return the asking message, which must not answer itself; None if it is not in the read model.
+def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:
+    """Return the key of the prompt's own message, which must not answer itself; None if there is none.
 
     It is the message `message_id`; by default, the newest message of the chat with the request's text, unless
     an assistant has spoken since: an earlier "yes" is history.
@@ -452,5 +463,5 @@ def asking_message(db: Connection, request: BuildContext) -> Key | None:
     )
     unanswered = takewhile(lambda row: row[2] != "assistant", rows)
     # The output of a tool asks nothing.
-    asking = (row for row in unanswered if row[2] != "tool" and row[3] == request.text)
-    return next(((stream, name) for stream, name, *_ in asking), None)
+    matching = (row for row in unanswered if row[2] != "tool" and row[3] == request.text)
+    return next(((stream, name) for stream, name, *_ in matching), None)

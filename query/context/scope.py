@@ -20,13 +20,13 @@ from memlog.query.event_index import POSITION, LinePosition
 class People(msgspec.Struct, frozen=True, kw_only=True):
     """The people who talk to the agent, and their chats.
 
-    messengers: channels over which several people may write. A chat there without any name belongs to a
-        person of its own.
+    messengers: channels over which several people may write. A chat on one whose messages have no names
+        belongs to a separate person.
     chats: the chats of each person, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope
         and belong to this person only, whatever names their messages have.
 
     Raises:
-        BadInput: it has another form, or a chat belongs to two people.
+        BadInput: a value has another form, or a chat belongs to two people.
     """
 
     messengers: tuple[str, ...] = MESSENGERS
@@ -47,7 +47,9 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
         for person, chats in self.chats.items():
             for chat in chats:
                 if owners.setdefault(str(Chat.of(chat)), person) != person:
-                    raise BadInput(f"{chat} belongs to {owners[chat]} and {person}", hint="name it once")
+                    raise BadInput(
+                        f"{chat} belongs to {owners[chat]} and {person}", hint="name it under one person"
+                    )
 
     def owner(self, chat: str) -> str | None:
         """Return the person to whom the settings assign a chat; None if they assign it to nobody."""
@@ -70,7 +72,7 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
 class Speaker(NamedTuple):
     """A person who talks to the agent.
 
-    name: from the settings or the messages; None for the person of a chat without names.
+    name: from the settings or the messages; None for the person of a chat whose messages have no names.
     chat: one of the person's chats.
     """
 
@@ -98,7 +100,7 @@ WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
     """Yield the people who talk to the agent, lazily, since most callers need at most two.
 
-    chat: a chat that is about to begin, and counts as well.
+    chat: a chat that counts even before its first message.
     """
     # People in the settings count before their first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
@@ -113,7 +115,7 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
     """Yield the chats on messengers that have no names in their messages and no person in the settings.
 
-    chat: a chat that is about to begin, and counts as well.
+    chat: a chat that counts even before its first message.
     """
     names, found = [*_user_names(db)], set[str]()
     for place in _messenger_chats(db, people, chat):
@@ -136,7 +138,7 @@ def _user_names(db: Connection) -> Iterator[str]:
 
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
-    """Yield the chats on messengers, including those that only derived rows name; some more than once."""
+    """Yield the chats on messengers, including chats that only derived rows name; some more than once."""
     if chat is not None and people.is_messenger(chat):
         yield chat
     for rows in _CONVERSED:
@@ -150,14 +152,14 @@ def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterat
 def _distinct_chats(
     db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """Yield the distinct chats of the given rows whose channel is wanted."""
+    """Yield the distinct chats with wanted channels. rows: an SQL table and condition, with values `of`."""
     for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
         yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))
 
 
 def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
-    """Yield the distinct chats on messengers that derived rows name; skip each other channel as a whole."""
+    """Yield the distinct chats on messengers that derived rows name; skip all chats of other channels."""
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
@@ -168,7 +170,7 @@ def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str
 
 
 def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield distinct values. `select` returns the value after the previous one, by one lookup in an index."""
+    """Yield distinct values in order; `select` finds the next value by one lookup in an index."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
@@ -264,31 +266,31 @@ SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SE
 
 
 class SourceEvent(NamedTuple):
-    """A source: a message, a daily event, a memory, or the event with its content.
+    """A source: a message, a daily event, a memory, or the event with the memory's content.
 
-    channel: of the source's chat; None if it has none. event_id: its id, or that of the memory.
+    channel: of the source's chat; None if it has none. event_id: its event's id, or the memory_id.
     """
 
     channel: str | None
     event_id: str
 
 
-def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+def sources_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return the sources of each memory, itself included."""
-    return _origins(db, _OF_MEMORIES, memory_ids)
+    return _read_sources(db, _OF_MEMORIES, memory_ids)
 
 
-def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+def sources_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return the sources of each profile, including those that none of its values cites."""
-    return _origins(db, _OF_PROFILES, extraction_ids)
+    return _read_sources(db, _OF_PROFILES, extraction_ids)
 
 
-def origins_of_days(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
+def sources_of_daily_events(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return the extracted messages of each chat, which are the sources of its daily events."""
     return _group_by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
 
 
-def _origins(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
+def _read_sources(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
     return _group_by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
 
 
@@ -299,7 +301,7 @@ def _group_by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set
     return found
 
 
-def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
+def chats_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
     """Return the chats of each existing memory: its own and those of its sources.
 
     A daily event that has only a channel belongs to the chat `<channel>:`, which no limited scope includes.
@@ -327,12 +329,16 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
     return found
 
 
-def outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
+def memories_outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
     """Return which of `memory_ids` have a source outside the scope of a request."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
-    return {memory_id for memory_id, chats in chats_of(db, memory_ids).items() if not own.issuperset(chats)}
+    return {
+        memory_id
+        for memory_id, chats in chats_of_memories(db, memory_ids).items()
+        if not own.issuperset(chats)
+    }
 
 
 class CoreRow(NamedTuple):
@@ -346,9 +352,9 @@ class CoreRow(NamedTuple):
 
 
 class CoreRows(NamedTuple):
-    """The core values that a scope includes, one per key, the user's before the agent's.
+    """The core values that a scope includes, one per section and key, the user's before the agent's.
 
-    wide: the number of values that are hidden because their sources are not all within the scope.
+    wide: the number of the store-wide values that are hidden, since some of their sources are out of scope.
     """
 
     shown: list[CoreRow]
@@ -377,7 +383,7 @@ def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
 class ChosenScope(NamedTuple):
     """The scope of a context, `store` or `chat`, and why it was chosen.
 
-    joined: the other chats of the current chat's person.
+    joined: the other chats of the person in the current chat.
     """
 
     scope: Scope
@@ -385,7 +391,7 @@ class ChosenScope(NamedTuple):
     joined: tuple[str, ...] = ()
 
 
-def scope_of(db: Connection, request: BuildContext, people: People, *, synced: bool) -> ChosenScope:
+def choose_scope(db: Connection, request: BuildContext, people: People, *, synced: bool) -> ChosenScope:
     """Choose the scope of a request.
 
     If the scope is `chat` and the request names no chat, the context shows only what belongs to no chat.
@@ -400,18 +406,20 @@ def scope_of(db: Connection, request: BuildContext, people: People, *, synced: b
     chat = request.chat_name
     if chat is not None and not synced:
         return ChosenScope("chat", "the read model may be behind the log, which may name a second person")
-    chosen = automatic_scope(db, people, chat)
+    chosen = choose_automatic_scope(db, people, chat)
     if chosen.scope == "store":
         return chosen
     if chat is None:
-        return chosen._replace(why=f"{chosen.why}; no chat was named, so only what belongs to none is given")
+        return chosen._replace(
+            why=f"{chosen.why}; the request names no chat, so only what belongs to no chat is given"
+        )
     return chosen._replace(joined=tuple(sorted(people.joined(chat) - {chat})))
 
 
-def automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
+def choose_automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
     """Choose the scope for a request with the scope `auto`, so that nobody gets what another person wrote.
 
-    chat: a chat that is about to begin, and counts as well.
+    chat: a chat that counts even before its first message.
     """
     found = [*islice(speakers(db, people, chat), 2)]
     if len(found) > 1:
@@ -426,8 +434,8 @@ def automatic_scope(db: Connection, people: People, chat: str | None = None) -> 
 class ChatGroup(NamedTuple):
     """Chats that share a scope.
 
-    chat: the first of the chats, by which events name the group; None for what belongs to no chat, and for
-        the whole store.
+    chat: the first of the chats in sorted order, which names the group in events; None for what belongs to
+        no chat, and for the whole store.
     chats: all chats of the group; None for the whole store.
     """
 
@@ -441,24 +449,24 @@ class ChatGroup(NamedTuple):
 
 def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
     """Return the groups of chats that memories belong to; no context shows two groups together."""
-    if automatic_scope(db, people).scope == "store":
+    if choose_automatic_scope(db, people).scope == "store":
         return [ChatGroup(None, None)]
     active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
-    chats = {chat for found in chats_of(db, active).values() for chat in found}
+    chats = {chat for found in chats_of_memories(db, active).values() for chat in found}
     groups = {people.joined(chat) for chat in chats if all(chat.partition(":")[::2])}
     return [ChatGroup(None, frozenset()), *(ChatGroup(min(each), each) for each in sorted(groups, key=min))]
 
 
-def knows_messengers(db: Connection) -> bool:
+def distinguishes_messengers(db: Connection) -> bool:
     """Whether the read model, which an older version may have written, distinguishes chats on messengers."""
     select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
     return bool(db.execute(select).fetchone()[0])
 
 
-def narrowed_by_messengers(db: Connection, people: People) -> str | None:
-    """Return why chats are kept apart although their messages have at most one name; None otherwise."""
+def why_messengers_separate(db: Connection, people: People) -> str | None:
+    """Return why chats are separate although user messages have at most one name; None otherwise."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
-    chosen = automatic_scope(db, people)
+    chosen = choose_automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None
 
 

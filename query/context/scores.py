@@ -19,10 +19,10 @@ from memlog.query.context import floor
 from memlog.query.context.background import (
     BackgroundVectors,
     StoreSample,
-    background,
-    in_every_language,
-    language,
-    reads,
+    background_language,
+    english_background,
+    multilingual_background,
+    supports_language,
 )
 from memlog.query.context.floor import LONG, passages_of
 from memlog.query.event_index import Key
@@ -30,7 +30,7 @@ from memlog.query.gate import should_retrieve
 from memlog.query.search import nearest
 from memlog.query.search.hits import Candidate, Hit, Owner
 from memlog.query.search.request import Search, parse
-from memlog.query.search.vector_cache import cosines, stored
+from memlog.query.search.vector_cache import cosines, stored_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,23 +97,23 @@ class MultilingualPrompt:
         for shelf, places in passages_of(self._db, found, MULTILINGUAL).items():
             if not places:
                 continue
-            numbers, read = stored(self._db, shelf, [*places])
+            numbers, read = stored_vectors(self._db, shelf, [*places])
             # Not a BLAS product: its threads wait for each other on a busy machine.
             both = np.einsum("ij,kj->ik", read, np.stack([self.vector, away])) if numbers else ()
             for number, (cosine, specific) in zip(numbers, both, strict=True):
                 place = places[number]
-                mean, spread = self._similarity_stats(language(found[place][1].content))
+                mean, spread = self._similarity_stats(background_language(found[place][1].content))
                 near = Nearness(float((cosine - mean) / spread), float(specific / deviation))
                 # Of a long message, the nearest passage counts.
                 result[place] = max(result.get(place, near), near)
         return result
 
     def likeness(self) -> float:
-        """Return the prompt's similarity to personal prompts minus that to general ones, in all languages."""
+        """Return the prompt's similarity to personal prompts minus that to general ones, of all languages."""
         import numpy as np
 
         assert self.vector is not None
-        every = in_every_language().values()
+        every = multilingual_background().values()
         near = (
             np.sort(np.concatenate(of_kind) @ self.vector)[-_NEIGHBOURS:].mean()
             for of_kind in ([each.personal for each in every], [each.general for each in every])
@@ -127,7 +127,7 @@ class MultilingualPrompt:
 
         if name not in self._stats:
             stored = self._sample.vectors(self._db, self._embedder)
-            of_background = [each.sentences for each in _background_in(name)]
+            of_background = [each.sentences for each in _background_of(name)]
             compared = np.concatenate([*of_background, *([stored[name]] if name in stored else [])])
             similar = compared @ self.vector
             self._stats[name] = float(similar.mean()), float(similar.std())
@@ -135,31 +135,31 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The prompt's offset from the mean of other prompts in its language, and their `_deviation`."""
+        """The prompt's offset from the mean prompt in its language, and that language's `_mean_deviation`."""
         assert self.vector is not None
-        away = self.vector - _prompts(language(self._text)).mean(0)
-        return away, _deviation(language(self._text))
+        away = self.vector - _background_prompts(background_language(self._text)).mean(0)
+        return away, _mean_deviation(background_language(self._text))
 
 
 @cache
-def _prompts(name: str) -> "NDArray[np.float32]":
+def _background_prompts(name: str) -> "NDArray[np.float32]":
     import numpy as np
 
-    return np.concatenate([part for each in _background_in(name) for part in each[1:]])
+    return np.concatenate([part for each in _background_of(name) for part in each[1:]])
 
 
 @cache
-def _deviation(name: str) -> float:
+def _mean_deviation(name: str) -> float:
     """Return the standard deviation of a sentence's similarities to prompts in a language, on average."""
     import numpy as np
 
-    sentences = np.concatenate([each.sentences for each in in_every_language().values()])
-    return float((_prompts(name) @ sentences.T).std(0).mean())
+    sentences = np.concatenate([each.sentences for each in multilingual_background().values()])
+    return float((_background_prompts(name) @ sentences.T).std(0).mean())
 
 
-def _background_in(name: str) -> list[BackgroundVectors]:
+def _background_of(name: str) -> list[BackgroundVectors]:
     """Return the background vectors in a language; in all languages if there are none in this one."""
-    known = in_every_language()
+    known = multilingual_background()
     return [known[name]] if name in known else [*known.values()]
 
 
@@ -170,9 +170,9 @@ Mode = Literal["bundled", "both", "multilingual"]
 class Weights(msgspec.Struct, frozen=True):
     """The weights of a score, and of the gate against prompts that ask for nothing stored.
 
-    base: a constant. meaning, multilingual, nearer, words: for the members of an `EntryScore`. both_read:
-        added if the bundled model supports the languages of prompt and entry. fact, passage, document: added
-        for an entry of this kind.
+    base: a constant. meaning, multilingual, nearer, words: of these members of an `EntryScore`. both_read:
+        added if the first model compares the prompt and the entry. fact, passage, document: added for an
+        entry of this kind.
     gate: a constant. gate_best: for the best score, or with the multilingual model the greatest `nearer`.
         first_person: added for "my", "we" and the like. likeness: for the similarity to personal prompts
         minus that to general ones. gate_least: if the sum is below this, the floor is `SOFT_FLOOR`.
@@ -292,11 +292,11 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
 
     total: a logit. floor: the least total for this prompt.
     meaning: standard deviations by which it is nearer in meaning than other texts; None if the model does not
-        read both, or it has no vector yet. multilingual: the same by the multilingual model; None without it.
+        support both languages, or it has no vector yet. multilingual: the same by the multilingual model.
     nearer: deviations by which the multilingual model finds it nearer to this prompt than to other prompts.
-    words: the share of the prompt's words that it has, by their rarity, times the root of their number.
+    words: the share of the prompt's words in it, weighted by rarity, times the square root of their number.
     is_of_a_line: whether the words are those of one line of a long prompt.
-    is_of_time: whether it is of the time that the prompt names; the floor does not apply then.
+    is_of_time: whether it is from the time that the prompt names, so that the floor does not apply.
     """
 
     total: float
@@ -313,17 +313,17 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
         compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
         meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
-        floor = "of the time that is named" if self.is_of_time else f"floor {self.floor:.2f}"
+        floor = "from the time that the prompt names" if self.is_of_time else f"floor {self.floor:.2f}"
         return f"score {self.total:.2f} (meaning {meaning}, {words}), {floor}"
 
 
 class ListedHit(NamedTuple):
     """A hit, and the parts of its score.
 
-    cosine: its similarity to the prompt by the first model, if known.
+    cosine: its similarity to the prompt by the first model; None if unknown.
     words, line: its cover of the whole prompt, and of the line that it covers best.
     factor: multiplies its odds; lower for other chats.
-    far: its nearness by the multilingual model, if known.
+    far: its nearness by the multilingual model; None if unknown.
     lines: for each of the most distinctive lines, the meaning in standard deviations, if known, and the
         cover.
     in_time: whether it is from the time that the prompt names.
@@ -351,7 +351,7 @@ class ScoredPrompt:
 
     def reads(self, text: str) -> bool:
         """Whether the first model supports the language of a text."""
-        return self.models.first is not None and reads(self.models.first, text)
+        return self.models.first is not None and supports_language(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
@@ -375,7 +375,7 @@ class ScoredPrompt:
 
     @property
     def finding(self) -> Models:
-        """The models that search for entries: only the multilingual one, if possible; all models score."""
+        """The models that search for entries: only the multilingual model, if possible; both models score."""
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
     def weights(self, far: Nearness | None) -> Weights:
@@ -401,7 +401,7 @@ class ScoredPrompt:
         compared = self._sample.vectors(self._db, self.models.first)
         if self._is_bundled:
             english = [compared[ENGLISH]] if ENGLISH in compared else []
-            compared = {ENGLISH: np.concatenate([background().sentences, *english])}
+            compared = {ENGLISH: np.concatenate([english_background().sentences, *english])}
         every = np.concatenate([*compared.values()]) if compared else np.zeros((0, 1), np.float32)
         if len(every) < 2:
             return 0.0, 0.0
@@ -417,7 +417,7 @@ class ScoredPrompt:
 
     def _likeness(self) -> float:
         assert self.vector is not None
-        known = background()
+        known = english_background()
         near = (sorted(cosines(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
         personal, general = (sum(similar) / _NEIGHBOURS for similar in near)
         return personal - general
@@ -439,7 +439,7 @@ class ScoredPrompt:
             return weights.floor
         likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
         has_names = self.language == ENGLISH and len(self.text) <= LONG
-        names = names_in(self.text) if has_names else []
+        names = find_names(self.text) if has_names else []
         is_general = likely < weights.gate_least or not all(map(is_known, names))
         return SOFT_FLOOR if is_general else weights.floor
 
@@ -447,21 +447,21 @@ class ScoredPrompt:
 def compare_hits(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """Return the cosine similarity of each hit to the prompt, or None if unknown, and its cover."""
+    """Return, for each hit, its cosine similarity to the prompt, or None if unknown, and its cover."""
     terms = prompt.question.terms
-    covers = floor.covers(db, terms, found)
+    covers = floor.term_covers(db, terms, found)
     near: dict[int, float] = {}
     if prompt.vector is not None:
         read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
-        of_read = floor.cosines(db, [*read.values()], prompt.vector)
+        of_read = floor.cosines_by_place(db, [*read.values()], prompt.vector)
         near = {place: of_read[number] for number, place in enumerate(read) if number in of_read}
     root = len(terms) ** 0.5
     return [(near.get(place), cover * root) for place, cover in enumerate(covers)]
 
 
-def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
-    """Whether a name occurs in the store, except in the message `asking`."""
-    stream, message = asking or ("", "")
+def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> bool:
+    """Whether a name occurs in the store, except in the message `prompt_key`."""
+    stream, message = prompt_key or ("", "")
     for term in parse(name).terms:
         found = db.execute(
             "SELECT EXISTS (SELECT 1 FROM memory_chunks_fts WHERE memory_chunks_fts MATCH ?1)"
@@ -477,7 +477,7 @@ def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
     return False
 
 
-def names_in(text: str) -> list[str]:
+def find_names(text: str) -> list[str]:
     """Return the capitalised words within the sentences of an English text, except days and months."""
     names = []
     for found in _NAME.finditer(text):
@@ -491,7 +491,7 @@ def names_in(text: str) -> list[str]:
 def score_hits(
     prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
 ) -> list[tuple[Hit, EntryScore]]:
-    """Return the hits with their scores, best first, without hits that nothing relates to the prompt."""
+    """Return the hits with their scores, best first, except hits without any word or meaning in common."""
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
@@ -547,13 +547,13 @@ def _logit(weights: Weights, each: ListedHit, meaning: float | None, words: floa
     return total
 
 
-def chance(score: EntryScore) -> float:
+def entry_probability(score: EntryScore) -> float:
     """Return the probability that an entry with this score belongs to the prompt."""
     return 1 / (1 + math.exp(-score.total))
 
 
-def embedding_once(models: Models) -> Models:
-    """Return the models, wrapped so that each embeds the same question only once."""
+def embed_once(models: Models) -> Models:
+    """Return the models, wrapped so that each embeds the same texts only once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 
 

@@ -66,10 +66,10 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 
 def model_tokens(text: str) -> float:
     """Return the estimated tokens of `text`, before rounding: the sum over its pieces between spaces."""
-    return sum(map(_of_piece, split_into_pieces(text)))
+    return sum(map(_model_tokens_of_piece, split_into_pieces(text)))
 
 
-def _of_piece(text: str) -> float:
+def _model_tokens_of_piece(text: str) -> float:
     least, tokens = len(text) / CHARACTERS, 0.0
     if not text.isascii():
         of_scripts, other, marked = _token_patterns()
@@ -99,43 +99,43 @@ _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
-def weight(text: str, counter: Counter) -> float:
-    """Return the most tokens that a piece adds to a text, before rounding."""
-    return _known_weight(text, counter) if len(text) <= _KEPT else _weight(text, counter)
+def weigh(text: str, counter: Counter) -> float:
+    """Return the most tokens that a piece of text adds to a whole, before rounding."""
+    return _known_weight(text, counter) if len(text) <= _KEPT else _weigh(text, counter)
 
 
-def _weight(text: str, counter: Counter) -> float:
+def _weigh(text: str, counter: Counter) -> float:
     return max(_WEIGHTS[counter](text), least_weight(text))
 
 
 # Cached, because each context weighs what always holds, and most of the same window, again.
-_known_weight = lru_cache(maxsize=2048)(_weight)
+_known_weight = lru_cache(maxsize=2048)(_weigh)
 _KEPT = 1000
 
 
 def least_weight(text: str) -> float:
-    """Return the least that a text can weigh, without counting its tokens."""
+    """Return the least weight that a text of this length can have, without counting its tokens."""
     return len(text) / CHARACTERS
 
 
-def size(weight: float, counter: Counter) -> int:
-    """Round the total weight of a text's pieces to a number of tokens."""
+def round_tokens(weight: float, counter: Counter) -> int:
+    """Return the number of tokens for the total weight of a text's pieces, rounded as the counter does."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
-def tokens(text: str, counter: Counter) -> int:
+def count_text_tokens(text: str, counter: Counter) -> int:
     """Return the number of tokens of `text`."""
-    return size(_WEIGHTS[counter](text), counter)
+    return round_tokens(_WEIGHTS[counter](text), counter)
 
 
-def _heuristic_of_piece(text: str) -> float:
-    chinese, word = _patterns()
+def _heuristic_tokens_of_piece(text: str) -> float:
+    chinese, word = _heuristic_patterns()
     rest, count = chinese.subn(" ", text)
     return count * 1.5 + len(word.findall(rest)) * 0.75
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _heuristic_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     # Compiled on first use, because the heuristic is rarely chosen.
     return re.compile(_CHINESE), re.compile(_WORD)
 
@@ -143,5 +143,5 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {
     "model": model_tokens,
     "chars4": lambda text: len(text) / 4,
-    "heuristic": lambda text: sum(map(_heuristic_of_piece, split_into_pieces(text))),
+    "heuristic": lambda text: sum(map(_heuristic_tokens_of_piece, split_into_pieces(text))),
 }

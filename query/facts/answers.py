@@ -11,16 +11,16 @@ from memlog.eventlog.fields import FactKind
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
-from memlog.query.event_index import POSITION, LinePosition, record
+from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.facts.question_parser import Question, parse
 from memlog.query.facts.topic_keys import (
-    built_in,
-    compared,
+    built_in_key,
+    comparable_key,
     fact_words,
-    favorite_part,
     is_plural,
     key_of,
-    same_key,
+    key_of_stored,
+    strip_favorite,
 )
 
 
@@ -47,7 +47,7 @@ class Fact(msgspec.Struct, kw_only=True):
 
     @property
     def fact_id(self) -> str:
-        """Its id: `favorite_colors/2/telegram:7`."""
+        """The id of the fact: `favorite_colors/2/telegram:7`."""
         key = self.topic_key.replace("%", "%25").replace("/", "%2F")
         return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
 
@@ -66,7 +66,7 @@ class Topic(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> FactKind:
-        """Whether it is a list or a single value."""
+        """Whether the topic is a list or a single value."""
         return self.facts[0].kind
 
     @property
@@ -74,7 +74,7 @@ class Topic(msgspec.Struct, frozen=True):
         """`<channel>:<chat_id>`; None for the store's own scope."""
         return self.facts[0].chat
 
-    def at(self, rank: int) -> Fact | None:
+    def fact_at(self, rank: int) -> Fact | None:
         """Return the fact at this rank; None if there is none."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
@@ -97,15 +97,17 @@ def topics(db: Connection, chat: str | None) -> list[Topic]:
     return _group_topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
 
 
-def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with exactly one of these keys, for writing."""
+def topic_with_key(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """Return the first topic whose key is one of `keys`; None if there is none."""
     return next((topic for topic in topics if topic.key in keys), None)
 
 
-def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of these keys; failing that, with one in another number or spelling."""
-    alike = {compared(key) for key in keys}
-    return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
+def topic_called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """Return the first topic with one of `keys`; otherwise, with one in another number or spelling."""
+    alike = {comparable_key(key) for key in keys}
+    return topic_with_key(topics, keys) or next(
+        (topic for topic in topics if comparable_key(topic.key) in alike), None
+    )
 
 
 def all_topics(db: Connection) -> list[Topic]:
@@ -114,13 +116,13 @@ def all_topics(db: Connection) -> list[Topic]:
 
 
 def _group_topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
-    facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope_and_key)
+    facts = sorted(((row[0], struct_of_row(Fact, row[1:])) for row in rows), key=_scope_and_key)
     topics = [_make_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope_and_key)]
     return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
 
 
 def _scope_and_key(row: _Row) -> tuple[str, str]:
-    return row[1].chat or "", same_key(row[1].topic_key)
+    return row[1].chat or "", key_of_stored(row[1].topic_key)
 
 
 def _make_topic(key: str, rows: Sequence[_Row]) -> Topic:
@@ -170,8 +172,8 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
     answer: the value, the lines of a list, or `I don't have that stored yet`.
     facts: the facts in the answer, by rank.
-    route: where they came from; None if there are none.
-    why: why there are none.
+    route: where the answer came from; None without facts.
+    why: why there are no facts.
     """
 
     found: bool
@@ -181,24 +183,26 @@ class FactAnswer(msgspec.Struct, kw_only=True):
     why: str | None
 
 
-def not_stored(why: str) -> FactAnswer:
-    """Return the answer when no fact is found."""
+def not_stored_answer(why: str) -> FactAnswer:
+    """Return the answer for a question without stored facts."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
 
-def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
-    """Return the answer from these facts."""
+def answer_from_facts(facts: Sequence[Fact], route: Route) -> FactAnswer:
+    """Return the answer that gives these facts."""
     return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
 
 
-def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Return the facts of a topic, or the fact at `rank`; `key` may be in another number or spelling."""
-    topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
+def answer_by_key(
+    db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool
+) -> FactAnswer:
+    """Answer with the facts of a topic, or the fact at `rank`; `key` may be in another number or spelling."""
+    topic = find_topic(db, lambda topics: topic_called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
-        return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
-    facts = topic.facts if rank is None else [fact for fact in [topic.at(rank)] if fact]
+        return not_stored_answer(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
+    facts = topic.facts if rank is None else [fact for fact in [topic.fact_at(rank)] if fact]
     if not facts:
-        return not_stored(no_rank(topic, rank or 0))
+        return not_stored_answer(missing_rank_message(topic, rank or 0))
     route = Route(
         rule="key",
         language=None,
@@ -207,11 +211,11 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
         chat=topic.chat,
         other_chat=topic.chat != chat,
     )
-    return answered(facts, route)
+    return answer_from_facts(facts, route)
 
 
-def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic that `choose` finds in the chat or, with `any_chat`, else the newest elsewhere."""
+def find_topic(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """Return the topic that `choose` picks in `chat` or, with `any_chat`, its newest pick elsewhere."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -223,14 +227,14 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
     return max(filter(None, chosen), key=lambda topic: topic.precedence, default=None)
 
 
-def where(chat: str | None, *, any_chat: bool) -> str:
-    """Return the scope in words, as shown in error messages."""
+def describe_place(chat: str | None, *, any_chat: bool) -> str:
+    """Return where facts were looked for, as shown in messages: `in telegram:7`."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"
 
 
-def no_rank(topic: Topic, rank: int) -> str:
+def missing_rank_message(topic: Topic, rank: int) -> str:
     """Return the message that a topic has no fact at a rank."""
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
@@ -251,32 +255,34 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
     """
     questions = list(parse(text))
     if not questions:
-        return not_stored("it is not a question about a fact that memlog understands")
+        return not_stored_answer("it is not a question about a fact that memlog understands")
     for question in questions:
-        topic = _find_topic(db, question, chat=chat, any_chat=any_chat)
+        topic = _topic_of_question(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:
-            return _answer(question, topic, chat)
+            return _make_answer(question, topic, chat)
     named = " or ".join(dict.fromkeys(question.name for question in questions))
-    return not_stored(f"no topic {named} {where(chat, any_chat=any_chat)}")
+    return not_stored_answer(f"no topic {named} {describe_place(chat, any_chat=any_chat)}")
 
 
 # The topic
 
 
-def _find_topic(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
+def _topic_of_question(
+    db: Connection, question: Question, *, chat: str | None, any_chat: bool
+) -> Topic | None:
     if question.names_a_topic:
-        return find(db, lambda topics: _choose_named(question, topics), chat=chat, any_chat=any_chat)
-    newest = find(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
+        return find_topic(db, lambda topics: _choose_named(question, topics), chat=chat, any_chat=any_chat)
+    newest = find_topic(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
     if newest is None or not question.is_favorite:
         return newest
     words = newest.key.split("_")
-    return newest if any(favorite_part(words, each) is not None for each in fact_words()) else None
+    return newest if any(strip_favorite(words, each) is not None for each in fact_words()) else None
 
 
 def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
     keys = _possible_keys(question)
     if keys is not None:
-        return called(topics, keys)
+        return topic_called(topics, keys)
     names = [(topic, name) for topic in topics if (name := _comparable_words(topic, question)) is not None]
     same = [topic for topic, name in names if [*name] == [*question.words]]
     alike = same or [topic for topic, name in names if _has_same_stems(name, question)]
@@ -288,7 +294,7 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
     if question.names:
         return [key_of(name) for name in question.names]
     if question.language != ENGLISH:
-        key = built_in(question.words, question.language) if question.is_favorite else None
+        key = built_in_key(question.words, question.language) if question.is_favorite else None
         return None if key is None else [key]
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
@@ -300,7 +306,7 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
 def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
     """Return the words of a topic's key to compare with the question; None if it cannot be meant."""
     words = topic.key.split("_")
-    part = favorite_part(words, question.language)
+    part = strip_favorite(words, question.language)
     return part if question.is_favorite else (words if part is None else None)
 
 
@@ -324,11 +330,11 @@ def _stem(word: str, language: str) -> str:
 # The answer
 
 
-def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
+def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
     rule, facts = _choose_facts(question, topic)
     if not facts or None in facts:
-        missing = next((rank for rank in _ranks(question) if topic.at(rank) is None), 1)
-        return not_stored(no_rank(topic, missing))
+        missing = next((rank for rank in _ranks(question) if topic.fact_at(rank) is None), 1)
+        return not_stored_answer(missing_rank_message(topic, missing))
     route = Route(
         rule=rule,
         language=question.language,
@@ -338,19 +344,19 @@ def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
         most_recent=not question.names_a_topic,
         other_chat=topic.chat != chat,
     )
-    return answered([fact for fact in facts if fact], route)
+    return answer_from_facts([fact for fact in facts if fact], route)
 
 
 def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
     ranks = _ranks(question)
     if ranks or question.top is not None:
         is_list = topic.kind == "ranked"
-        return "rank", [topic.at(rank) if is_list else None for rank in ranks]
+        return "rank", [topic.fact_at(rank) if is_list else None for rank in ranks]
     if topic.kind == "single":
         return "single", topic.facts
     if _asks_for_list(question) or not question.is_favorite:
         return "list", topic.facts
-    return "first", [topic.at(1)]
+    return "first", [topic.fact_at(1)]
 
 
 def _ranks(question: Question) -> list[int]:

@@ -12,7 +12,7 @@ import msgspec
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import split_phrases
 from memlog.projector.text.stemming import ENGLISH
-from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, visible, without_owner
+from memlog.query.facts.topic_keys import fact_words, fold_visible, is_plural, strip_favorite, strip_owner
 
 _DIGITS = r"(\d{1,7})(\D\S*)"
 _SIGNED = r"(?:#|№)(\d{1,7})"
@@ -20,22 +20,22 @@ _NUMBER = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """Return the ordinal at `place` in folded words and the number of its words, if there is one."""
+    """Return the ordinal at `place` in folded words and the number of its words; None if there is none."""
     word = words[place]
     if word in _ordinals(language):
         return _ordinals(language)[word], 1
-    if (number := _in_digits(word, language)) is not None:
+    if (number := _number_in_digits(word, language)) is not None:
         return number, 1
     for mark in split_phrases(fact_words()[language].numbers.marks):
         parts = mark.split()
         end = place + len(parts)
         if [*words[place:end]] == parts and end < len(words):
-            number = number_of(words[end], language)
+            number = parse_number(words[end], language)
             return None if number is None else (number, len(parts) + 1)
     return None
 
 
-def number_of(word: str, language: str) -> int | None:
+def parse_number(word: str, language: str) -> int | None:
     """Return the number in a word, in digits or spelled out; None if it is not a number."""
     return int(word) if re.fullmatch(_NUMBER, word) else _cardinals(language).get(word)
 
@@ -46,7 +46,7 @@ def ordinal_words(language: str) -> Mapping[str, int]:
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
 
-def _in_digits(word: str, language: str) -> int | None:
+def _number_in_digits(word: str, language: str) -> int | None:
     if signed := re.fullmatch(_SIGNED, word):
         return int(signed[1])
     digits = re.fullmatch(_DIGITS, word)
@@ -106,7 +106,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def names_a_topic(self) -> bool:
-        """Whether it names a topic; otherwise it refers to the one that was set last."""
+        """Whether it names a topic; otherwise it refers to the topic that was set last."""
         return bool(self.words or self.names)
 
     @property
@@ -118,7 +118,7 @@ class Question(msgspec.Struct, frozen=True):
 
 def parse(text: str) -> Iterator[Question]:
     """Yield the meanings of a question, at most one per language; none if a word is unknown."""
-    words = _words(text) if len(text) <= LONGEST else []
+    words = _split_words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
         question = _Parser(words, language).question()
         if question is not None:
@@ -154,7 +154,7 @@ class _Parser:
         """Return the meaning of the words; None if it is uncertain."""
         while True:
             for names, questions in self._table.idioms.items():
-                if tuple(self._words) in _phrases(questions):
+                if tuple(self._words) in _load_phrases(questions):
                     return Question(self._language, names=language_files.split_phrases(names))
             if not self._take_lead():
                 break
@@ -197,11 +197,11 @@ class _Parser:
         return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
-        phrase = self._beginning(f"{self._table.listing},{self._table.leads}")
+        phrase = self._matching_beginning(f"{self._table.listing},{self._table.leads}")
         if not phrase:
             return False
         self._has_lead = True
-        self._is_list |= phrase in _phrases(self._table.listing)
+        self._is_list |= phrase in _load_phrases(self._table.listing)
         del self._words[: len(phrase)]
         return True
 
@@ -223,7 +223,7 @@ class _Parser:
         if self._take_top() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
-            if phrase := self._beginning(table):
+            if phrase := self._matching_beginning(table):
                 self._is_own |= table == self._owners
                 self._is_list |= table == self._table.every
                 self._drop_beginning(len(phrase))
@@ -234,9 +234,9 @@ class _Parser:
         """Take `top 3`, `first three`, or a number before the favourite."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (self._beginning(self._table.top), ()):
+        for phrase in (self._matching_beginning(self._table.top), ()):
             place = len(phrase)
-            number = number_of(self._words[place], self._language) if place < len(self._words) else None
+            number = parse_number(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
                 self._top = number
                 self._drop_beginning(place + 1)
@@ -247,9 +247,9 @@ class _Parser:
         """Take an ordinal, or `most` before the favourite."""
         if self._is_favorite:
             return False
-        place = 1 if self._ranks and (self._words[0],) in _phrases(self._table.joints) else 0
+        place = 1 if self._ranks and (self._words[0],) in _load_phrases(self._table.joints) else 0
         ordinal = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
-        if ordinal is None and not self._ranks and (self._words[0],) in _phrases(self._table.first):
+        if ordinal is None and not self._ranks and (self._words[0],) in _load_phrases(self._table.first):
             ordinal = 1, 1
             self._is_most = True
         if ordinal is None or (self._ranks and not place):
@@ -272,22 +272,22 @@ class _Parser:
         if not self._words:
             return
         last = self._words[-1]
-        self._words[-1] = without_owner(last, self._language)
+        self._words[-1] = strip_owner(last, self._language)
         self._is_own |= self._words[-1] != last
-        part = favorite_part(self._words, self._language)
+        part = strip_favorite(self._words, self._language)
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
-    def _beginning(self, table: str) -> tuple[str, ...]:
+    def _matching_beginning(self, table: str) -> tuple[str, ...]:
         """Return the longest phrase of a table with which the question begins; () if there is none."""
-        return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
+        return next((p for p in _load_phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop_beginning(self, number: int) -> None:
         self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
         del self._words[:number]
 
     def _drop_end(self, table: str) -> bool:
-        for phrase in _phrases(table):
+        for phrase in _load_phrases(table):
             if len(self._words) > len(phrase) and tuple(self._words[-len(phrase) :]) == phrase:
                 del self._words[-len(phrase) :]
                 return True
@@ -295,15 +295,15 @@ class _Parser:
 
 
 @cache
-def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
+def _load_phrases(table: str) -> tuple[tuple[str, ...], ...]:
     """Return the phrases of a table as words, longest first."""
     phrases = (tuple(phrase.split()) for phrase in language_files.split_phrases(table))
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Return the folded words of a question without surrounding signs, except in `#2`, `'s`, and `2.`."""
-    folded = visible(text).replace("’", "'")
+    folded = fold_visible(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_ENDING_HYPHEN, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]
     return [_strip_signs(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]

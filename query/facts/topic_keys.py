@@ -53,27 +53,31 @@ def key_of(name: str) -> str:
     _check_characters(name)
     key = _key_of_words(words_of(name))
     if not key:
-        raise BadInput(f"not the name of a topic: {name!r}", hint="name one, such as favorite_colors")
+        raise BadInput(f"not the name of a topic: {name!r}", hint="give a name such as favorite_colors")
     if len(key) > LONGEST:
         raise BadInput(
-            f"a topic's key of {len(key)} characters: {key[:40]!r}…", hint=f"at most {LONGEST} characters"
+            f"the topic's key has {len(key)} characters: {key[:40]!r}…",
+            hint=f"use at most {LONGEST} characters",
         )
     return key
 
 
-def same_key(stored: str) -> str:
-    """Return the key of a stored topic, which another program may have spelled; if it has none, `stored`."""
+def key_of_stored(stored: str) -> str:
+    """Return the key of a topic as another program may have stored it; `stored` itself if it has no key."""
     return _key_of_words(words_of(stored)) or stored
 
 
-def teach_topics(db: Connection) -> None:
-    """Define the SQL function `topic_key` for a connection: it is equal for all spellings of a topic."""
+def define_topic_function(db: Connection) -> None:
+    """Define the SQL function `topic_key`, which returns the same key for all spellings of a topic."""
     db.create_function(
-        "topic_key", 1, lambda topic: None if topic is None else compared(same_key(topic)), deterministic=True
+        "topic_key",
+        1,
+        lambda topic: None if topic is None else comparable_key(key_of_stored(topic)),
+        deterministic=True,
     )
 
 
-def compared(key: str) -> str:
+def comparable_key(key: str) -> str:
     """Return a normal form of a key, which ignores number, spelling, possessives and surrounding signs.
 
     It is also the key under which older versions stored the topic.
@@ -92,30 +96,30 @@ def words_of(text: str) -> list[str]:
     """
     words = (
         word.lstrip(_BEFORE).rstrip(_AROUND)
-        for word in re.split(_SEPARATORS, visible(text).replace("’", "'"))
+        for word in re.split(_SEPARATORS, fold_visible(text).replace("’", "'"))
     )
     return [word for word in words if word.strip(_AROUND)]
 
 
-def visible(text: str) -> str:
+def fold_visible(text: str) -> str:
     """Return the folded `text` without invisible characters."""
     folded = nfkc(nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
-def built_in(words: Sequence[str], language: str) -> str | None:
-    """Return the key of the built-in topic with these folded words (without "favourite"); None if none."""
-    return _built_in()[language].get("_".join(words))
+def built_in_key(words: Sequence[str], language: str) -> str | None:
+    """Return the key of the built-in topic with these folded words, without "favourite"; None if unknown."""
+    return _built_in_keys()[language].get("_".join(words))
 
 
-def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
+def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
     """Return the words without the one for "favourite"; None if it does not occur."""
     table = fact_words()[language]
     if not words:
         return None
-    if words[0] in _forms(table.favorite):
+    if words[0] in _split_forms(table.favorite):
         return list(words[1:])
-    if words[-1] in _forms(table.favorite_behind):
+    if words[-1] in _split_forms(table.favorite_behind):
         return list(words[:-1])
     if words[0] in _favorite_words():
         return None
@@ -127,7 +131,7 @@ def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
     return None
 
 
-def without_owner(word: str, language: str) -> str:
+def strip_owner(word: str, language: str) -> str:
     """Return Finnish `värini` (my colour) as `väri`, and other words unchanged."""
     suffix = fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
@@ -135,11 +139,11 @@ def without_owner(word: str, language: str) -> str:
 
 def singular(word: str) -> str:
     """Return the singular of an English word, by its ending and a short table."""
-    irregular = _pairs(_english().plurals)
+    irregular = _pairs(_english_words().plurals)
     if word in irregular:
         return irregular[word]
     if (
-        word in _forms(_english().invariable)
+        word in _split_forms(_english_words().invariable)
         or len(word) < _SHORTEST_PLURAL
         or not (word.isascii() and word.isalpha())
         # `https` and `nfs` are abbreviations.
@@ -167,10 +171,10 @@ def _check_characters(name: str) -> None:
 
 
 def _key_of_words(words: Sequence[str]) -> str:
-    while len(words) > 1 and any(words[0] in _forms(table.own) for table in fact_words().values()):
+    while len(words) > 1 and any(words[0] in _split_forms(table.own) for table in fact_words().values()):
         words = words[1:]
     for language in fact_words():
-        part = favorite_part(words, language)
+        part = strip_favorite(words, language)
         if part:
             return _favorite_key(words, part, language)
     return "_".join(words)
@@ -178,22 +182,22 @@ def _key_of_words(words: Sequence[str]) -> str:
 
 def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
-        return built_in(_spell_american(part, singular), language) or "_".join([_FAVORITE, *part])
-    bare = [*part[:-1], *(without_owner(word, language) for word in part[-1:])]
-    return built_in(part, language) or built_in(bare, language) or "_".join(words)
+        return built_in_key(_spell_american(part, singular), language) or "_".join([_FAVORITE, *part])
+    bare = [*part[:-1], *(strip_owner(word, language) for word in part[-1:])]
+    return built_in_key(part, language) or built_in_key(bare, language) or "_".join(words)
 
 
 def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """Return English words in American spelling, the last one in a `number`."""
-    spelled = [_pairs(_english().short).get(word) or to_american(word) for word in words]
+    spelled = [_pairs(_english_words().short).get(word) or to_american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
 def _plural(word: str) -> str:
     one = singular(word)
-    if one in _forms(_english().invariable) or not (one.isascii() and one.isalpha()):
+    if one in _split_forms(_english_words().invariable) or not (one.isascii() and one.isalpha()):
         return one
-    for many, single in _pairs(_english().plurals).items():
+    for many, single in _pairs(_english_words().plurals).items():
         if single == one:
             return many
     if re.search(r"[^aeiou]y$", one):
@@ -201,7 +205,7 @@ def _plural(word: str) -> str:
     return f"{one}es" if re.search(r"(?:s|x|ch|sh)$", one) else f"{one}s"
 
 
-def _english() -> EnglishWords:
+def _english_words() -> EnglishWords:
     return language_files.languages("english")[ENGLISH].english
 
 
@@ -210,17 +214,17 @@ _pairs = cache(language_files.split_pairs)
 
 @cache
 def _favorite_words() -> frozenset[str]:
-    """Return the words for "favourite" in all languages: English ones begin with Swedish `favorit`."""
+    """Return the words for "favourite" in all languages; English `favorite` begins with Swedish `favorit`."""
     return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 
 @cache
-def _forms(words: str) -> frozenset[str]:
+def _split_forms(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
 @cache
-def _built_in() -> dict[str, dict[str, str]]:
+def _built_in_keys() -> dict[str, dict[str, str]]:
     return {
         language: {word: key for key, words in table.topics.items() for word in words.split()}
         for language, table in fact_words().items()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from memlog.projector.passages.index import MEMORY
 from memlog.projector.passages.vectors import model_of
 from memlog.projector.sqlite import Connection, as_list
-from memlog.query.memories import Memory, select
+from memlog.query.memories import Memory, select_memories
 from memlog.query.search.request import parse
 
 _COMPARED_CHARACTERS = 1000
@@ -25,7 +25,7 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 """
 
 
-def alike(
+def find_similar(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
     """Return, for each wanted memory, the ids of the most similar others.
@@ -41,7 +41,7 @@ def alike(
 
 def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
     """Rank the others by the rarity of the shared words and the length of their text, like BM25."""
-    terms = [_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
+    terms = [_search_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
     having = Counter(term for of_one in terms for term in of_one)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     for place, of_one in enumerate(terms):
@@ -50,7 +50,7 @@ def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit:
     nearest = {}
     for memory in wanted:
         scores: defaultdict[int, float] = defaultdict(float)
-        for term in _terms(memory.content[:_COMPARED_CHARACTERS]):
+        for term in _search_terms(memory.content[:_COMPARED_CHARACTERS]):
             if having[term] > max(_COMMON, len(others) // 4):
                 continue  # too common to discriminate
             rarity = math.log(1 + (len(others) - having[term] + 0.5) / (having[term] + 0.5))
@@ -62,7 +62,7 @@ def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit:
 
 
 @lru_cache(8192)
-def _terms(text: str) -> frozenset[str]:
+def _search_terms(text: str) -> frozenset[str]:
     return frozenset(parse(text.replace('"', " ")).terms)
 
 
@@ -95,7 +95,7 @@ _SEARCHED_CHARACTERS = 2000
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
-    """Return the unarchived memories, at most `limit`, that best match the words of `text`, best first.
+    """Return at most `limit` unarchived memories that best match the words of `text`, best first.
 
     chat: `<channel>:<chat_id>` of the memories; None for the store's own scope. any_chat: ignore `chat`.
     lengths: the least and the greatest length of a content, in characters.
@@ -113,5 +113,5 @@ def likely_memories(
     )
     ids = [memory_id for (memory_id,) in rows]
     # Read after the limit applies: a content may have 10 MB.
-    found = select(db, "WHERE m.memory_id IN (SELECT value FROM json_each(?))", (as_list(ids),))
+    found = select_memories(db, "WHERE m.memory_id IN (SELECT value FROM json_each(?))", (as_list(ids),))
     return sorted(found, key=lambda memory: ids.index(memory.memory_id))

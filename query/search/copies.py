@@ -13,7 +13,7 @@ from typing import NamedTuple
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.documents import FILE_PATH
-from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, in_order
+from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
 
 
 class _FileDocument(NamedTuple):
@@ -29,22 +29,22 @@ class _FileDocument(NamedTuple):
 
 
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates without all but one document of each file, memory files included."""
+    """Return the candidates with only one document of each file, memory files included."""
     every = (each for lists in sides.values() for rows in lists for each in rows)
     outer = nested_copies(db, {each.key[1] for each in every if each.owner == "document"})
     return {
-        side: [[each for each in rows if not (outer and is_one_of(each, outer))] for rows in lists]
+        side: [[each for each in rows if not (outer and belongs_to_documents(each, outer))] for rows in lists]
         for side, lists in sides.items()
     }
 
 
-def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
+def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) -> bool:
     """Whether a candidate belongs to one of these documents."""
     return candidate.owner == "document" and candidate.key[1] in document_ids
 
 
 def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return the documents whose file another of them has, too, in a source with a longer root."""
+    """Return which of `document_ids` share their file with another one, in a source with a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -98,14 +98,14 @@ The title of a memory counts unless the content begins with it. A fact is a key'
 
 
 class Fetched(NamedTuple):
-    """Candidates by descending score, perhaps several with the same `ref`, and whether there are no more."""
+    """Candidates by descending score; several may have the same `ref`. is_all: whether there are no more."""
 
     candidates: list[Candidate]
     is_all: bool
 
 
-def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """Return the best `depth` distinct texts, each represented by its newest copy with the best score of all.
+def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
+    """Return the `depth` best distinct texts, each as its newest copy with the best score of its copies.
 
     It fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
     """
@@ -118,7 +118,7 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
             first.setdefault(candidate.ref, candidate)
         # Before copies are merged: of a file in nested folders, the innermost document stays.
         outer = nested_copies(db, {each.key[1] for each in first.values() if each.owner == "document"})
-        first = {ref: each for ref, each in first.items() if not is_one_of(each, outer)}
+        first = {ref: each for ref, each in first.items() if not belongs_to_documents(each, outer)}
         text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
@@ -131,7 +131,7 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
         limit *= 4
     copies = Counter(text[ref].text_key for ref in first)
     newest: dict[Hashable, Candidate] = {}
-    for each in in_order(first.values()):
+    for each in sort_ties(first.values()):
         text_key, place = text[each.ref]
         known = newest.setdefault(text_key, each)
         if known.ts == each.ts and place > text[known.ref].place:
@@ -153,7 +153,7 @@ def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
     """Represent each text by the same candidate on all sides, since a side may not know the newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
-    ordered = in_order(each for lists in sides.values() for rows in lists for each in rows)
+    ordered = sort_ties(each for lists in sides.values() for rows in lists for each in rows)
     for each in sorted(ordered, key=lambda each: (each.ts, each.place), reverse=True):
         newest.setdefault(each.text_key, each)
         copies[each.text_key] = max(copies.get(each.text_key, 1), each.copies)
@@ -190,13 +190,13 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
         for number, role, speaker, text, *place in db.execute(sql, (as_list([*by_number]),)):
             if len(text) <= _LONGEST:
                 each = by_number[number]
-                of_text = folded.get(text) or folded.setdefault(text, words(text))
+                of_text = folded.get(text) or folded.setdefault(text, normalise_words(text))
                 text_key = (each.kind, each.owner, role, speaker, of_text)
                 own_texts[each.ref] = TextKey(text_key, tuple(place) or NOWHERE)
     return own_texts
 
 
-def words(text: str) -> str:
+def normalise_words(text: str) -> str:
     """Return the case-folded words of `text`, without trailing punctuation.
 
     Signs within a word, before a word, or between spaces stay, since they may be code.

@@ -14,10 +14,10 @@ from memlog.projector.text.stemming import english_stem
 from memlog.projector.text.tokens import other_spelling
 from memlog.query.conversations import ORDER
 from memlog.query.event_index import Key, Sql
-from memlog.query.facts.topic_keys import teach_topics
+from memlog.query.facts.topic_keys import define_topic_function
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.memories import age_in_days, relevance
-from memlog.query.search.copies import Fetched, best
+from memlog.query.search.copies import Fetched, best_distinct_texts
 from memlog.query.search.hits import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
@@ -70,15 +70,15 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """The factor of the score: 0.9 for a faded memory, 1 for a new one of importance 0.5, at most 1.1."""
+        """The factor of its score: 0.9 for a faded memory, 1 for a new one of importance 0.5, at most 1.1."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
-def priors(
+def candidate_priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
     """Return the likelihood of each candidate, plus a weight if the question names its speaker or topic."""
-    words = _casefolded_words(question)
+    words = _casefold_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
     topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
@@ -96,12 +96,12 @@ def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
     """Return the topics whose words are all in `words`; English words may differ in number and spelling."""
     if not topics:
         return set()
-    roots = set(map(_root, words))
-    of_topics = {topic: {*map(_root, _casefolded_words(topic))} for topic in topics}
+    roots = set(map(_word_root, words))
+    of_topics = {topic: {*map(_word_root, _casefold_words(topic))} for topic in topics}
     return {topic for topic, of_topic in of_topics.items() if of_topic and of_topic <= roots}
 
 
-def _root(word: str) -> str:
+def _word_root(word: str) -> str:
     """Return one form for both numbers and both spellings of an English word."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
@@ -124,12 +124,12 @@ def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Se
     return passages
 
 
-def _casefolded_words(text: str) -> frozenset[str]:
+def _casefold_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
 # Cached for the names of speakers, which are few, but not for questions.
-_words_of_speaker = lru_cache(maxsize=256)(_casefolded_words)
+_words_of_speaker = lru_cache(maxsize=256)(_casefold_words)
 
 _MEMORIES = (
     f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, coalesce(y.topic, f.topic_key),"
@@ -177,7 +177,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         )
 
     def spread(self, scores: Iterable[tuple[int, float]], weights: Sequence[float]) -> list[float]:
-        """Return the score of each place on the line, with the weighted scores of its neighbours.
+        """Return the score of each place on the line, plus the weighted scores of its neighbours.
 
         scores: by place. weights: of neighbours one turn away, two turns away.
         """
@@ -223,7 +223,7 @@ def neighbourhood_of(
 def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Return the numbers in order, with gaps that no score crosses.
 
-    following: for each message, the next one, unless a session break is between them.
+    following: for each message, the next message, unless a session break is between them.
     """
     gap = [None] * SPAN
     line: list[int | None] = [*gap]
@@ -271,24 +271,28 @@ _INDEXES = (
 )
 
 
-def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
+def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
     """Return the best messages, the best memories and the best documents, up to `depth` of each."""
     if filters.topic is not None:
-        teach_topics(db)
+        define_topic_function(db)
     return [_search_index(db, index, expression, filters, depth) for index in _INDEXES]
 
 
-def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
+def candidates_among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
     """Return the candidates that the filters allow among the rows `numbers` of a full-text table."""
-    return _unscored(db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers]))
+    return _unscored_candidates(
+        db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers])
+    )
 
 
-def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """Return the newest `most` candidates that the filters allow in a full-text table, whatever they say."""
-    return _unscored(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
+def newest_candidates(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
+    """Return the newest `most` candidates that the filters allow in a full-text table."""
+    return _unscored_candidates(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
-def _unscored(db: Connection, table: str, filters: Filters, end: str, value: str | int) -> list[Candidate]:
+def _unscored_candidates(
+    db: Connection, table: str, filters: Filters, end: str, value: str | int
+) -> list[Candidate]:
     (index,) = (index for index in _INDEXES if index.table == table)
     if (condition := index.condition(filters)) is None:
         return []
@@ -296,7 +300,7 @@ def _unscored(db: Connection, table: str, filters: Filters, end: str, value: str
     return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
 
 
-def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
+def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
     """Return the scores of the messages in `around` by their own words and by those of their neighbours.
 
     A neighbour that the filters exclude counts for others, but is not a candidate.
@@ -361,4 +365,4 @@ def _search_index(
         candidates = [candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
-    return best(db, fetch, depth)
+    return best_distinct_texts(db, fetch, depth)

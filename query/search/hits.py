@@ -7,8 +7,8 @@ import msgspec
 
 from memlog.projector.sqlite import Connection, as_list, required_row
 from memlog.projector.text.marks import Marks, first_place
-from memlog.query.conversations import Surroundings, speaker
-from memlog.query.event_index import POSITION, LinePosition, record
+from memlog.query.conversations import Surroundings, speaker_label
+from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.request import FtsQuery, Ranking
 
@@ -67,7 +67,7 @@ Lists = list[list[Candidate]]
 """The candidates of one side: the full text has a list for each kind of hit."""
 
 
-def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+def sort_ties(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Sort candidates of equal scores: newer first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
@@ -137,7 +137,7 @@ class Ranks(NamedTuple):
     ranked: list[Ranked]
 
 
-def ranked(
+def rank_entries(
     scores: Mapping[Ref, float],
     priors: Mapping[Ref, float],
     cut: int,
@@ -159,7 +159,7 @@ def ranked(
     ]
 
 
-def fused(
+def fuse_lists(
     lists: Iterable[Ranks],
     ranking: Ranking,
     factors: Mapping[Ref, float],
@@ -203,7 +203,7 @@ def _take_best(
     return [*taken.values()]
 
 
-def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
+def best_possible_score(weights: Iterable[float], ranking: Ranking) -> float:
     """Return the score of an entry that is first on each list and has the highest possible prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
@@ -243,7 +243,7 @@ class Hit(msgspec.Struct, kw_only=True):
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
     score: 0 to 1: the fused score, divided by the best possible of the searched sides. Hits that a provider
-        reranks exchange their scores, so that these stay in order.
+        reranks exchange their scores, so that the scores stay in order.
     similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
         found a message.
     relevance: the probability that a memory, fact or document belongs to the question; None for messages.
@@ -289,11 +289,11 @@ class Hit(msgspec.Struct, kw_only=True):
     @property
     def speaker(self) -> str:
         """The role and the name of a message: `user/Anna`; "" for other hits."""
-        return speaker(self.role, self.name)
+        return speaker_label(self.role, self.name)
 
     @property
     def note(self) -> str | None:
-        """A note for the reader, if any."""
+        """The note that a later memory may change this one; None if none may."""
         return LATER if self.changed_by is not None else None
 
 
@@ -350,7 +350,7 @@ def hits_of(
     passages = _rows_by_place(db, _PASSAGES, of_documents) if of_documents else {}
     found = []
     for place, (candidate, score) in enumerate(scored):
-        hit = record(
+        hit = struct_of_row(
             Hit,
             rows[place],
             kind=candidate.kind,
@@ -361,7 +361,7 @@ def hits_of(
             snippet="",
             copies=candidate.copies,
         )
-        hit.snippet = snippet(hit.content, question.marks, candidate.start, candidate.end)
+        hit.snippet = make_snippet(hit.content, question.marks, candidate.start, candidate.end)
         if candidate.owner == "document":
             hit.file, hit.title = hit.title, None
             if candidate.kind == "document":
@@ -385,7 +385,7 @@ def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> 
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 
-def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
+def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
     """Return at most 200 characters of `text` between `start` and `end`, around the first of `marks`."""
     if len(text) <= SNIPPET_LENGTH:
         return text

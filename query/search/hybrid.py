@@ -10,24 +10,24 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
-from memlog.query.changes import are_forms, later_first
+from memlog.query.changes import are_word_forms, put_newer_first
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import core_rows
 from memlog.query.context.scores import (
     ListedHit,
     ScoredPrompt,
-    chance,
     compare_hits,
-    embedding_once,
-    is_known,
+    embed_once,
+    entry_probability,
+    is_known_name,
     score_hits,
 )
-from memlog.query.conversations import Surroundings, around_event, around_passage
+from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.copies import drop_nested_copies, represent_copies, text_keys
-from memlog.query.search.fulltext import Neighbourhood, neighbourhood_of, passages_of, priors
+from memlog.query.search.fulltext import Neighbourhood, candidate_priors, neighbourhood_of, passages_of
 from memlog.query.search.hits import (
     SNIPPET_LENGTH,
     Candidate,
@@ -37,11 +37,11 @@ from memlog.query.search.hits import (
     Ref,
     Scores,
     add_evidence,
-    best_possible,
-    fused,
+    best_possible_score,
+    fuse_lists,
     hits_of,
-    in_order,
-    ranked,
+    rank_entries,
+    sort_ties,
 )
 from memlog.query.search.nearest import Compared
 from memlog.query.search.request import LONGEST_QUESTION, MAX_WORDS, FtsQuery, Mode, Ranking, Search, parse
@@ -100,9 +100,9 @@ def search(
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     started = time.perf_counter()
-    (found,) = find(db, request, [Quota(request.k, request.where)], models, held)
+    (found,) = find_hits(db, request, [Quota(request.k, request.where)], models, held)
     return SearchResult(
-        hits=later_first(db, [hit for _, hit in found.hits]),
+        hits=put_newer_first(db, [hit for _, hit in found.hits]),
         mode=request.mode,
         synced=True,
         silent=found.silent,
@@ -112,7 +112,7 @@ def search(
 
 
 class Found(NamedTuple):
-    """The hits of a search, best first, each with its candidate, and the messages around them.
+    """The hits of a search, best first, each with its candidate. near: the messages around them.
 
     silent: see `SearchResult`.
     """
@@ -123,13 +123,13 @@ class Found(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """A request for hits: the `k` best that the filters `where` allow."""
+    """A request for the `k` best hits that the filters `where` allow."""
 
     k: int
     where: Filters
 
 
-def find(
+def find_hits(
     db: Connection,
     request: Search,
     quotas: Sequence[Quota],
@@ -178,7 +178,7 @@ class _Pool:
         return self._by_ref[ref]
 
     def text_key(self, ref: Ref) -> Hashable:
-        """Return the key that an entry shares with its copies; None for a neighbour that is such a copy."""
+        """Return the key that an entry shares with its copies; None for a neighbour that copies a hit."""
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].text_key
         if ref not in self._beside:
@@ -188,7 +188,7 @@ class _Pool:
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
         """Sort entries with equal scores."""
-        return [each.ref for each in in_order(map(self.candidate, refs))]
+        return [each.ref for each in sort_ties(map(self.candidate, refs))]
 
 
 def _rank_candidates(
@@ -197,23 +197,25 @@ def _rank_candidates(
     ranking = request.ranked_by
     pool = _Pool(db, sides, quota.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
-    likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
+    likely = candidate_priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
     factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
     weights = _side_weights(ranking, sides)
     ranks = {
         side: [
-            Ranks(weights[side], ranked(each, likely, ranking.cut(quota.k), pool.in_order, pool.text_key))
+            Ranks(
+                weights[side], rank_entries(each, likely, ranking.cut(quota.k), pool.in_order, pool.text_key)
+            )
             for each in lists
         ]
         for side, lists in _score_with_neighbours(db, request, sides, pool.near).items()
     }
-    best = best_possible(weights.values(), ranking)
+    best = best_possible_score(weights.values(), ranking)
     all_ranks = [each for lists in ranks.values() for each in lists]
     # Invariant: no list contributes more than its cut, so none dominates the fusion by its length.
     assert all(len(each.ranked) <= ranking.cut(quota.k) for each in all_ranks)
     scored = [
         (pool.candidate(ref), min(1.0, max(0.0, score / best)))
-        for ref, score in fused(all_ranks, ranking, factors, quota.k, pool.in_order, pool.text_key)
+        for ref, score in fuse_lists(all_ranks, ranking, factors, quota.k, pool.in_order, pool.text_key)
     ]
     found = hits_of(db, scored, request.question)
     add_evidence({each.ref: hit for each, hit in found}, sides, ranks, explain=request.explain)
@@ -234,10 +236,10 @@ def _score_with_neighbours(
         return scores
     # A query in FTS5's syntax asks for exact matches.
     if "text" in scores and not request.is_raw:
-        scores["text"][0] = fulltext.with_neighbours(db, request.question.terms, near)
+        scores["text"][0] = fulltext.score_with_neighbours(db, request.question.terms, near)
     if "vector" in scores:
         add = request.min_similarity is None
-        scores["vector"] = [nearest.with_neighbours(each, near, add=add) for each in scores["vector"]]
+        scores["vector"] = [nearest.add_neighbour_scores(each, near, add=add) for each in scores["vector"]]
     return scores
 
 
@@ -261,13 +263,13 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
 
 def _search_text(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
     try:
-        return fulltext.matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
+        return fulltext.best_matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
     except error_types() as error:
         if not (request.is_raw and is_statement_error(error)):
             raise
         raise BadInput(
             f"FTS5 does not understand {expression!r}: {error}",
-            hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave is_raw out",
+            hint="see https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave is_raw out",
         ) from error
 
 
@@ -277,7 +279,7 @@ def _embed_question(
     """Return each model's vector of the question; if none can be compared, `silent` receives the reason."""
     found = [
         (comparison, vector)
-        for comparison in nearest.comparisons(models, request.text)
+        for comparison in nearest.comparing_models(models, request.text)
         if (vector := nearest.embed_query(request.text, db, comparison.embedder, silent)) is not None
     ]
     if not found and models.first is not None and models.multilingual is not None:
@@ -295,7 +297,7 @@ def _search_vectors(
     pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
-        nearest.nearest(
+        nearest.nearest_candidates(
             db, vector, quota.where, pool, least, comparison.reads, held, set_for(comparison.embedder)
         )
         for comparison, vector in vectors
@@ -305,9 +307,9 @@ def _search_vectors(
 def _surroundings(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
     """Return a candidate with up to `neighbours` on either side; None for a memory, which has none."""
     if candidate.kind == "message":
-        return around_event(db, candidate.key, neighbours)
+        return surroundings_of_event(db, candidate.key, neighbours)
     if candidate.kind == "document" and candidate.chunk_no is not None:
-        return around_passage(db, candidate.chunk_no, neighbours)
+        return surroundings_of_passage(db, candidate.chunk_no, neighbours)
     return None
 
 
@@ -319,7 +321,7 @@ _CORE_THRESHOLD = 0.6
 eleven, or one of two, are enough; core memory is small, and written to be found."""
 
 
-def rate(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
+def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
     """Set the `relevance` of each hit except messages, and its `similarity` if it has none.
 
     Return whether a hit is certainly related to the question.
@@ -327,7 +329,7 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    prompt = ScoredPrompt(db, request, embedding_once(models), sample)
+    prompt = ScoredPrompt(db, request, embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
     near = compare_hits(db, prompt, listed)
     far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
@@ -337,16 +339,16 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
         if hit.similarity is None and cosine is not None:
             hit.similarity = round(max(0.0, cosine), 6)
         measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
-    rated = score_hits(prompt, measured, lambda name: is_known(db, name))
+    rated = score_hits(prompt, measured, lambda name: is_known_name(db, name))
     for hit, score in rated:
-        hit.relevance = round(chance(score), 6)
+        hit.relevance = round(entry_probability(score), 6)
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    judged = floor.measure(
+    judged = floor.measure_hits(
         db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
     )
-    return bool(floor.judge(judged, len(prompt.question.terms)).kept)
+    return bool(floor.judge_hits(judged, len(prompt.question.terms)).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
@@ -361,7 +363,7 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     found = []
     for row in core_rows(db, None).shown:
         known = parse(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
-        had = sum(any(are_forms(word, other) for other in known) for word in request)
+        had = sum(any(are_word_forms(word, other) for other in known) for word in request)
         share = had / max(1, len(request))
         if share * len(request) ** 0.5 >= _CORE_THRESHOLD:
             found.append(

@@ -14,9 +14,9 @@ from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
 from memlog.projector.sqlite import Connection, as_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
-from memlog.query.facts.topic_keys import teach_topics
+from memlog.query.facts.topic_keys import define_topic_function
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
-from memlog.query.search.copies import Fetched, best
+from memlog.query.search.copies import Fetched, best_distinct_texts
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import (
     DOC_PASSAGE,
@@ -26,7 +26,7 @@ from memlog.query.search.hits import (
     Scores,
     candidate_of,
 )
-from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
+from memlog.query.search.vector_cache import HeldVectors, similarities, take_nearest
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
@@ -74,7 +74,7 @@ def embedded_part(text: str, embedder: Embedder) -> str:
     return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
-def nearest(
+def nearest_candidates(
     db: Connection,
     vector: bytes,
     filters: Filters,
@@ -93,7 +93,7 @@ def nearest(
     of: the set of vectors to search.
     """
     if filters.topic is not None:
-        teach_topics(db)
+        define_topic_function(db)
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
     shelves = [*_searched_shelves(of, filters)]
@@ -111,20 +111,20 @@ def nearest(
         within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
-    return best(db, fetch, depth)
+    return best_distinct_texts(db, fetch, depth)
 
 
 class Compared(NamedTuple):
-    """A model, and the passages that it compares with a question.
+    """A model that compares passages with a question.
 
-    reads: whether a passage is one of them; None if all passages are.
+    reads: returns whether it compares a passage; None if it compares all.
     """
 
     embedder: Embedder
     reads: Callable[[str], bool] | None
 
 
-def comparisons(models: Models, text: str) -> list[Compared]:
+def comparing_models(models: Models, text: str) -> list[Compared]:
     """Return the models that compare a question by meaning.
 
     With the multilingual model, the bundled one only compares English with English, which it does better: see
@@ -143,7 +143,7 @@ def is_english(text: str) -> bool:
     return detect_language(text) == ENGLISH
 
 
-def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
+def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
     """Add to the score of each message the weighted scores of its neighbours.
 
     Scores are first reduced by the lowest one on the list; a message that is not on the list has 0.
@@ -210,9 +210,9 @@ def _nearest_chunks(
 ) -> dict[int, float]:
     if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
         return similar
-    few = None if allowed is None else _few_allowed(db, shelf, allowed)
+    few = None if allowed is None else _list_few_allowed(db, shelf, allowed)
     numbers = _nearest_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
-    return nearest_first(similarities(db, shelf, numbers, vector), limit)
+    return take_nearest(similarities(db, shelf, numbers, vector), limit)
 
 
 def _nearest_by_vec0(
@@ -228,7 +228,7 @@ def _nearest_by_vec0(
     return [number for (number,) in rows]
 
 
-def _few_allowed(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
+def _list_few_allowed(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
     """Return the numbers of the allowed passages; None if there are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     most = last // _SELECTIVE

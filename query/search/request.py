@@ -132,7 +132,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         if not self.text.strip():
             raise BadInput("text is empty", hint="give the words to search for")
         if self.is_raw and self.mode == "vector":
-            raise BadInput("is_raw with mode 'vector'", hint="vectors have no syntax: leave one of them out")
+            raise BadInput("is_raw and mode 'vector' exclude each other", hint="leave one of them out")
         if self.is_raw:
             force_setattr(self, "mode", "text")
 
@@ -150,7 +150,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
     @cached_property
     def question(self) -> "FtsQuery":
         """The parsed question, by which the full text is searched."""
-        return raw(self.text) if self.is_raw else parse(self.text)
+        return parse_raw(self.text) if self.is_raw else parse(self.text)
 
 
 MAX_WORDS = 64
@@ -233,7 +233,7 @@ def _join_phrase(words: Sequence[str]) -> str:
     return " ".join(words[:MAX_WORDS])
 
 
-def raw(text: str) -> FtsQuery:
+def parse_raw(text: str) -> FtsQuery:
     """Return the query for a text in FTS5's own syntax; its parsed words only place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 

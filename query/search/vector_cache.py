@@ -85,7 +85,7 @@ class HeldVectors:
             of_rows = cosines(held.vectors[near.rows], vector)
             similar = dict(zip(held.numbers[near.rows].tolist(), of_rows, strict=True))
             similar |= similarities(db, shelf, uncached, vector)
-            nearest = nearest_first(_drop_deleted(db, shelf, similar), limit)
+            nearest = take_nearest(_drop_deleted(db, shelf, similar), limit)
             if near.floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > near.floor):
                 return nearest
         self._held.pop(shelf.vectors, None)
@@ -157,15 +157,15 @@ def _drop_deleted(db: Connection, shelf: PassageTables, similar: dict[int, float
 
 
 def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
-    """Return the cosine similarities of the passages that have a vector to `vector`, by chunk number.
+    """Return, by chunk number, the cosine similarity to `vector` of each passage that has a vector.
 
     vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
     """
-    known, read = stored(db, shelf, numbers)
+    known, read = stored_vectors(db, shelf, numbers)
     return dict(zip(known, cosines(read, vector), strict=True))
 
 
-def stored(
+def stored_vectors(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "tuple[list[int], NDArray[np.float32]]":
     """Return which passages in `numbers` have a vector, and their vectors, of shape [passages, dimension]."""
@@ -182,7 +182,7 @@ def stored(
 
 
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
-    """Return the cosine similarity of each of `vectors` [passages, dimension] to `vector`.
+    """Return the cosine similarity to `vector` of each row of `vectors`, [passages, dimension].
 
     Each is computed separately, in double precision, so that it does not depend on the other vectors.
     """
@@ -196,7 +196,7 @@ def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     return similar
 
 
-def nearest_first(similar: dict[int, float], limit: int) -> dict[int, float]:
-    """Return the `limit` greatest similarities, greatest first; ties are ordered by number."""
+def take_nearest(similar: dict[int, float], limit: int) -> dict[int, float]:
+    """Return the `limit` greatest similarities, greatest first; ties are ordered by chunk number."""
     ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
     return dict(ordered[:limit])

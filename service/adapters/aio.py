@@ -64,9 +64,9 @@ class AsyncStore(AsyncOperations):
         return self.__aenter__().__await__()
 
 
-def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
+def _make_open_async(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
-        """Return the store in the folder `path`, for asyncio; take the arguments of `open`. Read nothing yet.
+        """Return an `AsyncStore` for the folder `path`, with the arguments of `open`. Nothing is read yet.
 
         `async with open_async(path) as store` closes it; `await open_async(path)` also returns it.
         """
@@ -77,4 +77,4 @@ def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     return open_async
 
 
-open_async = _asynchronous(open)
+open_async = _make_open_async(open)

@@ -29,7 +29,7 @@ _SEARCHING = ("Store.search", "Store.context")
 
 
 class Threads(SplitByFork):
-    """A thread pool per kind of call, created on first use, so that no call waits for another kind."""
+    """Thread pools, one per kind of call, created on first use, so that no call waits for another kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Threads(SplitByFork):
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
     async def run(self, kind: str, call: Callable[[], R]) -> R:
-        """Run `call` in a thread, and return or raise its outcome.
+        """Run `call` in a thread of its kind, and return its result or raise its error.
 
         If cancelled before it starts, it never runs; if cancelled later, it still completes in its thread.
         """
@@ -80,25 +80,25 @@ class Awaitable:
 def awaited_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[Awaitable, P], Coroutine[Any, Any, R]]:
-    """Return a method of `Awaitable` that calls `method` of the target. All searches share threads."""
+    """Return a method of `Awaitable` that runs `method` of the target in a thread. Searches share threads."""
     name = method.__name__
     kind = "search" if method.__qualname__ in _SEARCHING else method.__qualname__
 
     @wraps(method)
     async def call(self: Awaitable, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        def called() -> R:
+        def run_method() -> R:
             with self._threads.lock:  # a property of the store creates its object once
                 target = self._target()
             result: R = getattr(target, name)(*args, **kwargs)
             return result
 
-        return await self._threads.run(kind, called)
+        return await self._threads.run(kind, run_method)
 
     return call
 
 
 class Watching(Awaitable):
-    """Maintenance with a `watch` that can be cancelled."""
+    """The maintenance operations, with a `watch` that can be cancelled."""
 
     def __init__(self, target: Callable[[], Any], threads: Threads) -> None:
         super().__init__(target, threads)

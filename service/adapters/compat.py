@@ -9,7 +9,7 @@ from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, deci
 from memlog.eventlog.limits import HITS
 from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.question_parser import parse
-from memlog.query.facts.topic_keys import compared, key_of
+from memlog.query.facts.topic_keys import comparable_key, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import answer
@@ -18,15 +18,17 @@ from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
 
 
-def _chat(given: str | int) -> str:
+def _read_chat_id(given: str | int) -> str:
     name = decimal(given)
     if not isinstance(name, str):
-        raise BadInput(f"chat_id is {shown_value(given)}", hint="a text, or an integer")
+        raise BadInput(f"chat_id is {shown_value(given)}", hint="give a text or an integer")
     return name
 
 
 ChatId = Annotated[
-    str | int, Reads(_chat, "chat"), "The conversation: channel:chat_id, or an id of the channel session."
+    str | int,
+    Reads(_read_chat_id, "chat"),
+    "The conversation: channel:chat_id, or an id of the channel session.",
 ]
 """A chat; the field holds a text."""
 
@@ -41,8 +43,8 @@ class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
     """Append a message, and the ranked list that a user's message states."""
 
     chat_id: ChatId
-    message_id: Annotated[str, "Its id: a repetition counts once."]
-    role: Annotated[Role, "Who speaks."]
+    message_id: Annotated[str, "The message's id; a repeated call stores it once."]
+    role: Annotated[Role, "The role of the speaker."]
     content: Annotated[str, "The text."]
 
 
@@ -50,7 +52,7 @@ class SearchProject(SeedRequest, frozen=True, kw_only=True):
     """Search a project."""
 
     query: Annotated[str, "The text."]
-    limit: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
+    limit: Annotated[int, HITS.meta, "The most hits."] = HITS.default
 
 
 class StoreFact(SeedRequest, frozen=True, kw_only=True):
@@ -59,16 +61,16 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
     topic_key: Annotated[str, "The topic."]
     value: Annotated[str, "The value."]
     kind: Annotated[FactKind, "Whether the topic has ranks."] = "ranked"
-    rank: Annotated[int | None, "Its place; the first where not given."] = None
+    rank: Annotated[int | None, "Its rank in the list; 1 by default."] = None
     chat_id: ChatId | None = None
-    source_message_id: Annotated[str | None, "The message that says it."] = None
+    source_message_id: Annotated[str | None, "The message that states it."] = None
 
 
 class GetFacts(SeedRequest, frozen=True, kw_only=True):
     """List the values of a topic."""
 
     topic_key: Annotated[str, "The topic."]
-    rank: Annotated[int | None, "Only the value at this place."] = None
+    rank: Annotated[int | None, "Only the value at this rank."] = None
     chat_id: ChatId | None = None
 
 
@@ -76,7 +78,7 @@ class CreateMemory(Request, frozen=True, kw_only=True):
     """Save a memory of a session."""
 
     content: Annotated[str, "The text."]
-    type: Annotated[MemoryKind, "What kind it is."] = "fact"
+    type: Annotated[MemoryKind, "The kind of memory."] = "fact"
     importance: Annotated[Unit, "From 0 to 1."] = 0.5
 
 
@@ -89,12 +91,12 @@ def chat_of(name: str | int) -> str:
 
 
 def _chats_of(name: str | int) -> list[str]:
-    """Return the chats that an id may mean: imported ChatDO data has its own channel."""
+    """Return the chats that an id may mean; imported ChatDO data is in the channel `chatdo`."""
     own = chat_of(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
 
 
-def _name_of(chat: str | None) -> str | None:
+def _chat_name(chat: str | None) -> str | None:
     return None if chat is None else chat.removeprefix(f"{_CHANNEL}:")
 
 
@@ -124,7 +126,7 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
     }
 
 
-def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
+def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     """Run the operation `pre_route`; the chat may be an id of the channel `session`.
 
     If nothing is stored yet, a question for a fact is answered with "not stored".
@@ -150,7 +152,7 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
             "score": hit.score,
             "kind": hit.kind,
             "source": hit.source,
-            "chat_id": _name_of(hit.chat),
+            "chat_id": _chat_name(hit.chat),
             "message_id": hit.id if hit.kind == "message" else None,
         }
         for number, hit in enumerate(found.hits, start=1)
@@ -159,7 +161,7 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store a value; a later one with the same rank replaces it."""
+    """Store a value of a topic; a later value with the same rank replaces it."""
     is_single = request.kind == "single"
     chat = None if request.chat_id is None else chat_of(request.chat_id)
     done = store.facts.set(
@@ -179,7 +181,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank; those of all chats if no chat is named."""
+    """Return the values of a topic by rank, of all chats if no chat is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -189,13 +191,17 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = compared(key_of(request.topic_key))
-        of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
+        key = comparable_key(key_of(request.topic_key))
+        of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
     facts = [
         {
-            **{"project_id": request.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
+            **{
+                "project_id": request.project_id,
+                "chat_id": _chat_name(fact.chat),
+                "topic_key": fact.topic_key,
+            },
             **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
             "source_message_id": fact.source_message_id,
         }
@@ -211,11 +217,11 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
         NotFound: there is no such session.
     """
     _check_session(store, session)
-    return [_memory(each, session) for each in store.memories.list(chat=chat_of(session))]
+    return [_memory_answer(each, session) for each in store.memories.list(chat=chat_of(session))]
 
 
 def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str, Any]:
-    """Save a memory; the first one creates its session."""
+    """Save a memory of a session; the first memory creates the session."""
     chat, is_new = chat_of(session), not _is_session(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
@@ -234,19 +240,20 @@ def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
     found = store.memories.get(memory_id)
     if found is None or found.chat != chat_of(session):
         raise not_found("memory_not_found", memory_id)
-    return _memory(found, session)
+    return _memory_answer(found, session)
 
 
 def delete_memory(store: Store, session: str, memory_id: str) -> None:
     """Delete a memory of a session.
 
-    Raises the errors of `get_memory`.
+    Raises:
+        NotFound: see `get_memory`.
     """
     get_memory(store, session, memory_id)
     store.memories.delete(memory_id)
 
 
-def _memory(memory: Memory, session: str) -> dict[str, Any]:
+def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
     return {
         "id": memory.memory_id,
         "sessionId": session,

@@ -24,8 +24,8 @@ _LONGEST_ANSWER = 8192
 _SECONDS = 5.0
 
 
-def listening_at(path: Path) -> socket.socket:
-    """Listen on a Unix socket in a folder that only this user can access; replace a killed server's socket.
+def listen_at(path: Path) -> socket.socket:
+    """Return a listening Unix socket in a folder that only this user can access; replace a leftover socket.
 
     Raises:
         OSError: others can access the folder, or the path is too long for a socket.
@@ -46,7 +46,7 @@ def listening_at(path: Path) -> socket.socket:
     return listening
 
 
-def is_own(connected: socket.socket) -> bool:
+def is_process_of_user(connected: socket.socket) -> bool:
     """Whether the other end of a Unix socket is a process of this user."""
     if sys.platform == "darwin":
         # struct xucred of <sys/ucred.h>: a version, the uid, and groups.
@@ -56,7 +56,7 @@ def is_own(connected: socket.socket) -> bool:
     return bool(struct.unpack("3i", data)[1] == os.geteuid())
 
 
-def proof_of(token: str, nonce: str, url: str) -> str:
+def token_proof(token: str, nonce: str, url: str) -> str:
     """Return the proof for a nonce and an address, computable only with the token.
 
     Raises:
@@ -86,9 +86,9 @@ def check_proof(stream: Stream, url: str, token: str) -> None:
     nonce = secrets.token_hex(32)
     host = urlsplit(url).netloc
     stream.write(f"GET {CHALLENGE}?nonce={nonce} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode(), _SECONDS)
-    proof = proof_of(token, nonce, url).encode()
+    proof = token_proof(token, nonce, url).encode()
     answer = b""
-    while len(answer) < _LONGEST_ANSWER and not _is_whole(answer):
+    while len(answer) < _LONGEST_ANSWER and not _is_complete(answer):
         more = stream.read(_LONGEST_ANSWER, _SECONDS)
         if not more:
             break
@@ -97,7 +97,7 @@ def check_proof(stream: Stream, url: str, token: str) -> None:
         raise LogError(f"{url}: another server answers there", code="server_away", retryable=True)
 
 
-def _is_whole(answer: bytes) -> bool:
+def _is_complete(answer: bytes) -> bool:
     head, _, body = answer.partition(b"\r\n\r\n")
     lengths = [line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     return any(length.strip().isdigit() and len(body) >= int(length) for length in lengths)

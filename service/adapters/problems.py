@@ -68,7 +68,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Convert a memlog error to a problem. spelled: returns the name of an operation for the hint."""
+    """Convert an error to a problem. spelled: returns the words for an operation in the hint."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
@@ -83,14 +83,14 @@ def status_of(error: MemlogError) -> int:
 
 
 def error_of(problem: Problem, status: int) -> MemlogError:
-    """Convert a server's answer back to an error."""
+    """Convert the problem in a server's answer back to an error."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
     # Two classes of errors share the status 503; the code identifies the second class.
     kind = kinds[-1] if problem.code == "embedding" else kinds[0]
     return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # a newer server may have other codes
 
 
-def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
+def append_and_acknowledge(store: Store, lines: bytes, root: Path | None) -> bytes:
     """Append one event per line, and return a line for each: its position, or why it was refused.
 
     root: see `reading_below`.

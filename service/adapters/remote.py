@@ -14,7 +14,7 @@ from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogErro
 from memlog.eventlog.events import Event
 from memlog.eventlog.fields import Chat, fields_of
 from memlog.query.request import Request
-from memlog.service.adapters.local_sockets import check_proof, is_own
+from memlog.service.adapters.local_sockets import check_proof, is_process_of_user
 from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of
 from memlog.service.engine.engine import client_header
 from memlog.service.engine.operation import Operation, group_named, operations_of
@@ -46,16 +46,20 @@ class ServerConnection:
         is_proven: bool = False,
     ) -> None:
         if not isinstance(url, str):
-            raise BadInput(f"url is {shown_value(url)}", hint="such as http://127.0.0.1:5858")
+            raise BadInput(f"url is {shown_value(url)}", hint="give an address such as http://127.0.0.1:5858")
         if not isinstance(token, str | None):
-            raise BadInput("the token is not a string", hint="give the line of its file")
+            raise BadInput("the token is not a string", hint="give the line in the server's token file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise BadInput("the token has invalid characters", hint="give the line of its file")
+            raise BadInput(
+                "the token has invalid characters", hint="give the line in the server's token file"
+            )
         if not isinstance(project, str) or not project.isprintable():
-            raise BadInput(f"project is {shown_value(project)}", hint="give its name")
+            raise BadInput(f"project is {shown_value(project)}", hint="give the name of a project")
         if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
-            raise BadInput(f"seconds is {shown_value(seconds)}", hint=f"a number up to {_LONGEST_WAIT:,}")
+            raise BadInput(
+                f"seconds is {shown_value(seconds)}", hint=f"give a number above 0, up to {_LONGEST_WAIT:,}"
+            )
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
         self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
@@ -75,18 +79,20 @@ class ServerConnection:
         )
 
     def _check_server(self, event: str, info: dict[str, Any]) -> None:
-        """Check the identity of the server at the other end of a new connection."""
+        """Check the identity of the server on a new connection; a callback for the events of httpx."""
         stream = info.get("return_value")
         if event == "connection.connect_unix_socket.complete" and stream is not None:
-            if not is_own(stream.get_extra_info("socket")):
-                raise LogError(f"{self._socket}: another user's server", code="server_away", retryable=True)
+            if not is_process_of_user(stream.get_extra_info("socket")):
+                raise LogError(
+                    f"{self._socket}: the server belongs to another user", code="server_away", retryable=True
+                )
         elif event == "connection.connect_tcp.complete" and self._proves is not None and stream is not None:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation, request: Request) -> Any:  # noqa: ANN401
-        """Run an operation on the server, and return its answer."""
+        """Run an operation on the server, and return its answer, decoded."""
         try:
-            return _read(operation, self.post(f"{self._where}/{name}", request))
+            return _decode_answer(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
             if error.code != operation.missing:
                 raise
@@ -104,11 +110,13 @@ class ServerConnection:
                 path, content=content, headers=client_header(), extensions={"trace": self._check_server}
             )
         except httpx2.InvalidURL as error:
-            raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
+            raise BadInput(
+                f"{self._url}: {error}", hint="give an address such as http://127.0.0.1:5858"
+            ) from error
         except httpx2.HTTPError as error:
             raise LogError(
                 f"{self._url}: {error}",
-                hint="start the server there, or name its address",
+                hint="start the server, or give the address of another",
                 code="server_away",
                 retryable=True,
             ) from error
@@ -124,7 +132,7 @@ class ServerConnection:
             return False
 
     def close(self) -> None:
-        """Close the connection. It can be used again."""
+        """Close the connection; the next request opens it again."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
@@ -139,7 +147,7 @@ class Connected:
         return self._connection.available()
 
     def close(self) -> None:
-        """Close the connection. The client can be used again."""
+        """Close the connection; the next call opens it again."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -159,7 +167,7 @@ class Remote:
         self._connection, self._group = connection, group
 
 
-def remote(operation: T) -> T:
+def remote_method(operation: T) -> T:
     """Return a `Remote` method that runs an operation on the server; type checkers see the operation."""
     declared = cast("Operation", operation)
 
@@ -175,7 +183,9 @@ def remote(operation: T) -> T:
 def remote_class(group: str) -> type[Remote]:
     """Return the class of a group of operations that a server carries out."""
     kind = group_named(group)
-    methods = {name: remote(each) for name, each in operations_of(group).items() if not each.is_endless}
+    methods = {
+        name: remote_method(each) for name, each in operations_of(group).items() if not each.is_endless
+    }
     names = {"__doc__": f"The operations of `{kind.__name__}`.", "__module__": __name__}
     return type(f"Remote{kind.__name__}", (Remote,), methods | names)
 
@@ -198,14 +208,16 @@ def _to_wire(value: Any) -> Any:  # noqa: ANN401
     return [_to_wire(each) for each in value] if is_many else value
 
 
-def _read(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
+def _decode_answer(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
     kinds: Collection[Any] = operation.found
     for kind in kinds:
         try:
             return msgspec.json.decode(data, type=kind)
         except msgspec.ValidationError:
             continue
-    raise DatabaseError("unexpected answer from the server", hint="check that its version matches")
+    raise DatabaseError(
+        "unexpected answer from the server", hint="check that the server has this version of memlog"
+    )
 
 
 def _error_of(given: httpx2.Response) -> MemlogError:

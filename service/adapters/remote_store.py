@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.files import locks
-from memlog.query.request import path_of, read_argument
-from memlog.service.adapters.local_sockets import listening_at
-from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote, remote_class
+from memlog.query.request import read_argument, to_path
+from memlog.service.adapters.local_sockets import listen_at
+from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote_class, remote_method
 from memlog.service.engine.operation import PLACES
 from memlog.service.store import Store
 
@@ -46,11 +46,11 @@ class RemoteStore(Connected, Remote):
         for name in filter(None, PLACES):
             setattr(self, name, remote_class(name)(connection, name))
 
-    append = remote(Store.append)
-    search = remote(Store.search)
-    context = remote(Store.context)
-    pre_route = remote(Store.pre_route)
-    get = remote(Store.get)
+    append = remote_method(Store.append)
+    search = remote_method(Store.search)
+    context = remote_method(Store.context)
+    pre_route = remote_method(Store.pre_route)
+    get = remote_method(Store.get)
     # Each group has the operations of the store's group, but none of its other methods.
     conversations: "Conversations"
     memories: "Memories"
@@ -75,7 +75,7 @@ def connect(
     token: str | None = None,
     seconds: float = 60,
 ) -> RemoteStore:
-    """Connect to a project of a server; see `memlog serve`. Sends no request yet.
+    """Return a client for a project of a server; see `memlog serve`. No request is sent yet.
 
     url: the address of the server, with its token. If None, the server of this user on this machine that
         serves `store`, or all projects; its identity is checked before anything is sent.
@@ -90,13 +90,13 @@ def connect(
         return RemoteStore(ServerConnection(url, project, token, seconds))
     if token is not None:
         raise BadInput(
-            "a token without the url of its server", hint="name the server, or leave out the token"
+            "a token is given without the url of its server", hint="name the server, or leave out the token"
         )
     # Imported here: most programs name the server.
     from platformdirs import user_data_path
 
     of_user = user_data_path("memlog", appauthor=False)
-    served = of_user if store is None else read_argument("store", path_of, store)
+    served = of_user if store is None else read_argument("store", to_path, store)
     found = running_server(servers_folder(), served)
     try:
         connection = None if found is None else found.connection(project, seconds)
@@ -105,7 +105,7 @@ def connect(
     if connection is None:
         raise LogError(
             f"no server of this user serves {served}",
-            hint="start a server there, or name its address",
+            hint="start one with memlog serve, or give its url",
             code="server_away",
             retryable=True,
         )
@@ -155,17 +155,17 @@ class Announcement(ExitStack):
 
 
 @contextmanager
-def announced(
+def announce(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
 ) -> Iterator[Announcement]:
-    """Let other processes of this user find the server of a store, or of a folder of projects.
+    """Let this user's processes find the server of a store or of all projects, while the context lasts.
 
     Close the announcement before the server stops listening, so that no client tries an address that another
     process may bind.
 
     folder: the folder of the files that announce servers. Each file is locked while its server lives, so that
-        the file of a killed server is ignored. If another server serves the same store, clients find that
-        one.
+        the file of a killed server is ignored. If another server serves the same store, clients find the
+        other server.
     runtime: the folder for its Unix socket; None for no socket.
     """
     file = _lock_file(folder, served)
@@ -176,7 +176,7 @@ def announced(
             if runtime is not None:
                 path = runtime / file.with_suffix(".sock").name
                 with suppress(OSError):
-                    announcement.sockets.append(listening_at(path))
+                    announcement.sockets.append(listen_at(path))
                     server = replace(server, socket=str(path))
                     announcement.callback(path.unlink, missing_ok=True)
             told = file.with_suffix(".json")
@@ -186,9 +186,9 @@ def announced(
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
-    """Return the server of a store, or of a folder of projects; None if none runs."""
+    """Return the running server of a store, or of a folder of projects; None if there is none."""
     file = _lock_file(folder, served)
-    if not _is_held(file):
+    if not _is_locked(file):
         return None
     try:
         return msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=RunningServer)
@@ -196,7 +196,7 @@ def running_server(folder: Path, served: Path) -> RunningServer | None:
         return None  # it is still starting
 
 
-def _is_held(file: Path) -> bool:
+def _is_locked(file: Path) -> bool:
     # The lock is shared, so that two concurrent checks do not take each other for a server.
     try:
         with file.open("rb") as opened:

@@ -29,13 +29,13 @@ class MemoryServiceClient(Connected):
     def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
         """Return the hits, best first, each with citation and score; none for a project without data."""
         request = SearchProject(project_id=project_id, query=query, limit=limit)
-        return self._ask("/search", request)["results"]  # type: ignore[no-any-return]
+        return self._post("/search", request)["results"]  # type: ignore[no-any-return]
 
     def index_chat_message(
         self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
     ) -> dict[str, Any]:
         """Append a message, which the next search finds. The message id makes a repeated call harmless."""
-        return self._ask(
+        return self._post(
             "/index-chat-message",
             IndexChatMessage(
                 project_id=project_id, chat_id=chat_id, message_id=message_id, role=role, content=content
@@ -53,7 +53,7 @@ class MemoryServiceClient(Connected):
         rank: int | None = None,
     ) -> dict[str, Any]:
         """Store a value of a topic; a later value with the same rank replaces it."""
-        return self._ask(
+        return self._post(
             "/facts/store",
             StoreFact(
                 project_id=project_id,
@@ -67,17 +67,17 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return the values of a topic by rank, those of all chats if none is named; [] if there are none."""
+        """Return the values of a topic by rank, of all chats if no chat is named; [] if there are none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
-        return self._ask("/facts/get", request)["facts"]  # type: ignore[no-any-return]
+        return self._post("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
         """Return the value of a topic at a rank; None if there is none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
-        return next(iter(self._ask("/facts/get", request)["facts"]), None)
+        return next(iter(self._post("/facts/get", request)["facts"]), None)
 
-    def _ask(self, path: str, request: Request) -> dict[str, Any]:
+    def _post(self, path: str, request: Request) -> dict[str, Any]:
         answer: dict[str, Any] = msgspec.json.decode(self._connection.post(path, request))
         return answer

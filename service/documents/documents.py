@@ -16,7 +16,7 @@ from memlog.eventlog.fields import SourceId, SourceKind
 from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
-from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
+from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, folder_tree
 from memlog.query.request import PathField
 from memlog.service.documents.indexing import (
     Indexing,
@@ -322,7 +322,7 @@ class Documents(OperationGroup):
                 refuse_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # This comes first, as locking the records creates their folder: that a store cannot be created must
         # be a memlog error.
-        self._decide(queries.registered, creates=True)
+        self._decide(queries.registered_sources, creates=True)
         return [self._add_folder(each, progress, claims=source is not None) for each in requests]
 
     @operation("append")
@@ -343,7 +343,7 @@ class Documents(OperationGroup):
             NotFound: there is no source of this name.
             LogError, DatabaseError: as `add`.
         """
-        found = self._decide(lambda db: queries.registered(db, source))
+        found = self._decide(lambda db: queries.registered_sources(db, source))
         if not found:
             self._sources(source)  # raises NotFound for an unknown name
         return [self._refresh_source(each, progress) for each in found]
@@ -370,7 +370,7 @@ class Documents(OperationGroup):
     def get(self, name: DocumentName) -> DocumentText | Source | None:
         """Show a source, or a document of it with its text, as it was read."""
         if "/" in name:
-            return self._read(lambda db: queries.text(db, name))
+            return self._read(lambda db: queries.document_with_text(db, name))
         return self._read(lambda db: queries.source(db, name))
 
     @operation("read")
@@ -382,7 +382,7 @@ class Documents(OperationGroup):
         """
         names = [each.source_id for each in self._sources(source)]
         found = self._read(lambda db: [(name, queries.documents(db, name)) for name in names])
-        return [tree(name, documents) for name, documents in found]
+        return [folder_tree(name, documents) for name, documents in found]
 
     @operation("read")
     def status(self, source: OnlySource = None) -> _Statuses:
@@ -419,7 +419,7 @@ class Documents(OperationGroup):
         """
         source_id, is_document, file = name.partition("/")
         # This comes first, as locking the records creates their folder: a missing store must stay missing.
-        self._decide(queries.registered)
+        self._decide(queries.registered_sources)
         with self._records(source_id).held(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
@@ -438,7 +438,7 @@ class Documents(OperationGroup):
     ) -> IndexingReport:
         with self._records(request.source_id).held(self._lock_timeout):
             before, versions = self._source_and_versions(request.source_id)
-            registered = self._decide(queries.registered)
+            registered = self._decide(queries.registered_sources)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
                 return as_registered(before, versions).report(registered_by=before.writer)
@@ -455,7 +455,7 @@ class Documents(OperationGroup):
             here = Path(report.root)
             others = [Path(each.root) for each in registered if each.source_id != report.source_id]
             if any(here.is_relative_to(root) or root.is_relative_to(here) for root in others):
-                report.shared = self._read(lambda db: queries.shared(db, request.source_id))
+                report.shared = self._read(lambda db: queries.count_shared_files(db, request.source_id))
             return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
@@ -483,7 +483,7 @@ class Documents(OperationGroup):
     def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
         """Return the source, if registered, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
+            lambda db: (queries.registered_sources(db, source_id), queries.hashes_by_file(db, source_id))
         )
         return next(iter(registered), None), versions
 

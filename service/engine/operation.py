@@ -29,7 +29,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
 from memlog.eventlog.fields import fields_of
-from memlog.query.request import Request, check_names, one_by_one
+from memlog.query.request import Request, check_names, unpack_single_list
 
 if TYPE_CHECKING:
     from memlog.service.engine.engine import Engine
@@ -163,7 +163,7 @@ class Operation:
         values: dict[str, Any] = dict(zip(first, args, strict=False))
         rest = args[len(values) :]
         if self._rest is not None:
-            values[self._rest], rest = one_by_one(rest), ()
+            values[self._rest], rest = unpack_single_list(rest), ()
         if rest:
             wrong = f"takes {len(first)} arguments by position, and {len(args)} are given"
             raise BadInput(f"{self.name}() {wrong}", hint=self._usage())

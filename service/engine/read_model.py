@@ -25,7 +25,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, converting_errors
 from memlog.query.context.background import StoreSample
-from memlog.query.context.scope import People, knows_messengers, narrowed_by_messengers
+from memlog.query.context.scope import People, distinguishes_messengers, why_messengers_separate
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.engine.create import cannot_create
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
@@ -142,8 +142,8 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
     # An unreadable read model is rebuilt and reported elsewhere.
     with suppress(DatabaseError), converting_errors("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
-            is_known = knows_messengers(before)
-        why = None if is_known else narrowed_by_messengers(projector.live(), people)
+            is_known = distinguishes_messengers(before)
+        why = None if is_known else why_messengers_separate(projector.live(), people)
         how = "context.people joins the chats of one person"
         return [] if why is None else [f"contexts now keep chats apart: {why}; {how}"]
     return []

@@ -15,10 +15,10 @@ from memlog.eventlog.fields import fields_of as fields_of
 from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
-from memlog.query.request import given_as_texts as given_as_texts
-from memlog.query.request import path_of, to_log_time
+from memlog.query.request import fields_from_texts as fields_from_texts
 from memlog.query.request import schema_of as schema_of
 from memlog.query.request import time_of_words as time_of_words
+from memlog.query.request import to_log_time, to_path
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
@@ -93,7 +93,7 @@ def categories_of(given: Iterable[str]) -> list[str]:
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
-    return tuple(map(path_of, given))
+    return tuple(map(to_path, given))
 
 
 Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]

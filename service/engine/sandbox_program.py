@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from memlog.query.foreign_tables import TablePage, pages
+from memlog.query.foreign_tables import TablePage, table_pages
 from memlog.service.engine.sandbox import (
     LENGTH_BYTES,
     MAX_TEXT_BYTES,
@@ -148,7 +148,7 @@ def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Fai
     # Imported here: most requests read no table.
     from memlog.projector.sqlite import error_types
 
-    _PAGES[:] = [pages(path, table, known)]
+    _PAGES[:] = [table_pages(path, table, known)]
     try:
         return next(_PAGES[0])
     except error_types() as error:

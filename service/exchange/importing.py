@@ -30,7 +30,7 @@ from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.outgoing import keyed_hash
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
-from memlog.query.provenance import suffixes
+from memlog.query.provenance import id_suffixes
 from memlog.service.engine.read_model import Answer, Ask, Deciding
 from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import (
@@ -269,7 +269,7 @@ class Importing:
             them.
         """
         prefix, project = self._report.format, self._report.project
-        in_use = self._query_if_exists(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
+        in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = recognised(
             read(ForeignFiles(path, self._tables, project=project)),

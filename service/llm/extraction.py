@@ -17,7 +17,7 @@ from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
-from memlog.query.conversations import newest
+from memlog.query.conversations import newest_messages
 from memlog.query.records import daily_events
 from memlog.query.request import ChatField, Day
 from memlog.service.engine import prompts
@@ -201,7 +201,7 @@ def _collect(
 def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
     """Return the role and content of a chat's newest messages; none if the chat is new."""
     with suppress(NotFound):
-        messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
+        messages = newest_messages(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
     return set()
 

@@ -13,7 +13,7 @@ import msgspec
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
 from memlog.service.engine.settings import LanguageModelProvider
 
@@ -249,7 +249,7 @@ class LanguageModel:
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
         spent = sum(tokens_of(answer)) or sum(
-            tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
+            count_text_tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
         self._breaker.spend(spent)
         return read(answer, url)

@@ -13,9 +13,14 @@ from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, ModelFailed, Position
 from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
-from memlog.query.context.scope import SourceEvent, origins_of, origins_of_days, origins_of_profiles
-from memlog.query.context.token_counters import CHARACTERS, tokens
+from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
+from memlog.query.context.scope import (
+    SourceEvent,
+    sources_of_daily_events,
+    sources_of_memories,
+    sources_of_profiles,
+)
+from memlog.query.context.token_counters import CHARACTERS, count_text_tokens
 from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
 from memlog.service.engine.prompts import EXTRACT, prompt
@@ -79,16 +84,18 @@ class Questions:
 
     def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
         """Return the ids of memories that may not be sent, because they or their sources were imported."""
-        return self._find_withheld(lambda: origins_of(db, (each.memory_id for each in memories)))
+        return self._find_withheld(lambda: sources_of_memories(db, (each.memory_id for each in memories)))
 
     def withheld_profiles(self, db: Connection, extraction_ids: Iterable[str]) -> set[str]:
         """Return the ids of the extractions whose profile values may not be sent."""
-        return self._find_withheld(lambda: origins_of_profiles(db, extraction_ids))
+        return self._find_withheld(lambda: sources_of_profiles(db, extraction_ids))
 
     def sendable_days(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
         """Return the daily events that may be sent."""
         found = [each for each in days if self.may_be_sent(each.channel, each.id)]
-        kept = self._find_withheld(lambda: origins_of_days(db, {each.chat for each in found if each.chat}))
+        kept = self._find_withheld(
+            lambda: sources_of_daily_events(db, {each.chat for each in found if each.chat})
+        )
         return [each for each in found if each.chat not in kept]
 
     def _find_withheld(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
@@ -189,7 +196,7 @@ class Questions:
             tokens_out=sum(each.tokens_out for each in self._sent),
         )
         self._append([event])
-        return set_aside_by(event), kind, event.requests
+        return set_aside_request(event), kind, event.requests
 
     def catch_up(self) -> None:
         """Bring the read model up to date, since `status` reads it without a catch-up."""
@@ -325,7 +332,7 @@ def _replace_data(found: re.Match[str]) -> str:
 
 def size_of(entry: dict[str, Any]) -> int:
     """Return the tokens that an entry takes in a request."""
-    return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
+    return count_text_tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
 def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
@@ -365,7 +372,7 @@ def _split_text(text: str, room: int) -> Iterator[str]:
     while True:
         end = min(len(text), start + room * CHARACTERS)
         while end - start > 1:
-            needed = tokens(msgspec.json.encode(text[start:end]).decode(), "model")
+            needed = count_text_tokens(msgspec.json.encode(text[start:end]).decode(), "model")
             if needed <= room:
                 break
             end = start + max(1, (end - start) * room * 9 // (needed * 10))

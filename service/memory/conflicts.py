@@ -21,8 +21,8 @@ from memlog.query.conflicts import (
     MemoryConflict,
     conflicts,
     last_merge,
-    merged_again_into,
-    worded_by_somebody,
+    last_merge_target,
+    memories_worded_by_hand,
 )
 from memlog.query.memories import Memory, memory
 from memlog.service.engine.operation import not_found
@@ -87,7 +87,7 @@ def _read_conflict(
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _member_ids(found)
     active = [each for each in (*ids, *proposed) if _is_active(db, each)]
-    return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
+    return found, [memory(db, each) for each in dict.fromkeys(keep)], memories_worded_by_hand(db), active
 
 
 def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
@@ -107,7 +107,7 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
     Raises the errors of `Memories.unmerge`.
     """
     merge, into, known = decide(
-        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
+        lambda db: (last_merge(db, memory_id), last_merge_target(db, memory_id), memory(db, memory_id))
     )
     if into is not None:
         raise BadInput(

@@ -23,7 +23,7 @@ from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import shown
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
-from memlog.query.context.scope import People, automatic_scope, core_rows
+from memlog.query.context.scope import People, choose_automatic_scope, core_rows
 from memlog.query.event_index import streams_of
 from memlog.query.records import CoreMemory, core_memory
 from memlog.query.request import PathField
@@ -341,7 +341,7 @@ class Core(OperationGroup):
 
 def _visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
     """Return the core memory shown in contexts of `chat`; if that is None, in contexts without a chat."""
-    is_of_all = automatic_scope(db, people, chat).scope == "store"
+    is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
     for row in core_rows(db, None if is_of_all else own).shown:

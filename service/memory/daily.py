@@ -9,7 +9,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed, Position
 from memlog.projector.sqlite import Connection
 from memlog.query import records
-from memlog.query.provenance import unknown
+from memlog.query.provenance import unknown_ids
 from memlog.query.records import DailyEvent
 from memlog.query.request import Day
 from memlog.service.engine.operation import OperationGroup, not_found, operation
@@ -97,7 +97,7 @@ class DailyEvents(OperationGroup):
 
 
 def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
-    if missing := unknown(db, ids, "daily_events"):
+    if missing := unknown_ids(db, ids, "daily_events"):
         raise not_found("daily_event_not_found", *missing)
-    if missing := unknown(db, memory_ids, "memories"):
+    if missing := unknown_ids(db, memory_ids, "memories"):
         raise not_found("memory_not_found", *missing)

@@ -23,7 +23,7 @@ from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import to_american
 from memlog.query import memories, provenance
-from memlog.query.conflicts import DISTILLED, worded_by_somebody
+from memlog.query.conflicts import DISTILLED, memories_worded_by_hand
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.alike import likely_memories
@@ -429,7 +429,7 @@ def _compare_with_others(
     if not alike:
         return None
     _, memory, text = max(alike, key=itemgetter(0))
-    if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
+    if event.source in DISTILLED and memory.memory_id in memories_worded_by_hand(db):
         # A model does not reword what a person saved.
         return _already_known(db, memory, event) if says_all(text, new) else None
     return _merge_into(db, memory, event)
@@ -495,13 +495,13 @@ def _merge_into(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` is a person's save of a memory that a model distilled and nobody has reworded."""
-    return event.source not in DISTILLED and memory.memory_id not in worded_by_somebody(db)
+    return event.source not in DISTILLED and memory.memory_id not in memories_worded_by_hand(db)
 
 
 def _earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
     if event.id is None:
         return None
-    found = provenance.stored(db, log, event.id, "memory")
+    found = provenance.find_event(db, log, event.id, "memory")
     return found if found is not None and found.id == event.id else None
 
 

@@ -23,15 +23,15 @@ from memlog.query.facts.answers import (
     FactAnswer,
     Topic,
     all_topics,
+    answer_by_key,
     ask,
-    by_key,
-    exactly,
-    no_rank,
+    describe_place,
+    missing_rank_message,
+    topic_with_key,
     topics,
-    where,
 )
-from memlog.query.facts.question_parser import number_of, ordinal_words
-from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
+from memlog.query.facts.question_parser import ordinal_words, parse_number
+from memlog.query.facts.topic_keys import built_in_key, fact_words, key_of, strip_owner
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import OnlyChat, Scope, check_chat, scope_of
 
@@ -101,7 +101,7 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     key = _key(language, match)
     values, end = _parse_list(cleaned_text[match.end() :], language, match["topic"])
     count = match.groupdict().get("count")
-    if count and number_of(count.casefold(), language) != len(values):
+    if count and parse_number(count.casefold(), language) != len(values):
         raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
     others = cleaned_text[: match.end()] + " " + cleaned_text[match.end() + end :]
     if doubt := _any_of("doubts").search(others):
@@ -121,8 +121,8 @@ def _key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
     if odd := next((word for word in words if word in _words("no_topic")), None):
         raise NoCertainList(f"no topic has {odd!r} in its name")
-    words[-1] = without_owner(words[-1], language)
-    if key := built_in(words, language):
+    words[-1] = strip_owner(words[-1], language)
+    if key := built_in_key(words, language):
         return key
     lists = _lists()[language]
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
@@ -392,7 +392,7 @@ class Facts(OperationGroup):
             BadInput: the topic is not a possible name.
         """
         key, scope = key_of(topic), chat and scope_of(chat)
-        return self._read(lambda db: by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
+        return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
     def ask(
@@ -455,11 +455,11 @@ class Facts(OperationGroup):
             BadInput: as `get`; or as `Store.append`, as Busy and LogError.
         """
         key, scope = key_of(topic), chat and scope_of(chat)
-        standing = self._decide(lambda db: exactly(topics(db, scope), [key]))
+        standing = self._decide(lambda db: topic_with_key(topics(db, scope), [key]))
         if standing is None:
-            raise unknown_fact(f"no topic {key} {where(scope, any_chat=False)}")
-        if rank is not None and standing.at(rank) is None:
-            raise unknown_fact(no_rank(standing, rank))
+            raise unknown_fact(f"no topic {key} {describe_place(scope, any_chat=False)}")
+        if rank is not None and standing.fact_at(rank) is None:
+            raise unknown_fact(missing_rank_message(standing, rank))
         return self._append(_removals(standing, rank))
 
     @operation("read")
@@ -480,7 +480,7 @@ class Facts(OperationGroup):
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
         # A refused rank must not create a store.
         is_there = self._engine.exists
-        standing = self._decide(lambda db: exactly(topics(db, chat), [key])) if is_there else None
+        standing = self._decide(lambda db: topic_with_key(topics(db, chat), [key])) if is_there else None
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:

@@ -10,7 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
 from memlog.eventlog.limits import CATEGORIES, known_category, rates_by_category
-from memlog.query.memories import Decay, Memory, decay_of, faded, memories_changed
+from memlog.query.memories import Decay, Memory, count_decayed_memories, faded_memories, find_decay
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.save import Append
 
@@ -54,16 +54,16 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
     """
     event_id = f"decay-{timestamps.today()}"
     event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))
-    standing = decide(lambda db: decay_of(db, event_id))
+    standing = decide(lambda db: find_decay(db, event_id))
     if standing is not None:
         return _report(standing, None)
     (position,) = append([event])
     # Another process may have been faster: then its event counts, and this one is a duplicate.
-    standing = decide(lambda db: decay_of(db, event_id))
+    standing = decide(lambda db: find_decay(db, event_id))
     assert standing is not None, "an acknowledged event is projected by the next read"
     if (position.segment, position.offset) != (standing.position.segment, standing.position.offset):
         return _report(standing, None)
-    return _report(standing, position, decide(partial(memories_changed, decay=standing)))
+    return _report(standing, position, decide(partial(count_decayed_memories, decay=standing)))
 
 
 def _report(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
@@ -104,7 +104,7 @@ def prune(
     names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
-    fading = decide(partial(faded, categories=names, at_most=threshold))
+    fading = decide(partial(faded_memories, categories=names, at_most=threshold))
     found = PruneReport(memories=fading, threshold=threshold, categories=names, dry_run=dry_run)
     if fading and not dry_run:
         found.archived = len(append([MemoryArchived(memory_id=each.memory_id) for each in fading]))

@@ -366,4 +366,4 @@ class Memories(OperationGroup):
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
         from memlog.query import provenance
 
-        return self._decide(lambda db: provenance.unknown(db, memory_ids, "memories"))
+        return self._decide(lambda db: provenance.unknown_ids(db, memory_ids, "memories"))

@@ -17,17 +17,17 @@ from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_spans
 from memlog.query.changes import swap_changed
-from memlog.query.context.compose import Context, GivenContext, compose, given_of
+from memlog.query.context.compose import Context, GivenContext, compose, context_to_record
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
-from memlog.query.context.retrieve import ContextHits, asking_message, find
-from memlog.query.context.scope import scope_of
+from memlog.query.context.retrieve import ContextHits, find_context_hits, find_prompt_message
+from memlog.query.context.scope import choose_scope
 from memlog.query.event_index import Key
 from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, core_hits, rate, search
+from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
@@ -67,7 +67,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
         request,
         models,
         read_model.held_vectors,
-        lambda found: rate(db, request, models, read_model.sample, found),
+        lambda found: rate_hits(db, request, models, read_model.sample, found),
     )
     if request.where == Filters() or request.where == Filters(kinds=frozenset(["memory"])):
         of_core = [] if request.is_raw else core_hits(db, request.question)
@@ -237,9 +237,9 @@ def _search_and_build(
 ) -> _BuiltContext:
     db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
 
-    def found(request: BuildContext, asking: Key | None) -> ContextHits:
+    def found(request: BuildContext, prompt_key: Key | None) -> ContextHits:
         rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
-        hits = find(db, request, models, asking, read_model.sample, rerank)
+        hits = find_context_hits(db, request, models, prompt_key, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits
 
@@ -249,7 +249,7 @@ def _search_and_build(
 def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
     db, synced = read_model.latest(sync=request.sync)
     return _build_context(
-        read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced
+        read_model, db, request, lambda _, prompt_key: replace(found, prompt_key=prompt_key), synced=synced
     )
 
 
@@ -264,12 +264,12 @@ def _build_context(
     # All reads use one snapshot: otherwise, a second person might speak between the choice of the scope and
     # the search.
     with transaction(db, "DEFERRED"):
-        chosen = scope_of(db, request, read_model.people, synced=synced)
+        chosen = choose_scope(db, request, read_model.people, synced=synced)
         request = replace(request, scope=chosen.scope, joined=chosen.joined)
-        asking = asking_message(db, request)
-        given = compose(db, request, hits(request, asking), synced=synced)
+        prompt_key = find_prompt_message(db, request)
+        given = compose(db, request, hits(request, prompt_key), synced=synced)
         is_recorded = request.record and request.part != "stable" and given.entries
-        record = given_of(db, request, given, asking) if is_recorded else None
+        record = context_to_record(db, request, given, prompt_key) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
     return given, record
 

@@ -261,7 +261,7 @@ class Tools(OperationGroup):
 
         def found(db: Connection) -> list[StoredEvent | None]:
             streams: list[str | None] = [*streams_of(db, name)] or [None]
-            return [provenance.stored(db, log, name, stream) for stream in streams]
+            return [provenance.find_event(db, log, name, stream) for stream in streams]
 
         facts = {each.fact_id: each for topic in self._read(all_topics) for each in topic.facts}
         if fact := facts.get(name):

@@ -52,10 +52,10 @@ from memlog.projector.sqlite import (
     remove_database,
     why_no_vectors,
 )
-from memlog.query.conflicts import open_conflicts
+from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
-from memlog.query.context.scope import People, automatic_scope, chats_by_name, nameless_chats
-from memlog.query.provenance import Conflict, conflicts, plain_texts
+from memlog.query.context.scope import People, chats_by_name, choose_automatic_scope, nameless_chats
+from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
@@ -299,7 +299,7 @@ def check_notes(store: Path) -> list[Finding]:
 
 def check_contradictions(db: Connection) -> list[Finding]:
     """Return a finding about memory conflicts that a person must resolve; [] if there are none."""
-    count = open_conflicts(db)
+    count = count_open_conflicts(db)
     text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
     remedy = "say which memories hold: store.memories.conflicts() lists the conflicts"
     return [Finding("contradictions", "warning", f"{text} for a person", remedy)] if count else []
@@ -310,7 +310,7 @@ _MOST_CHATS = 8
 
 def check_scope(db: Connection, people: People) -> Iterator[Finding]:
     """Yield findings: the default scope of contexts, and chats joined by equal names or left apart."""
-    scope, why, _ = automatic_scope(db, people)
+    scope, why, _ = choose_automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
         yield from _check_same_names(db, people)
@@ -564,7 +564,7 @@ def _check_conflicts(db: Connection) -> Finding:
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")
-    newest = conflicts(db, _MOST_CONFLICTS)
+    newest = conflicting_lines(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
     events = count_with_words(
         count, "event is not shown: its id names", "events are not shown: their ids name"
@@ -601,7 +601,7 @@ def _check_long_texts(read_model: ReadModel) -> list[Finding]:
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
         return []
     with converting_errors("the read model"):
-        found = plain_texts(projector.live())
+        found = count_plain_texts(projector.live())
     findings = (
         Finding(
             "long texts",

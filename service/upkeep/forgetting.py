@@ -251,8 +251,8 @@ def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Select the events of a memory, of those merged into it, and of profile values derived from it."""
     names = event_index.merged_into(db, memory_id)
     names += event_index.proposed_for(db, names)
-    events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
-    events |= event_index.undone_texts_of(db, names)
+    events = event_index.events_of(db, names) | event_index.held_events_of(db, memory_id)
+    events |= event_index.undone_merge_events(db, names)
     events |= _profile_keys(log, names) | event_index.contexts_with(db, names)
     if not events:
         raise NotFound(

@@ -18,8 +18,8 @@ from memlog.query.records import (
     JobRun,
     is_job_due,
     job_runs,
-    last_extraction,
-    last_summary,
+    last_extraction_time,
+    last_summary_time,
     skipped_steps,
     why_clock_is_doubted,
 )
@@ -77,12 +77,12 @@ class Jobs(OperationGroup):
             name="extraction",
             due=f"{rules.quiet_minutes:g} minutes after the last message, at {rules.tokens:,} tokens, the"
             " next day",
-            last=self._read(last_extraction),
+            last=self._read(last_extraction_time),
         )
         summaries = Job(
             name="summaries",
             due=f"the older part of a session beyond {rules.tokens:,} tokens, and sessions that end",
-            last=self._read(last_summary),
+            last=self._read(last_summary_time),
         )
         schedules = _job_rules(self._engine).schedules().items()
         scheduled = (self._scheduled_job(name, schedule, now) for name, schedule in schedules)

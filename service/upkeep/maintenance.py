@@ -226,7 +226,7 @@ class Maintenance(OperationGroup):
 
         Their bytes stay in the log as they are.
         """
-        return self._read(provenance.quarantine)
+        return self._read(provenance.quarantined_lines)
 
     def explain(self, line: QuarantinedLine) -> str:
         """Explain why a line is quarantined, and what to do about it."""

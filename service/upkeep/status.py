@@ -16,7 +16,7 @@ from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import converting_errors, count_rows, describe_binding, transaction, vec_version
 from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
-from memlog.query.conflicts import MOST_OPEN, open_conflicts
+from memlog.query.conflicts import MOST_OPEN, count_open_conflicts
 from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
 from memlog.service.engine.read_model import ReadModel, name_pending
@@ -93,7 +93,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
             silent["vector"] = reason
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
-        unsettled = open_conflicts(db)
+        unsettled = count_open_conflicts(db)
         providers, set_aside = [*providers_of(read_model)], []
         if language_model is not None:
             providers.append(Breaker(read_model.path, "language_model", language_model).state())

@@ -243,7 +243,7 @@ class Folders(Worker):
 
     def _own_sources(self) -> list[Registered]:
         """Return the sources that this copy of the store refreshes; report the others once."""
-        registered = queries.registered(self._read_model.projector.live())
+        registered = queries.registered_sources(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
         for note in notes:

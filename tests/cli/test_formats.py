@@ -270,7 +270,7 @@ DONE = {
     "daily record --summary Tampere --id d1": r"Recorded the daily event d1\.",
     "daily compress d1": r"Marked as distilled: d1\.",
     "decay": r"Faded memories by one day\.",
-    "decay ": r"Memories were faded today already\.",
+    "decay ": r"Memories have already been faded today\.",
     "fact set color blue green": r"Set color: 1\. blue, 2\. green\.",
     "fact set city Oulu --single": r"Set city: Oulu\.",
     "fact remove color --rank 2": r"Removed rank 2 of color\.",

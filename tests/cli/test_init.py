@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.options.settings import by_name
+from memlog.cli.options.settings import flatten_sections
 from memlog.cli.options.settings_schema import SETTINGS
 
 Run = Callable[..., Any]
@@ -61,7 +61,7 @@ def test_init_names_the_lines_that_the_files_of_git_lack(memlog: Run, store: Pat
     lacking = [line for line in IGNORED if line != "/cache/"]
     assert done.code == 0
     assert done.out.decode().splitlines()[2:] == lacking
-    assert ".gitignore was there before; add these lines to it" in done.out.decode()
+    assert ".gitignore existed already; add these lines to it" in done.out.decode()
     assert (store / ".gitignore").read_bytes() == b"mine\n /cache/ \r\n\xff"
     (store / ".gitattributes").write_text("")
     missing = memlog("init", "--json").json["missing"]
@@ -117,7 +117,7 @@ def test_the_file_changes_nothing_and_has_every_setting_with_its_default(memlog:
     text = (store / "memlog.toml").read_text()
     assert tomllib.loads(text) == {}
     uncommented = re.sub(r"(?m)^# (\w+ = |\[)", r"\1", text)
-    assert dict(by_name(tomllib.loads(uncommented))) == {
+    assert dict(flatten_sections(tomllib.loads(uncommented))) == {
         setting.name: _in_file(setting.default) for setting in SETTINGS if setting.in_file
     }
     (store / "memlog.toml").write_text(uncommented)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.output.output import described
+from memlog.cli.output.output import describe_progress
 
 Run = Callable[..., Any]
 PASSAGES = 40
@@ -109,8 +109,10 @@ def test_stderr_that_is_closed_stops_no_work(memlog: Run, long_log: Path) -> Non
 
 
 def test_speed_counts_only_what_was_done_while_looking() -> None:
-    assert described("vectors", 0, 5882, 0, 0.0) == "vectors: 0 of 5,882"
-    assert described("vectors", 1024, 5882, 24, 2.0) == "vectors: 1,024 of 5,882, 12 a second, 6:45 left"
+    assert describe_progress("vectors", 0, 5882, 0, 0.0) == "vectors: 0 of 5,882"
+    assert (
+        describe_progress("vectors", 1024, 5882, 24, 2.0) == "vectors: 1,024 of 5,882, 12 a second, 6:45 left"
+    )
 
 
 def test_quiet_shows_no_progress(with_terminal_errors: Run, long_log: Path) -> None:

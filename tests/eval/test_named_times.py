@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from memlog.query.time_words import days_in
+from memlog.query.time_words import find_past_days
 from tests.eval.locomo import VARIABLE, data_folder, read_conversations
 
 RELATIVE = re.compile(
@@ -22,7 +22,7 @@ def test_questions_are_given_no_days_that_they_do_not_name() -> None:
     named, wrong = 0, []
     for conversation in read_conversations(data_folder()):
         for question in {each.text for asked in conversation.questions.values() for each in asked}:
-            days = days_in(question, date(2024, 1, 15))
+            days = find_past_days(question, date(2024, 1, 15))
             if days is None:
                 continue
             named += 1

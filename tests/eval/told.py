@@ -259,10 +259,10 @@ def judge(told: Told, store: memlog.Store, names: Mapping[str, str], mode: Mode)
     """What the store's entries are worth for each prompt, by the parts of their scores."""
     prompts = [prompt.text for prompt in told.prompts]
     if mode == "bundled":
-        vectors, known = load_embedder().embed(prompts), [background.background()]
+        vectors, known = load_embedder().embed(prompts), [background.english_background()]
     else:
         vectors = multilingual_embedder().embed(prompts, "query")
-        known = [*background.in_every_language().values()]
+        known = [*background.multilingual_background().values()]
     kinds = [np.concatenate([each[kind] for each in known]) for kind in (1, 2)]
     near = [np.sort(vectors @ of_kind.T)[:, -3:].mean(1) for of_kind in kinds]
     rows = [rows_of(prompt, told.asked(store, prompt, explain=True), names) for prompt in told.prompts]
@@ -403,12 +403,12 @@ def print_costs(folder: Path) -> None:
 
 def write_background() -> None:
     """Write the vectors of the background by both models."""
-    english = [text for of_kind in background.texts("english").values() for text in of_kind]
+    english = [text for of_kind in background.background_texts("english").values() for text in of_kind]
     load_embedder().embed(english).astype(np.float16).tofile(background.VECTORS)
     vectors = [
         multilingual_embedder().embed(of_kind, "passage" if kind == "sentences" else "query")
         for name in background.LANGUAGES
-        for kind, of_kind in background.texts(name).items()
+        for kind, of_kind in background.background_texts(name).items()
     ]
     np.concatenate(vectors).astype(np.float16).tofile(background.MULTILINGUAL_VECTORS)
 

@@ -12,7 +12,7 @@ import memlog
 from memlog.eventlog.codec.decode import decode
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.log.streams import SegmentName
-from memlog.projector.passages.chunking import ChunkSizes, chunks
+from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
 from memlog.service.engine.sandbox_program import extracted
 from tests.growth.attacks import Attack, against, general
 from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, first_growth
@@ -41,7 +41,7 @@ def _functions() -> dict[str, Callable[[str], object]]:
     """Return the public functions that need one text and nothing else, and three that read stored text."""
     found: dict[str, Callable[[str], object]] = {
         "decode": lambda text: decode(text.encode(), _PLACE),
-        "chunks": lambda text: chunks(text, ChunkSizes()),
+        "split_into_chunks": lambda text: split_into_chunks(text, ChunkSizes()),
         "extracted": lambda text: extracted(text.encode(), "html"),
     }
     for module in _modules():

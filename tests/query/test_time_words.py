@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from memlog.query.time_words import days_in, days_of
+from memlog.query.time_words import find_past_days, parse_days
 
 TODAY = date(2026, 6, 17)
 """A Wednesday."""
@@ -94,12 +94,12 @@ def written(found) -> str | None:
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_prompt_names_the_days_that_it_means(prompt: str) -> None:
-    assert written(days_in(prompt, TODAY)) == PROMPTS[prompt]
+    assert written(find_past_days(prompt, TODAY)) == PROMPTS[prompt]
 
 
 @pytest.mark.parametrize("prompt", NONE)
 def test_no_days_are_invented(prompt: str) -> None:
-    assert days_in(prompt, TODAY) is None
+    assert find_past_days(prompt, TODAY) is None
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_no_days_are_invented(prompt: str) -> None:
     ],
 )
 def test_a_text_that_is_nothing_but_a_time_means_days(text: str, days: str | None) -> None:
-    assert written(days_of(text, TODAY)) == days
+    assert written(parse_days(text, TODAY)) == days

@@ -5,7 +5,7 @@ import pytest
 import memlog
 from memlog.eventlog.events import Extraction, MergeDecision
 from memlog.query.context.fence import FIRST_LINE, LAST_LINE
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 
 ANNA, BOB, ELSEWHERE = "telegram:7", "telegram:8", "discord:9"
 ASKED = "What is Anna allergic to, what does she prefer, and what must never be told?"
@@ -105,7 +105,7 @@ def test_without_a_chat_a_context_has_what_belongs_to_none_while_several_people_
     given = two.context("my favourite teas? tea", record=False)
     assert {entry.chat for entry in given.entries} == {None}
     assert {entry.part for entry in given.entries} == {"always", "fact", "memory"}
-    assert "no chat was named" in given.scope_why
+    assert "the request names no chat" in given.scope_why
     everything = two.context("my favourite teas? tea", scope="store", record=False)
     assert {entry.chat for entry in everything.entries} >= {None, ANNA}
 
@@ -203,10 +203,10 @@ def test_each_budget_holds_and_what_is_weightier_or_newer_comes_first(store):
         save(store, f"that number {number} must not be told", f"p{number}", ts=day, importance=number % 2)
     health = always(stable(store, preference_tokens=0))
     assert health == [f"h{59 - place}" for place in range(len(health))]
-    assert 100 < tokens(lines_of(stable(store, preference_tokens=0)), "model") <= 150
+    assert 100 < count_text_tokens(lines_of(stable(store, preference_tokens=0)), "model") <= 150
     others = always(stable(store, health_tokens=0))
     assert others == [f"p{number}" for number in (*range(59, 0, -2), *range(58, 0, -2))][: len(others)]
-    assert 250 < tokens(lines_of(stable(store, health_tokens=0)), "model") <= 300
+    assert 250 < count_text_tokens(lines_of(stable(store, health_tokens=0)), "model") <= 300
     assert always(stable(store)) == [*health, *others]
 
 
@@ -217,7 +217,7 @@ def test_a_health_line_without_room_takes_that_of_preferences_only_as_one_of_the
     given = stable(store, explain=True)
     assert {left.id: left.why for left in given.left_out}["h0"] == "beyond the tokens of what always holds"
     assert [name for name in always(given) if name[0] != "h"] == ["diet"]
-    assert tokens(lines_of(given), "model") <= 150 + 10
+    assert count_text_tokens(lines_of(given), "model") <= 150 + 10
 
 
 def test_of_equal_importance_an_allergy_comes_before_other_health(store):

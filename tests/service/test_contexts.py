@@ -230,7 +230,7 @@ def test_a_passage_that_repeats_a_memory_is_left_out(store):
     store.memories.save("I like green tea", memory_id="likes")
     given = store.context("green tea", chat=CHAT)
     assert entries(given) == [("memory", "likes"), ("passage", "more")]
-    assert left_out(given)["passage", "same"] == "the memory likes says it"
+    assert left_out(given)["passage", "same"] == "the memory likes has this text"
 
 
 def test_of_a_long_message_the_passage_that_was_found_is_given(store):
@@ -551,7 +551,7 @@ def test_a_newer_memory_of_a_topic_is_not_cut_behind_the_one_that_it_corrects(st
 def test_who_speaks_while_a_context_is_made_is_not_heard(store, monkeypatch):
     store.append(replace(said("my salary"), name="Anna"))
     store.context("my salary", chat=CHAT, record=False)
-    asking = search.asking_message
+    asking = search.find_prompt_message
 
     def meanwhile(db, asked):
         with memlog.open(store.path, model=store.path.parent / "no-model") as other:
@@ -559,7 +559,7 @@ def test_who_speaks_while_a_context_is_made_is_not_heard(store, monkeypatch):
             other.maintenance.project(embed=False)
         return asking(db, asked)
 
-    monkeypatch.setattr(search, "asking_message", meanwhile)
+    monkeypatch.setattr(search, "find_prompt_message", meanwhile)
     assert "7000" not in store.context("my salary", chat=CHAT, record=False).text
 
 

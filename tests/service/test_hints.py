@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.cli.output.help_pages import COMMANDS, PHRASES, calls_in_commands, in_commands
+from memlog.cli.output.help_pages import COMMANDS, PHRASES, translate_calls, translate_hint
 from tests.support.command_tree import COMMANDS as TREE
 from tests.support.places import ROOT
 
@@ -49,7 +49,7 @@ def test_every_call_that_an_error_advises_exists_and_has_a_command(tmp_path: Pat
         assert tuple(command.split()) in TREE, command
     called = [hint for hint in hints if re.search(r"\bstore\.[a-z_.]+\(", hint)]
     for hint in (hint for hint in called if hint.count("(") == hint.count(")")):
-        assert "store." not in in_commands(hint).replace("store's", ""), hint
+        assert "store." not in translate_hint(hint).replace("store's", ""), hint
 
 
 def test_a_hint_has_the_words_of_its_reader() -> None:
@@ -66,7 +66,7 @@ def test_a_hint_has_the_words_of_its_reader() -> None:
         "a number from 0 to 1": "a number from 0 to 1",
         "such as favorite_colors": "such as favorite_colors",
     }.items():
-        assert in_commands(python) == command
+        assert translate_hint(python) == command
 
 
 def searching(**options: Any) -> Callable[[memlog.Store], object]:
@@ -110,4 +110,4 @@ def test_an_error_names_its_argument(
 
 def test_what_others_wrote_is_told_as_it_is() -> None:
     for text in ("the store run=A/is_raw", "a file store.search(').jsonl", "chat x:store.facts.list("):
-        assert calls_in_commands(text) == text
+        assert translate_calls(text) == text

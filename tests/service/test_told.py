@@ -190,10 +190,12 @@ def test_a_context_parses_its_question_once_and_searches_once(
     store.maintenance.embed()
     parsed: list[str] = []
     searched: list[int] = []
-    words, find = request.question_words, hybrid.find
+    words, find = request.question_words, hybrid.find_hits
     monkeypatch.setattr(request, "question_words", lambda text: parsed.append(text) or words(text))
     monkeypatch.setattr(
-        hybrid, "find", lambda db, asked, quotas, *rest: searched.append(1) or find(db, asked, quotas, *rest)
+        hybrid,
+        "find_hits",
+        lambda db, asked, quotas, *rest: searched.append(1) or find(db, asked, quotas, *rest),
     )
     given = store.context(prompt, explain=True, record=False)
     assert {entry.part for entry in given.entries} == {"memory", "passage", "document"}

@@ -24,19 +24,19 @@ from memlog.service.adapters.http.guard import (
     Admission,
     Guard,
     Refused,
-    answer_of,
-    answering,
-    body_of,
-    decoded,
-    object_of,
-    type_of,
+    answer_errors,
+    decode_json,
+    media_type_of,
+    problem_response,
+    read_body,
+    read_object,
 )
-from memlog.service.adapters.local_sockets import CHALLENGE, proof_of
-from memlog.service.adapters.problems import Problem, ProblemAnswer, acknowledged
+from memlog.service.adapters.local_sockets import CHALLENGE, token_proof
+from memlog.service.adapters.problems import Problem, ProblemAnswer, append_and_acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
 from memlog.service.engine.engine import HEADER, acting_for_header
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import Request, description_of, fields_of, given_as_texts, schema_of
+from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
 
@@ -58,7 +58,7 @@ def has_get(operation: Operation) -> bool:
     return is_read and not any(each.name in _TEXTS for each in fields_of(request))
 
 
-def openapi(served: Operations, version: str) -> dict[str, Any]:
+def openapi_document(served: Operations, version: str) -> dict[str, Any]:
     """Return the OpenAPI document. served: the operations with a route."""
     template = "#/components/schemas/{name}"
     answers, schemas = answer_schemas(template)
@@ -80,7 +80,10 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
         path = paths.setdefault(f"/v1/projects/{{project}}/{name}", {"parameters": [_PROJECT]})
         path["post"] = described | {"operationId": name, "requestBody": body}
         if has_get(operation):
-            path["get"] = described | {"operationId": f"{name}.get", "parameters": _parameters(operation)}
+            path["get"] = described | {
+                "operationId": f"{name}.get",
+                "parameters": _query_parameters(operation),
+            }
     append = paths["/v1/projects/{project}/append"]["post"]["requestBody"]
     append["content"] = {JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
     paths |= _seed_paths(paths)
@@ -108,7 +111,9 @@ def _seed_paths(paths: dict[str, Any]) -> dict[str, Any]:
         "5XX": paths[_CHAT]["post"]["responses"]["5XX"],
     }
 
-    def described(name: str, status: str = "200", request: type[Request] | None = None) -> dict[str, Any]:
+    def describe_route(
+        name: str, status: str = "200", request: type[Request] | None = None
+    ) -> dict[str, Any]:
         body = {} if request is None else {"requestBody": {"content": {JSON: {"schema": schema_of(request)}}}}
         summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
         return (
@@ -123,21 +128,21 @@ def _seed_paths(paths: dict[str, Any]) -> dict[str, Any]:
     chat = paths[_CHAT]["post"] | {"operationId": "chat"}
     return {
         "/v1/projects/{project}/chat": {"parameters": [_PROJECT], "post": chat},
-        **{path: {"post": described(path, request=request)} for path, (request, _) in ROUTES.items()},
+        **{path: {"post": describe_route(path, request=request)} for path, (request, _) in ROUTES.items()},
         memories: {
             "parameters": [session],
-            "get": described("session.memories"),
-            "post": described("session.create_memory", "201", CreateMemory),
+            "get": describe_route("session.memories"),
+            "post": describe_route("session.create_memory", "201", CreateMemory),
         },
         f"{memories}/{{memory}}": {
             "parameters": [session, memory],
-            "get": described("session.memory"),
-            "delete": described("session.delete_memory", "204"),
+            "get": describe_route("session.memory"),
+            "delete": describe_route("session.delete_memory", "204"),
         },
     }
 
 
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
+def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
     request: type[Request] = operation.request
     schema, fields = schema_of(request), {field.name: field for field in fields_of(request)}
     return [
@@ -155,21 +160,27 @@ def seed_routes(stores: OpenStores) -> list[Route]:
     one = f"{_MEMORIES}/{{memory}}"
     return [
         *(
-            Route(path, answering(partial(_run_project_route, stores, *what)), methods=["POST"])
+            Route(path, answer_errors(partial(_run_project_route, stores, *what)), methods=["POST"])
             for path, what in compat.ROUTES.items()
         ),
         Route(
-            "/v1/projects/{project:path}/chat", answering(partial(_run_chat_route, stores)), methods=["POST"]
+            "/v1/projects/{project:path}/chat",
+            answer_errors(partial(_run_chat_route, stores)),
+            methods=["POST"],
         ),
         Route(
             _MEMORIES,
-            answering(partial(_run_session_route, stores, compat.list_memories, 200)),
+            answer_errors(partial(_run_session_route, stores, compat.list_memories, 200)),
             methods=["GET"],
         ),
-        Route(_MEMORIES, answering(partial(_create_session_memory, stores)), methods=["POST"]),
-        Route(one, answering(partial(_run_session_route, stores, compat.get_memory, 200)), methods=["GET"]),
+        Route(_MEMORIES, answer_errors(partial(_create_session_memory, stores)), methods=["POST"]),
         Route(
-            one, answering(partial(_run_session_route, stores, compat.delete_memory, 204)), methods=["DELETE"]
+            one, answer_errors(partial(_run_session_route, stores, compat.get_memory, 200)), methods=["GET"]
+        ),
+        Route(
+            one,
+            answer_errors(partial(_run_session_route, stores, compat.delete_memory, 204)),
+            methods=["DELETE"],
         ),
     ]
 
@@ -177,19 +188,21 @@ def seed_routes(stores: OpenStores) -> list[Route]:
 async def _run_project_route(
     stores: OpenStores, kind: type[Any], does: Callable[[Store, Any], Any], call: Call
 ) -> Response:
-    given = await object_of(call)
+    given = await read_object(call)
 
-    def answered() -> Any:  # noqa: ANN401
+    def run_request() -> Any:  # noqa: ANN401
         request = kind.of(given, call.url.path)
         return stores.run(request.project_id, lambda store: does(store, request))
 
-    return await _answer_as_seed(answered, 200)
+    return await _answer_as_seed(run_request, 200)
 
 
 async def _run_chat_route(stores: OpenStores, call: Call) -> Response:
-    given = await object_of(call)
+    given = await read_object(call)
     project = call.path_params["project"]
-    return await _answer_as_seed(lambda: stores.run(project, lambda store: compat.route(store, given)), 200)
+    return await _answer_as_seed(
+        lambda: stores.run(project, lambda store: compat.pre_route(store, given)), 200
+    )
 
 
 async def _run_session_route(
@@ -200,13 +213,13 @@ async def _run_session_route(
 
 
 async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
-    given = await object_of(call)
+    given = await read_object(call)
     session = call.path_params["session"]
 
-    def created(store: Store) -> Any:  # noqa: ANN401
+    def create(store: Store) -> Any:  # noqa: ANN401
         return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
 
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, created), 201)
+    return await _answer_as_seed(lambda: stores.run(DEFAULT, create), 201)
 
 
 async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
@@ -233,26 +246,28 @@ def application(
     mcp: an `McpApplication`; None for no MCP.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
-    document = msgspec.json.encode(openapi(served, version))
+    document = msgspec.json.encode(openapi_document(served, version))
     routes = [
-        Route("/healthz", partial(_constant, b'{"ok":true}')),
-        Route("/readyz", answering(partial(_ready, stores))),
-        Route(CHALLENGE, partial(_challenge, admission)),
-        Route("/openapi.json", partial(_constant, document)),
+        Route("/healthz", partial(_answer_constant, b'{"ok":true}')),
+        Route("/readyz", answer_errors(partial(_answer_readiness, stores))),
+        Route(CHALLENGE, partial(_answer_challenge, admission)),
+        Route("/openapi.json", partial(_answer_constant, document)),
         *seed_routes(stores),
         *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
         folder = exports if operation.writes_paths else root
-        answer = partial(_append if name == "append" else _answer, stores, name, operation, folder)
+        answer = partial(
+            _append_events if name == "append" else _run_operation, stores, name, operation, folder
+        )
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
-        routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answering(answer), methods=methods))
-    handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
-    lifespan = mcp.running if mcp else None
+        routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answer_errors(answer), methods=methods))
+    handlers: Mapping[Any, Any] = {HTTPException: _answer_http_error, Exception: _answer_internal_error}
+    lifespan = mcp.lifespan if mcp else None
     return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), admission)
 
 
-async def _answer(
+async def _run_operation(
     stores: OpenStores, name: str, operation: Operation, root: Path | None, call: Call
 ) -> Response:
     if call.method == "GET":
@@ -260,9 +275,9 @@ async def _answer(
         if query.decode(errors="ignore").encode() != query:
             raise Refused(422, "bad_request", "the query of the address is not UTF-8", "encode it in UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
-        given = given_as_texts(operation.request, texts)
+        given = fields_from_texts(operation.request, texts)
     else:
-        given = await object_of(call)
+        given = await read_object(call)
     return await _run_and_answer(
         stores,
         call,
@@ -270,12 +285,14 @@ async def _answer(
     )
 
 
-async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
-    """Append events: one, a list, `{"events": […]}`, or one per line."""
-    data = await body_of(call, EVENTS, (LINES, JSON))
-    if type_of(call) == LINES:
-        return await _run_and_answer(stores, call, lambda store: acknowledged(store, data, root), LINES)
-    given = decoded(data)
+async def _append_events(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
+    """Append the events of a body: one event, a list, `{"events": […]}`, or one event per line."""
+    data = await read_body(call, EVENTS, (LINES, JSON))
+    if media_type_of(call) == LINES:
+        return await _run_and_answer(
+            stores, call, lambda store: append_and_acknowledge(store, data, root), LINES
+        )
+    given = decode_json(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
     return await _run_and_answer(
         stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, request, root=root))
@@ -290,33 +307,35 @@ async def _run_and_answer(
     return Response(data, media_type=media_type)
 
 
-async def _constant(data: bytes, _: Call) -> Response:
+async def _answer_constant(data: bytes, _: Call) -> Response:
     return Response(data, media_type=JSON)
 
 
-async def _challenge(admission: Admission, call: Call) -> Response:
-    """Prove to a client that this server has the token, before the client sends it."""
+async def _answer_challenge(admission: Admission, call: Call) -> Response:
+    """Answer with a proof that this server has the token, before a client sends the token."""
     try:
-        proof = proof_of(admission.token or "", call.query_params.get("nonce", ""), admission.url)
+        proof = token_proof(admission.token or "", call.query_params.get("nonce", ""), admission.url)
     except ValueError as error:
-        return answer_of(Problem("bad_request", str(error), "see /openapi.json"), 422)
+        return problem_response(Problem("bad_request", str(error), "see /openapi.json"), 422)
     if admission.token is None:
-        return answer_of(Problem("no_route", "this server has no token", "connect without one"), 404)
+        return problem_response(Problem("no_route", "this server has no token", "connect without one"), 404)
     return Response(proof, media_type="text/plain")
 
 
-async def _ready(stores: OpenStores, call: Call) -> Response:
+async def _answer_readiness(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
         # This route needs no token, so the reasons are only in `status`, which does.
         message = f"not ready: {', '.join(troubles)}"
-        return answer_of(Problem("not_ready", message, "see the operation status", retryable=True), 503)
-    return await _constant(b'{"ready":true}', call)
+        return problem_response(
+            Problem("not_ready", message, "see the operation status", retryable=True), 503
+        )
+    return await _answer_constant(b'{"ready":true}', call)
 
 
-async def _no_route(_: Call, error: HTTPException) -> Response:
+async def _answer_http_error(_: Call, error: HTTPException) -> Response:
     code = {404: "no_route", 405: "bad_method"}.get(error.status_code, "bad_request")
-    return answer_of(Problem(code, error.detail, "see /openapi.json"), error.status_code)
+    return problem_response(Problem(code, error.detail, "see /openapi.json"), error.status_code)
 
 
-async def _internal(_: Call, error: Exception) -> Response:
-    return answer_of(Problem("internal", type(error).__name__, "report it"), 500)
+async def _answer_internal_error(_: Call, error: Exception) -> Response:
+    return problem_response(Problem("internal", type(error).__name__, "report it"), 500)

@@ -36,14 +36,14 @@ class Refused(Exception):
 
     def answer(self) -> Response:
         """Return the answer to the refused request."""
-        return answer_of(self.problem, self.status, **self.headers)
+        return problem_response(self.problem, self.status, **self.headers)
 
 
 class Budget:
-    """A limit on the bytes of bodies that a server holds at a time; a decoded body takes about five times as
-    much.
+    """A limit on the bytes of request bodies that a server holds at a time; decoded, a body takes about five
+    times as much.
 
-    A request without room waits for earlier ones, up to the timeout for a body.
+    A request without room waits for earlier requests, up to the timeout for a body.
     """
 
     def __init__(self, most: int) -> None:
@@ -51,8 +51,8 @@ class Budget:
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
-    async def of(self, call: Call) -> AsyncIterator[None]:
-        """Reserve room for the body of a request in this context."""
+    async def reserve(self, call: Call) -> AsyncIterator[None]:
+        """Reserve room for the body of a request while the context lasts."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
         # A chunked body may have the maximum length.
@@ -77,12 +77,12 @@ class Budget:
 _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
-def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
+def answer_errors(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
     """Wrap an endpoint so that refused and failed requests also get an answer."""
 
     async def answer(call: Call) -> Response:
         try:
-            async with _IN_FLIGHT.of(call):
+            async with _IN_FLIGHT.reserve(call):
                 return await endpoint(call)
         except Refused as refused:
             return refused.answer()
@@ -90,29 +90,29 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
             return Refused(400, "bad_request", "the client disconnected", "send the whole body").answer()
         except MemlogError as error:
             again = {"retry-after": "1"} if status_of(error) == 503 else {}
-            return answer_of(problem_of(error), status_of(error), **again)
+            return problem_response(problem_of(error), status_of(error), **again)
 
     return answer
 
 
-def answer_of(problem: Problem, status: int, **headers: str) -> Response:
-    """Return the answer for a problem."""
+def problem_response(problem: Problem, status: int, **headers: str) -> Response:
+    """Return the response that reports a problem."""
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
-async def object_of(call: Call) -> dict[str, Any]:
-    """Return the fields in a body.
+async def read_object(call: Call) -> dict[str, Any]:
+    """Return the JSON object in a body; {} for an empty body.
 
     Raises:
         Refused: the body is not a JSON object.
     """
-    given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
+    given = decode_json(await read_body(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
         raise Refused(422, "bad_request", "the body is not a JSON object", "send the fields of the request")
     return given
 
 
-def decoded(data: bytes) -> Any:  # noqa: ANN401
+def decode_json(data: bytes) -> Any:  # noqa: ANN401
     """Return the value of a JSON text.
 
     Raises:
@@ -124,7 +124,7 @@ def decoded(data: bytes) -> Any:  # noqa: ANN401
         raise Refused(422, "bad_request", f"the body is not JSON: {error}", "send JSON in UTF-8") from error
 
 
-async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
+async def read_body(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     """Return the bytes of a body.
 
     Raises:
@@ -141,7 +141,7 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
                     raise _too_large(most)
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
-    if data and type_of(call) not in types:
+    if data and media_type_of(call) not in types:
         raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "set its content-type")
     return bytes(data)
 
@@ -150,7 +150,7 @@ def _too_large(most: int) -> Refused:
     return Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
 
 
-def type_of(call: Call) -> str:
+def media_type_of(call: Call) -> str:
     """Return the media type of a body."""
     return call.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -160,7 +160,7 @@ _MAX_RUNNING = 64  # requests at the same time
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """Which requests are admitted.
+    """The rules by which requests are admitted.
 
     hosts: the allowed Host headers, with port; None for any. token: the required token, if any.
     url: the address that the server is bound to.
@@ -178,7 +178,7 @@ class Guard:
         self._app, self._admission, self._running = app, admission, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See the class."""
+        """Pass a request on if it is admitted; otherwise answer it."""
         if scope["type"] == "http" and (refused := self._why_refused(scope)):
             await refused.answer()(scope, receive, send)
             return
@@ -204,10 +204,14 @@ class Guard:
             return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
         # Only a page from this server may send requests, and there are no such pages.
         if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
-            return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
+            return Refused(
+                403, "forbidden", "a page of another origin sent the request", "send it without a browser"
+            )
         if admission.token is None:
             if {*headers.getlist("sec-fetch-site")} - {"none", "same-origin"}:
-                return Refused(403, "forbidden", "a page of another site asks", "ask without a browser")
+                return Refused(
+                    403, "forbidden", "a page of another site sent the request", "send it without a browser"
+                )
         elif scope["path"] not in _OPEN and not (
             is_given and hmac.compare_digest(given.encode("latin-1"), admission.token.encode())
         ):

@@ -14,7 +14,7 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from memlog.service.adapters.local_sockets import is_own
+from memlog.service.adapters.local_sockets import is_process_of_user
 from memlog.service.adapters.problems import Problem, ProblemAnswer
 
 _HEADER_SECONDS = 10
@@ -45,10 +45,10 @@ class _Protocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
         connected = transport.get_extra_info("socket")
         self._family = connected.family
-        if connected.family == socket.AF_UNIX and not is_own(connected):
+        if connected.family == socket.AF_UNIX and not is_process_of_user(connected):
             transport.abort()
         super().connection_made(transport)
-        self._await_head()
+        self._start_head_timeout()
 
     def data_received(self, data: bytes) -> None:
         """Read the data; refuse a head that is too long."""
@@ -62,19 +62,19 @@ class _Protocol(HttpToolsProtocol):
         super().on_response_complete()
         # The timeout also covers the rest of an unread body, and a stray byte, which ends uvicorn's own
         # timeout.
-        self._await_head()
+        self._start_head_timeout()
 
     def on_headers_complete(self) -> None:
-        self._end_waiting()
+        self._end_head_timeout()
         if len(self.pipeline) >= _MAX_PIPELINED:
             raise ValueError("too many pipelined requests")  # ends the parser, which has no limit
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end_waiting()
+        self._end_head_timeout()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
+    def _start_head_timeout(self) -> None:
         self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
         waiting = self._waiting[self._family]
         waiting[self] = None
@@ -90,7 +90,7 @@ class _Protocol(HttpToolsProtocol):
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
 
-    def _end_waiting(self) -> None:
+    def _end_head_timeout(self) -> None:
         if self._head is not None:
             self._head.cancel()
         self._head, self._head_bytes = None, 0

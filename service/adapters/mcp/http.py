@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memlog.service.adapters.http.guard import JSON, Call, Refused, body_of
+from memlog.service.adapters.http.guard import JSON, Call, Refused, read_body
 from memlog.service.adapters.mcp.server import Context, mcp_server
 from memlog.service.projects import DEFAULT, OpenStores
 
@@ -17,7 +17,7 @@ _BODY = 1024 * 1024
 
 
 class McpApplication:
-    """Answers MCP requests; the path may name the project."""
+    """Answers MCP requests; the path names the project, `default` by default."""
 
     def __init__(self, stores: OpenStores, version: str) -> None:
         def run(ctx: Context, call: Callable[[Any], T]) -> T:
@@ -34,21 +34,21 @@ class McpApplication:
         self._sdk = StreamableHTTPASGIApp(self._sessions)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
-        """Read the body of a request within the usual limits, and answer it."""
+        """Read the body of a request, up to the usual limits, and answer the request."""
         try:
-            body = await body_of(Call(scope, receive), _BODY, (JSON,))
+            body = await read_body(Call(scope, receive), _BODY, (JSON,))
         except Refused as refused:
             await refused.answer()(scope, receive, send)
             return
         whole = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def replayed() -> Any:  # noqa: ANN401
+        async def receive_body() -> Any:  # noqa: ANN401
             return whole.pop() if whole else await receive()
 
-        await self._sdk(scope, replayed, send)
+        await self._sdk(scope, receive_body, send)
 
     @asynccontextmanager
-    async def running(self, _: object) -> AsyncIterator[None]:
-        """Accept requests in this context."""
+    async def lifespan(self, _: object) -> AsyncIterator[None]:
+        """Accept requests while the context lasts."""
         async with self._sessions.run():
             yield

@@ -54,22 +54,24 @@ class Runs(Protocol):
     """Calls a function with the store of a request, in the caller's thread."""
 
     def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """Run the call, and return its result."""
+        """Run `call` with the store, and return its result."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
-    """Return an MCP server. run: calls a function with the store of a request."""
+    """Return the MCP server of tools and resources. run: calls a function with the store of a request."""
     tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[each.described() for each in tools.values()])
+        return types.ListToolsResult(tools=[each.describe() for each in tools.values()])
 
     async def call_tool(ctx: Context, request: types.CallToolRequestParams) -> types.CallToolResult:
         if request.name not in tools:
-            return _error_result(NotFound(f"no tool {request.name!r}", hint=f"there are {', '.join(tools)}"))
+            return _error_result(
+                NotFound(f"no tool {request.name!r}", hint=f"the tools are {', '.join(tools)}")
+            )
         # No one waits for the result if the client disconnects.
         return await run_sync(
-            tools[request.name].called, run, ctx, request.arguments or {}, abandon_on_cancel=True
+            tools[request.name].call, run, ctx, request.arguments or {}, abandon_on_cancel=True
         )
 
     async def list_resources(_: Context, __: object) -> types.ListResourcesResult:
@@ -118,7 +120,7 @@ class _Tool:
     def __init__(self, name: str, operation: Operation) -> None:
         self._name, self._operation = name, operation
 
-    def described(self) -> types.Tool:
+    def describe(self) -> types.Tool:
         schema = schema_of(self._operation.request)
         del schema["description"]
         return types.Tool(
@@ -134,13 +136,13 @@ class _Tool:
             ),
         )
 
-    def called(self, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
-        def done(store: Any) -> Any:  # noqa: ANN401
-            with acting_for(_client(ctx)):
+    def call(self, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
+        def run_operation(store: Any) -> Any:  # noqa: ANN401
+            with acting_for(_client_name(ctx)):
                 return answer(store, self._name, given, root=None)
 
         try:
-            found: dict[str, Any] = visible(run(ctx, done))
+            found: dict[str, Any] = visible(run(ctx, run_operation))
         except MemlogError as error:
             return _error_result(error)
         # Some hosts give a model only the text, others only the structure.
@@ -183,7 +185,7 @@ def _error_text(error: MemlogError) -> str:
     return f"{problem.code}: {problem.message}" + (f". Hint: {problem.hint}" if problem.hint else "")
 
 
-def _client(ctx: Context) -> str:
+def _client_name(ctx: Context) -> str:
     known = ctx.session.client_params
     if known is not None:
         return f"{known.client_info.name}/{known.client_info.version}"
@@ -205,7 +207,7 @@ idempotent."""
 
 
 class OneStore:
-    """Runs calls with one store: through the server that serves it, if any, else in this process.
+    """Runs calls with one store: on the server that serves it, if any, otherwise in this process.
 
     open_store: opens the store. connect: returns a connection to the server, or None.
     """
@@ -237,7 +239,7 @@ class OneStore:
 
 
 def serve_stdio(server: Server[Any], parent: int) -> None:
-    """Serve until the client closes stdin or exits. Any other output goes to stderr.
+    """Serve MCP on stdin and stdout until the client closes stdin or exits.
 
     parent: the id of the process that started this one.
     """
@@ -245,14 +247,14 @@ def serve_stdio(server: Server[Any], parent: int) -> None:
     async def serve() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_end_without_parent, parent)
-            async with stdio_server(stdin=_whole_lines()) as (reads, writes):  # type: ignore[arg-type]
+            async with stdio_server(stdin=_stdin_lines()) as (reads, writes):  # type: ignore[arg-type]
                 await server.run(reads, writes, server.create_initialization_options())
             tasks.cancel_scope.cancel()
 
     anyio.run(serve)
 
 
-async def _whole_lines() -> AsyncIterator[str]:
+async def _stdin_lines() -> AsyncIterator[str]:
     """Yield the lines of stdin, with U+FFFD for lone surrogates, which the SDK would not answer."""
     with os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as lines:
         async for line in anyio.wrap_file(lines):

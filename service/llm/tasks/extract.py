@@ -33,10 +33,10 @@ from memlog.eventlog.log.layout import EXTRACT_LOCK, LOG
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import SentText, mask_parts
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_of_session
-from memlog.query.context.token_counters import tokens
+from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.records import DailyEvent, daily_events
-from memlog.query.sendable import masked_messages
+from memlog.query.sendable import mask_messages
 from memlog.service.engine.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
@@ -167,7 +167,7 @@ class Extractor:
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
         """Yield a report on what `run` would send for each chat, without sending it."""
-        of_prompt = tokens(self._system(mode), "model")
+        of_prompt = count_text_tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
             count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
@@ -352,7 +352,7 @@ class Extractor:
                     channel=of.channel,
                     sender_id=of.chat_id,
                     summary=answer.summary,
-                    raw_tokens=sum(tokens(each.content, "model") for each in messages),
+                    raw_tokens=sum(count_text_tokens(each.content, "model") for each in messages),
                     extraction=origin,
                 )
             )
@@ -385,7 +385,7 @@ class Extractor:
 
     def _requests_of(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """Return requests with the messages as data, with keys masked. A long message is split."""
-        contents = self._decide(lambda db: masked_messages(db, chat, messages))
+        contents = self._decide(lambda db: mask_messages(db, chat, messages))
         entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encoded, pack_batches(entries, "content", self._rules.tokens))]
 
@@ -421,7 +421,7 @@ class Extractor:
 
         ts: the time of what the answer is about.
         """
-        before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
+        before = 0 if chat is None else count_session_memories(db, Chat.of(chat), SOURCE, ts)
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []

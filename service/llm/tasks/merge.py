@@ -33,16 +33,16 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MERGED,
     MOST_OPEN,
-    compared,
-    open_conflicts,
+    compared_events,
+    count_open_conflicts,
+    memories_worded_by_hand,
     proposed_memories,
     undone_merges,
-    worded_by_somebody,
 )
-from memlog.query.context.scope import automatic_scope, chats_of
+from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
-from memlog.query.search.alike import alike
-from memlog.query.sendable import masked_memories
+from memlog.query.search.alike import find_similar
+from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import MERGE, prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
@@ -330,7 +330,7 @@ class Merger:
         return Outcome(archived)
 
     def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
-        own = self._engine.decide(worded_by_somebody)
+        own = self._engine.decide(memories_worded_by_hand)
         events: list[Event] = []
         archived: list[Memory] = []
         origin = Extraction(new_id(), "memlog", "duplicates")
@@ -366,7 +366,9 @@ class Merger:
             ProviderError: the model fails; earlier merges stay.
         """
         assert self._questions is not None
-        known, partitions = self._engine.decide(lambda db: (compared(db, "memory"), self._partitions(db)))
+        known, partitions = self._engine.decide(
+            lambda db: (compared_events(db, "memory"), self._partitions(db))
+        )
         items = self._questions.begin("merge")
         self._refused.clear()
         self._withheld.clear()
@@ -410,8 +412,8 @@ class Merger:
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
-        is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
-        sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
+        is_shared = choose_automatic_scope(db, self._engine.read_model.people).scope == "store"
+        sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
         by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
         # Within the same millisecond, they are sorted by log position.
         for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
@@ -460,7 +462,7 @@ class Merger:
 
     def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
         """Return the memories of `others` that match the new ones by words or meaning."""
-        found = self._engine.decide(lambda db: alike(db, batch, others, _CANDIDATES))
+        found = self._engine.decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
@@ -481,7 +483,7 @@ class Merger:
         used = prompt(MERGE)
         request = [
             shown_memory(number, memory, text)
-            for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
+            for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(
             used.text, msgspec.json.encode(request).decode(), SCHEMA, read_groups
@@ -489,8 +491,8 @@ class Merger:
         members, open_now, own, separated = self._engine.decide(
             lambda db: (
                 self._partition(db, partition),
-                open_conflicts(db),
-                worded_by_somebody(db),
+                count_open_conflicts(db),
+                memories_worded_by_hand(db),
                 undone_merges(db),
             )
         )

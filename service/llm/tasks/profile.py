@@ -23,11 +23,11 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
 from memlog.projector.text.stemming import stop_words_in
 from memlog.projector.text.tokens import is_cjk
-from memlog.query.conflicts import compared, contested_memories
-from memlog.query.context.scope import ChatGroup, chat_groups, chats_of, chats_of_profiles
+from memlog.query.conflicts import compared_events, contested_memories
+from memlog.query.context.scope import ChatGroup, chat_groups, chats_of_memories, chats_of_profiles
 from memlog.query.memories import Memory, memories
 from memlog.query.records import CoreValueSource, RejectedValue, core_sources, profile_keys, rejected_values
-from memlog.query.sendable import masked_memories
+from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
 from memlog.service.engine.prompts import prompt
@@ -307,7 +307,7 @@ class _ProfileState(NamedTuple):
 
     shown: list[Memory]
     values: dict[str, CoreValueSource]
-    compared: set[str]
+    compared_events: set[str]
     stale: set[str]
     kept: set[str]
 
@@ -367,7 +367,7 @@ class Profile:
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
                 shown_memory(number, memory, text)
-                for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
+                for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
             ],
         }
         answer, took = self._questions.ask(used.text, msgspec.json.encode(request).decode(), _SCHEMA, _read)
@@ -412,7 +412,7 @@ class Profile:
                 and ((chats := sources.get(each.extraction_id or "")) is None or not group.has(chats))
             )
         }
-        shown, known = self._select_memories(db, group, values), compared(db, "core", group.chat)
+        shown, known = self._select_memories(db, group, values), compared_events(db, "core", group.chat)
         return _ProfileState(shown, values, known, stale, self._withheld_keys(db, values))
 
     def _select_memories(
@@ -428,7 +428,7 @@ class Profile:
         chosen: list[Memory] = []
         contested = contested_memories(db)
         found = memories(db)
-        sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
+        sources = {} if group.chats is None else chats_of_memories(db, [each.memory_id for each in found])
         kept = self._questions.withheld_memories(db, found)
         own = (
             each

@@ -15,10 +15,10 @@ from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.events import Extraction, SummaryWritten
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.detection import masked
-from memlog.query.buffer import Unsummarised, chats_with_news, stretches
-from memlog.query.context.token_counters import tokens
+from memlog.query.buffer import Unsummarised, chats_with_new_messages, unsummarised_sessions
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.conversations import WindowMessage
-from memlog.query.sendable import masked_messages
+from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import SUMMARISE, prompt
 from memlog.service.llm.answers import read_summary
@@ -64,10 +64,10 @@ class Summariser:
         today, done = timestamps.today(), 0
         # On a new day, messages that were set aside are sent again.
         since = self._seen if self._day == today else 0
-        news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
+        news, seen = self._engine.decide(lambda db: chats_with_new_messages(db, since))
         items = self._questions.begin("summarise")
         for chat in news:
-            for stretch in self._engine.decide(partial(stretches, chat=chat)):
+            for stretch in self._engine.decide(partial(unsummarised_sessions, chat=chat)):
                 told = [*stretch.covered, *(each.id for each in stretch.messages)]
                 if not all(self._questions.may_be_sent(chat.channel, each) for each in told):
                     continue
@@ -122,7 +122,7 @@ class Summariser:
 
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
         used = prompt(SUMMARISE)
-        contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
+        contents = self._engine.decide(lambda db: mask_messages(db, chat, messages))
         shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
         if len(shown) == 1:  # truncate a message that is too long
             (shown,) = islice(pack_batches(shown, "content", self._room_beside(before)), 1)
@@ -148,4 +148,4 @@ def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
 
 
 def _size(message: WindowMessage) -> int:
-    return tokens(message.content, "model")
+    return count_text_tokens(message.content, "model")

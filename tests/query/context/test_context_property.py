@@ -9,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.query.context.fence import FIRST_LINE
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 
 HAN = re.compile(r"[\u4e00-\u9fff]")
 
@@ -38,7 +38,7 @@ TOPICS = ["favorite_colors", "city", "train", "чай"]
 
 COUNTS = {
     # An estimate of its own: test_token_counters.py compares it with the vocabularies of language models.
-    "model": lambda text: tokens(text, "model"),
+    "model": lambda text: count_text_tokens(text, "model"),
     "chars4": lambda text: len(text) // 4,
     "heuristic": lambda text: (
         len(HAN.findall(text)) * 1.5 + len(re.findall(r"\w+", HAN.sub(" ", text))) * 0.75

@@ -3,7 +3,7 @@
 import pytest
 
 from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.search.request import parse
 
 LONG = {
@@ -25,12 +25,12 @@ LONG = {
 @pytest.mark.parametrize("shape", LONG)
 def test_a_long_text_is_cut_to_what_answers_whatever_its_sentences_end_with(shape: str) -> None:
     text, asked = LONG[shape]
-    cut = Excerpts(parse(asked), "model").of(text)
+    cut = Excerpts(parse(asked), "model").excerpt(text)
     assert asked in cut
     assert "…" in cut
-    assert tokens(cut, "model") <= EXCERPT_TOKENS + 10
+    assert count_text_tokens(cut, "model") <= EXCERPT_TOKENS + 10
 
 
 def test_a_short_text_stays_whole() -> None:
     for text in ("The kettle is broken.", "", "…", "\n\n"):
-        assert Excerpts(parse("kettle"), "model").of(text) == text
+        assert Excerpts(parse("kettle"), "model").excerpt(text) == text

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from memlog.query.context.fence import shown_json
-from memlog.query.context.rendering import printer_of
+from memlog.query.context.fence import escape_invisible_in_json
+from memlog.query.context.rendering import make_printer
 from memlog.query.context.request import BuildContext
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 
 MEBI = 1024 * 1024
 LONGEST_HOLD = 0.15
@@ -40,8 +40,10 @@ def longest_hold(work: Callable[[], object]) -> float:
 )
 def test_other_threads_run_while_a_long_message_is_printed(text: str) -> None:
     def work() -> None:
-        frame = printer_of(BuildContext(text, form="messages"), silent={}, synced=True, answered=None).frame()
-        tokens(frame, "heuristic")
+        frame = make_printer(
+            BuildContext(text, form="messages"), silent={}, synced=True, answered=None
+        ).frame()
+        count_text_tokens(frame, "heuristic")
 
     assert any(longest_hold(work) < LONGEST_HOLD for _ in range(3))
 
@@ -50,5 +52,5 @@ def test_an_emoji_behind_any_number_of_characters_stays() -> None:
     for kept in ("#\ufe0f\u20e3", "\u00a9\ufe0f", "\u2764\ufe0f\u200d\U0001f525"):
         for before in (1, 65_535, 65_536, 65_537):
             text = "a" * before + kept
-            assert shown_json(text) == text, (kept, before)
-            assert shown_json(f"{text}\u200d") == f"{text}\\u200d", (kept, before)
+            assert escape_invisible_in_json(text) == text, (kept, before)
+            assert escape_invisible_in_json(f"{text}\u200d") == f"{text}\\u200d", (kept, before)

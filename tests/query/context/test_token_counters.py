@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import get_args
 
 import memlog
-from memlog.query.context.token_counters import Counter, tokens, weight
+from memlog.query.context.token_counters import Counter, count_text_tokens, weigh
 
 COUNTS = [
     ("model", "green tea, twice", 4),
@@ -22,12 +22,12 @@ COUNTS = [
 
 def test_a_counter_counts_as_the_page_says():
     for counter, text, count in COUNTS:
-        assert tokens(text, counter) == count, (counter, text, count)
+        assert count_text_tokens(text, counter) == count, (counter, text, count)
 
 
 def test_a_word_without_end_weighs_by_its_length():
     for counter in get_args(Counter):
-        assert weight("x" * 16_000, counter) >= 1000, counter
+        assert weigh("x" * 16_000, counter) >= 1000, counter
 
 
 THAI = "ฉันดื่มชาเขียวทุกเช้า ไม่เคยดื่มกาแฟเลย"
@@ -61,7 +61,10 @@ FOR_LANGUAGE_MODELS = [
 
 def test_the_model_counts_at_least_four_fifths_of_what_language_models_do():
     for text, count in FOR_LANGUAGE_MODELS:
-        assert 0.8 * count <= tokens(text, "model") <= 2 * count, (text, tokens(text, "model"))
+        assert 0.8 * count <= count_text_tokens(text, "model") <= 2 * count, (
+            text,
+            count_text_tokens(text, "model"),
+        )
 
 
 def test_a_run_without_spaces_counts_by_its_length():
@@ -74,13 +77,15 @@ def test_a_run_without_spaces_counts_by_its_length():
         ("9f", 0.8),
         ("é", 0.5),
     ):
-        assert tokens(text * 5000, "model") >= 5000 * least, text
+        assert count_text_tokens(text * 5000, "model") >= 5000 * least, text
 
 
 def test_pieces_weigh_at_least_what_their_text_does():
     texts = [text for text, _ in FOR_LANGUAGE_MODELS]
     for counter in get_args(Counter):
-        assert tokens(" ".join(texts), counter) <= 1 + sum(weight(f"{text} ", counter) for text in texts)
+        assert count_text_tokens(" ".join(texts), counter) <= 1 + sum(
+            weigh(f"{text} ", counter) for text in texts
+        )
 
 
 def test_a_budget_holds_for_what_has_no_spaces(tmp_path):

@@ -212,8 +212,8 @@ def test_every_phrase_of_the_tables_is_folded_and_stands_once_in_its_table():
 
 
 def test_of_a_text_of_16_mib_the_ends_are_read(monkeypatch):
-    read, work = [], gate.without_code
-    monkeypatch.setattr(gate, "without_code", lambda text, most: read.append(len(text)) or work(text, most))
+    read, work = [], gate.strip_code
+    monkeypatch.setattr(gate, "strip_code", lambda text, most: read.append(len(text)) or work(text, most))
     for atom in ("```\n", " ", "a;", '{"a":', "(", "at (", "if x("):
         memlog.should_retrieve(atom * (16 * 1024 * 1024 // len(atom)))
     assert len(read) == 7

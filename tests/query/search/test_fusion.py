@@ -6,8 +6,15 @@ import pytest
 
 from memlog import Ranking
 from memlog.projector.sqlite import binding
-from memlog.query.search.fulltext import LIKELIHOOD, SearchedMessage, SearchedPassage, priors
-from memlog.query.search.hits import Candidate, Ranks, best_possible, fused, in_order, ranked
+from memlog.query.search.fulltext import LIKELIHOOD, SearchedMessage, SearchedPassage, candidate_priors
+from memlog.query.search.hits import (
+    Candidate,
+    Ranks,
+    best_possible_score,
+    fuse_lists,
+    rank_entries,
+    sort_ties,
+)
 from tests.support.refusals import refused
 
 A, B, C = 1, 2, 3
@@ -18,7 +25,9 @@ def by_number(refs):
 
 
 def lists(*rows, weights=(1.0, 1.0)):
-    return [Ranks(weight, ranked(row, {}, 50, by_number)) for weight, row in zip(weights, rows, strict=True)]
+    return [
+        Ranks(weight, rank_entries(row, {}, 50, by_number)) for weight, row in zip(weights, rows, strict=True)
+    ]
 
 
 def names(rows):
@@ -27,44 +36,44 @@ def names(rows):
 
 def test_rank_fusion_is_the_weighted_sum_of_reciprocal_ranks():
     ranking = Ranking(rank_constant=60)
-    rows = fused(lists({A: 2, B: 1}, {B: 9, C: 1}, weights=(1.0, 0.5)), ranking, {}, 50, by_number)
+    rows = fuse_lists(lists({A: 2, B: 1}, {B: 9, C: 1}, weights=(1.0, 0.5)), ranking, {}, 50, by_number)
     expected = {B: 1 / 62 + 0.5 / 61, A: 1 / 61, C: 0.5 / 62}
     assert dict(rows) == pytest.approx(expected)
     assert names(rows) == [B, A, C]
-    assert best_possible([1.0, 0.5], ranking) == 1.5 / 61
+    assert best_possible_score([1.0, 0.5], ranking) == 1.5 / 61
 
 
 def test_convex_fusion_is_the_weighted_sum_of_scaled_scores():
     ranking = Ranking(fusion="convex", priors=False)
     found = lists({A: 30, B: 20, C: 10}, {C: 0.9, B: 0.1}, weights=(1.0, 0.6))
-    rows = fused(found, ranking, {}, 50, by_number)
+    rows = fuse_lists(found, ranking, {}, 50, by_number)
     assert dict(rows) == pytest.approx({A: 1.0, C: 0.6, B: 0.5})
-    assert best_possible([1.0, 0.6], ranking) == 1.6
+    assert best_possible_score([1.0, 0.6], ranking) == 1.6
 
 
 def test_a_prior_moves_a_candidate_within_its_list_and_the_cut_comes_behind_it():
-    rows = ranked({A: 3.0, B: 2.0, C: 1.0}, {B: 0.6}, 2, by_number)
+    rows = rank_entries({A: 3.0, B: 2.0, C: 1.0}, {B: 0.6}, 2, by_number)
     assert rows == [(B, 2.0, 0.6, 1.1), (A, 3.0, 0.0, 1.0)]
 
 
 def test_equal_scores_are_all_the_highest():
-    assert [row.scaled for row in ranked({A: 3.0, B: 3.0}, {}, 50, by_number)] == [1.0, 1.0]
-    assert ranked({}, {}, 50, by_number) == []
+    assert [row.scaled for row in rank_entries({A: 3.0, B: 3.0}, {}, 50, by_number)] == [1.0, 1.0]
+    assert rank_entries({}, {}, 50, by_number) == []
 
 
 def test_what_has_equal_scores_is_put_in_order_before_the_cut():
     rows = lists({C: 1.0, B: 1.0, A: 1.0, 4: 2.0}, weights=(1.0,))
-    assert names(fused(rows, Ranking(), {}, 2, by_number)) == [4, A]
+    assert names(fuse_lists(rows, Ranking(), {}, 2, by_number)) == [4, A]
 
 
 def test_equal_candidates_are_ordered_newer_first_then_by_kind_stream_and_id():
     found = [("b", "2026"), ("a", "2026"), ("old", "2025"), ("new", "2027")]
-    equal = in_order(Candidate("message", "message", ("s", name), 0.0, ts) for name, ts in found)
+    equal = sort_ties(Candidate("message", "message", ("s", name), 0.0, ts) for name, ts in found)
     assert [each.key[1] for each in equal] == ["new", "a", "b", "old"]
 
 
 def test_a_factor_multiplies_the_fused_score():
-    rows = fused(lists({A: 2, B: 1}, weights=(1.0,)), Ranking(), {B: 1.2}, 50, by_number)
+    rows = fuse_lists(lists({A: 2, B: 1}, weights=(1.0,)), Ranking(), {B: 1.2}, 50, by_number)
     assert names(rows) == [B, A]
 
 
@@ -91,7 +100,10 @@ def test_length_and_being_a_question_make_the_likelihood():
 def test_a_speaker_that_the_question_names_is_more_likely():
     for speaker, prior in ((None, 0.1), ("Aino", 0.4), ("aino virtanen", 0.4), ("Pekka", 0.1)):
         messages = {A: SearchedMessage(("s", "a"), "2026", speaker, 0.1, is_wanted=True)}
-        assert priors(messages, {}, "What did AINO say?") == {A: pytest.approx(prior)}, (speaker, prior)
+        assert candidate_priors(messages, {}, "What did AINO say?") == {A: pytest.approx(prior)}, (
+            speaker,
+            prior,
+        )
 
 
 def test_salience_and_importance_are_a_mild_factor():

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.query.context.token_counters import tokens
+from memlog.query.context.token_counters import count_text_tokens
 from tests.service.extraction.test_extraction import opened
 from tests.support.provider import Provider
 from tests.support.storm_workload import MEMLOG
@@ -50,7 +50,7 @@ def test_a_request_keeps_its_budget_and_all_of_a_text_is_sent(
             store.memories.save(content)
         store.jobs.run("summaries")
         store.jobs.run("weekly")
-    assert max(tokens(asked, "model") for asked in provider.asked) <= ROOM
+    assert max(count_text_tokens(asked, "model") for asked in provider.asked) <= ROOM
     jobs = {body["messages"][0]["content"][:40] for _, body, _ in provider.requests}
     assert len(jobs) == 5  # a prompt each
 
@@ -92,7 +92,9 @@ def test_a_dry_run_tells_what_a_run_sends(tmp_path: Path, provider: Provider) ->
     assert sum(each.messages for each in plan) == sum(each.messages for each in done) == 120
     assert sum(each.requests for each in plan) == sum(each.requests for each in done) == len(provider.asked)
     sent = sum(
-        tokens(each["content"], "model") for _, body, _ in provider.requests for each in body["messages"]
+        count_text_tokens(each["content"], "model")
+        for _, body, _ in provider.requests
+        for each in body["messages"]
     )
     assert sum(each.tokens_in for each in plan) == pytest.approx(sent, rel=0.05)
 
