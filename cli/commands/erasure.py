@@ -11,7 +11,7 @@ from memlog.cli.output.answer import Answer, Columns, list_answer, named_values,
 from memlog.cli.output.output import counted
 from memlog.cli.process.confirmation import agrees, confirmed
 from memlog.cli.process.stdin import stdin_text
-from memlog.service.engine.operation import bound_to
+from memlog.service.engine.operation import bind_operation
 
 
 def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
@@ -30,7 +30,7 @@ def forget(store: Store, given: Given, *, yes: bool) -> Answer:
         lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
         return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
-    done = confirmed(bound_to(store, "erasure.forget"), given, agreed, is_yes=yes)
+    done = confirmed(bind_operation(store, "erasure.forget"), given, agreed, is_yes=yes)
     # A person who answers no has not requested a dry run.
     done.dry_run = given.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
@@ -75,7 +75,7 @@ def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return agrees(f"Overwrite {what} permanently, and build a new read model?")
 
-    done = confirmed(bound_to(store, "erasure.scrub"), given, agreed, is_yes=yes)
+    done = confirmed(bind_operation(store, "erasure.scrub"), given, agreed, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)

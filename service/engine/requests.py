@@ -33,7 +33,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 
 
 def scope_of(chat: ChatName) -> str:
-    """Return the text by which memories and facts name a chat, which may be any text.
+    """Return a chat as the text that memories and facts store; a text, of any form, stays as it is.
 
     Raises:
         BadInput: `chat` is neither a text nor (channel, chat_id).
@@ -62,31 +62,33 @@ EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
 
-DryRun = Annotated[bool, "Change nothing: only tell what would be done."]
+DryRun = Annotated[bool, "Change nothing; only report what would be done."]
 
 PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 
 
 def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the factors of a decay by category.
+    """Return `given`, the factors of a decay by category, after a check of its type.
 
     Raises:
         BadInput: `given` is not a mapping.
     """
     if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
+        raise BadInput(
+            f"rates is {shown_value(given)}", hint='give factors by category, such as {"context": 0.9}'
+        )
     return given
 
 
 def categories_of(given: Iterable[str]) -> list[str]:
-    """Return a list of categories.
+    """Return the names of categories in their stored form.
 
     Raises:
         BadInput: `given` is a text or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
+        raise BadInput(f"categories is {shown_value(given)}", hint="give a list of categories")
     return [known_category(each) for each in given]
 
 
@@ -110,9 +112,9 @@ def _globs(given: Iterable[str]) -> tuple[str, ...]:
 Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
 
 
-Retry = Annotated[bool, "Ask again about what was set aside today."]
+Retry = Annotated[bool, "Ask again about messages that were set aside today."]
 
-ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+ProgressField = Annotated[Progress | None, Local(), "Called repeatedly with the progress of the work."]
 
 
 def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
@@ -126,7 +128,7 @@ def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
 
 
 def event_of(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
-    """Return the event whose members are the arguments of an operation; the log omits its defaults."""
+    """Return the event whose members are the arguments of an operation; defaults are not written."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     return kind(

@@ -63,7 +63,7 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
 class ReadTable(msgspec.Struct, frozen=True, tag=True):
     """Asks for the first rows of a table of an SQLite file, within `seconds` of CPU time.
 
-    known: the columns to read.
+    known: the names of the columns to read, where the table has them.
     """
 
     path: str
@@ -87,7 +87,7 @@ class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
 
 
 class VectorsReply(msgspec.Struct, frozen=True, tag=True):
-    """Concatenated vectors as little-endian float32."""
+    """The vectors of texts, concatenated as little-endian float32."""
 
     vectors: bytes
 
@@ -99,7 +99,7 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """For each path: excluded (True), included (False), or not mentioned by the rules (None).
+    """For each path: excluded (True), included (False), or not matched by any rule (None).
 
     For texts, a single verdict: whether the pattern matches any of them.
     """
@@ -133,16 +133,16 @@ class ReaderFailed(Exception):
         self.is_final = is_final
 
 
-def frame(message: Request | Reply) -> bytearray:
-    """Return a message with its length in front. A large message is copied only once."""
+def frame_message(message: Request | Reply) -> bytearray:
+    """Return an encoded message after its length. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
     return frame
 
 
-def length_of(head: bytes) -> int:
-    """Return the number of bytes that follow the first `LENGTH_BYTES` of a message."""
+def message_length(head: bytes) -> int:
+    """Return the length of a message, in bytes, from its first `LENGTH_BYTES`."""
     return int.from_bytes(head, "big")
 
 
@@ -240,7 +240,7 @@ class _Exchange:
         self._child = child
         self._seconds = request.seconds
         self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
-        self._rest = memoryview(frame(request))
+        self._rest = memoryview(frame_message(request))
         self._received = bytearray()
         self._selector = selectors.DefaultSelector()
         self.printed = b""
@@ -271,7 +271,7 @@ class _Exchange:
         return self._reply
 
     def _fail(self) -> NoReturn:
-        """Raise the error of a process that has closed its stdout."""
+        """Raise the error of a process that has closed its stdout without a reply."""
         try:
             status = self._child.wait(_TICK)
         except subprocess.TimeoutExpired:
@@ -296,7 +296,7 @@ class _Exchange:
     def _receive(self) -> None:
         data = os.read(self._out, _BLOCK)
         self._received += data
-        length = length_of(bytes(self._received[:LENGTH_BYTES]))
+        length = message_length(bytes(self._received[:LENGTH_BYTES]))
         is_whole = len(self._received) == LENGTH_BYTES + length
         if is_whole:
             self._reply = bytes(self._received[LENGTH_BYTES:])

@@ -32,8 +32,8 @@ from memlog.service.engine.sandbox import (
     TextReply,
     VectorsReply,
     Verdicts,
-    frame,
-    length_of,
+    frame_message,
+    message_length,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _DETAIL = 300
 
 
 def main() -> None:
-    """Answer requests until stdin ends. The arguments are the limits of memory and of files, in bytes."""
+    """Answer requests until stdin ends. The arguments limit memory and written files, in bytes."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         _confine(int(sys.argv[1]), int(sys.argv[2]))
@@ -59,7 +59,7 @@ def main() -> None:
             _limit_seconds(request.seconds)
             reply = _answer(request)
             sys.stderr.flush()
-            replies.write(frame(reply))
+            replies.write(frame_message(reply))
             replies.flush()
 
 
@@ -75,7 +75,7 @@ def _confine(memory: int, file_bytes: int) -> None:
     _set_limit(resource.RLIMIT_AS, memory)
     _set_limit(resource.RLIMIT_FSIZE, file_bytes)
     _set_limit(resource.RLIMIT_CORE, 0)
-    sys.addaudithook(_forbid)
+    sys.addaudithook(_forbid_event)
 
 
 def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
@@ -89,13 +89,13 @@ def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
             raise
 
 
-def _forbid(event: str, _: tuple[Any, ...]) -> None:
+def _forbid_event(event: str, _: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN):
         raise PermissionError(f"a reader of documents may not: {event}")
 
 
 def _limit_seconds(seconds: int) -> None:
-    """Limit the CPU time from now on; the kernel kills the process that exceeds it."""
+    """Limit the CPU time from now on; the kernel kills the process if it takes more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = math.ceil(used.ru_utime + used.ru_stime) + seconds
     _set_limit(resource.RLIMIT_CPU, most, for_good=False)
@@ -103,14 +103,14 @@ def _limit_seconds(seconds: int) -> None:
 
 def _read_message(requests: BinaryIO) -> bytes | None:
     head = requests.read(LENGTH_BYTES)
-    return requests.read(length_of(head)) if len(head) == LENGTH_BYTES else None
+    return requests.read(message_length(head)) if len(head) == LENGTH_BYTES else None
 
 
 def _answer(request: Request) -> Reply:
     try:
         match request:
             case Extract(data, filetype):
-                return extracted(data, filetype)
+                return extract_text(data, filetype)
             case Match(rules, paths):
                 spec = _parse_rules(rules)
                 names = (path.decode("utf-8", "surrogateescape") for path in paths)
@@ -155,7 +155,7 @@ def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Fai
         return Failed("damaged", _shorten(str(error)))
 
 
-def extracted(data: bytes, filetype: str) -> TextReply | Failed:
+def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
     """Extract the text of an HTML (UTF-8) or PDF file.
 
     Raises:

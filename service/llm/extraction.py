@@ -182,7 +182,7 @@ class Extractions(OperationGroup):
             missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
-            questions.missed(missed)
+            questions.count_unsent(missed)
 
 
 def _collect(

@@ -181,13 +181,13 @@ class LanguageModel:
                 is_away = error.is_away and not error.is_cut
                 is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
                 if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
-                    self._breaker.failed(error, rests=not error.is_of_answer)
+                    self._breaker.record_failure(error, rests=not error.is_of_answer)
                     raise
                 time.sleep(max(wait, requested))
 
-    def worked(self) -> None:
+    def record_success(self) -> None:
         """Record that an answer was usable."""
-        self._breaker.worked()
+        self._breaker.record_success()
 
     def check(self) -> None:
         """Raise ProviderError while the provider rests, unless the caller is patient."""
@@ -196,20 +196,20 @@ class LanguageModel:
 
     def note(self, error: ProviderError) -> None:
         """Record a failure, and let the provider rest."""
-        self._breaker.failed(error)
+        self._breaker.record_failure(error)
 
-    def missed(self, count: int) -> None:
+    def count_unsent(self, count: int) -> None:
         """Count failures that had no request of their own."""
-        self._breaker.missed(count)
+        self._breaker.count_unsent(count)
 
-    def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
+    def record_failure(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
         """Record an unusable answer, and return its error.
 
         is_of_answer: whether the model may answer other questions, and so does not rest.
         """
         error = _unusable_answer(str(self._provider.base_url), why)
         error.is_of_answer = is_of_answer
-        self._breaker.failed(error, rests=not is_of_answer)
+        self._breaker.record_failure(error, rests=not is_of_answer)
         return error
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -251,7 +251,7 @@ class LanguageModel:
         spent = sum(tokens_of(answer)) or sum(
             tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
-        self._breaker.spend(spent)
+        self._breaker.record_tokens(spent)
         return read(answer, url)
 
 

@@ -128,7 +128,7 @@ class Questions:
             answer = read(made.text)
         if answer is None:
             why = "it answered twice with something other than the JSON object"
-            raise self._model.failed(why, is_of_answer=True)
+            raise self._model.record_failure(why, is_of_answer=True)
         return answer, made
 
     def append(self, events: Sequence[Event]) -> None:
@@ -136,15 +136,15 @@ class Questions:
         try:
             self._append(events)
         except BadInput:  # its message quotes the answer
-            raise self._model.failed("its answer could not be stored", is_of_answer=True) from None
+            raise self._model.record_failure("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
-            self._model.failed(f"its answer could not be stored: {error.message}")
+            self._model.record_failure(f"its answer could not be stored: {error.message}")
             raise
-        self._model.worked()
+        self._model.record_success()
 
-    def missed(self, count: int) -> None:
+    def count_unsent(self, count: int) -> None:
         """Count extractions that failed without a request of their own."""
-        self._model.missed(count)
+        self._model.count_unsent(count)
 
     def check(self) -> None:
         """Check, before the next item, that a request may be sent to the provider.
@@ -223,8 +223,10 @@ class Questions:
             error.is_of_answer = False
             raise
         if read_answer(made.text) is None:
-            raise self._model.failed("it answers even a greeting with something other than the JSON object")
-        self._model.worked()
+            raise self._model.record_failure(
+                "it answers even a greeting with something other than the JSON object"
+            )
+        self._model.record_success()
 
 
 class Items:

@@ -12,7 +12,7 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
-from memlog.service.engine.http_client import Breaker, late
+from memlog.service.engine.http_client import Breaker, late_error
 from memlog.service.engine.settings import RerankProvider
 
 _LONGEST = 4000
@@ -86,14 +86,14 @@ class Reranker:
         try:
             scores = self._scores_in_time(question, texts)
         except ProviderError as error:
-            self._breaker.failed(error)
+            self._breaker.record_failure(error)
             raise
-        self._breaker.worked()
+        self._breaker.record_success()
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
     def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
         if self._seconds_left <= 0:
-            raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
         started = time.monotonic()
         scores = self._request_scores(question, texts, self._seconds_left)
         self._seconds_left -= time.monotonic() - started

@@ -32,7 +32,7 @@ from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.engine.embedding_models import NO_MODEL
-from memlog.service.engine.read_model import ReadModel, ReadPool, name_pending
+from memlog.service.engine.read_model import ReadModel, ReadPool, report_pending
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,7 +112,7 @@ class EmbeddingClient:
                 )
             )
         questions = reads.first.questions
-        self.models = Models(*(each and questions.of(each) for each in self.models))
+        self.models = Models(*(each and questions.wrap(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
             before = _EmbeddedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
@@ -176,11 +176,11 @@ def latest_for_search(
     first = models.first
     db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
     if models.loaded:
-        name_pending(db, silent)
+        report_pending(db, silent)
     there = vectors.model_of(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
-    former = read_model.model.for_vectors_of(there)
+    former = read_model.model.question_embedder_for(there)
     if first is None or former is None:
         return db, synced, models._replace(first=former or first), silent
     silent["pending"] = f"the vectors of {there} answer until those of {first.id} are ready: project the log"

@@ -436,7 +436,7 @@ def scrub_store(
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
     # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
-    read_model.with_repair(lambda: read_model.noted(read_model.projector.catch_up()))
+    read_model.with_repair(lambda: read_model.pass_on_notes(read_model.projector.catch_up()))
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
         lines=sum(map(len, due.values())),

@@ -19,7 +19,7 @@ from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
 from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
-from memlog.service.engine.read_model import ReadModel, name_pending
+from memlog.service.engine.read_model import ReadModel, report_pending
 from memlog.service.engine.requests import PRUNED
 from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.retrieval.search import providers_of
@@ -86,7 +86,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
     current = projector.generations.current()
     with wrapped("the read model"):
         if embedder is not None or multilingual is not None:
-            name_pending(db, silent)
+            report_pending(db, silent)
         if (missing := why_multilingual(db, read_model.model)) is not None:
             silent["multilingual"] = missing
         if embedder is not None and (reason := vectors.why_incomparable(db, embedder)):

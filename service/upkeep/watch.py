@@ -99,7 +99,7 @@ class Rows(Worker):
         done = read_model.with_repair(
             lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
         )
-        read_model.noted(done)
+        read_model.pass_on_notes(done)
         if done.read.bytes or done.rebuilt or self._is_first:
             self._shared.rows_came.set()
             self._tell(WatchStep(projected=done.read.events), started)

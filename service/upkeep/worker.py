@@ -128,7 +128,7 @@ class Worker(ABC):
         self._reported: set[str] = set()
         self._has_failed = False
         self._shown = 0.0
-        self._read_model = read_model.another(lock_timeout=self.lock_timeout, notify=self._notes.append)
+        self._read_model = read_model.for_thread(lock_timeout=self.lock_timeout, notify=self._notes.append)
 
     def run(self) -> None:
         """Work until the watch stops."""

@@ -255,7 +255,7 @@ def test_paths_count_from_the_root(serve: Serve, tmp_path: Path) -> None:
     assert server.ask("search", {"text": "brewing tea"}).json["hits"][0]["file"] == "tea.md"
     without = serve(store=tmp_path / "other")
     assert (
-        "does not read or write such files"
+        "does not read or write files for this operation"
         in without.ask("documents.add", {"path": "guide"}).json["error"]["message"]
     )
 
