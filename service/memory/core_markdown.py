@@ -87,7 +87,7 @@ class Headings:
         self._titles: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str) -> None:
-        """Add a heading; it closes the earlier ones of its level and of deeper levels."""
+        """Add a heading, which replaces earlier headings of its level and of deeper levels."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._titles = [each for each in self._titles if each[0] < level]
         self._titles.append((level, re.sub(r"\s+", " ", folded)))
@@ -99,7 +99,7 @@ class Headings:
 
     @property
     def are_below_user(self) -> bool:
-        """Whether the last heading or one above is about the user, with none about a project in between."""
+        """Whether the last heading, or one above with no project's heading in between, is about the user."""
         for at in reversed(range(len(self._titles))):
             if self._is_of_user(at):
                 return True
@@ -109,7 +109,7 @@ class Headings:
 
     @property
     def are_of_project(self) -> bool:
-        """Whether the last heading, or one above except the title of the file, is about a project."""
+        """Whether the last heading, or one above it except the title of the file, is about a project."""
         below_title = [title for level, title in self._titles if level > 1]
         own = below_title or [title for _, title in self._titles]
         return not self.are_below_user and any(map(_is_of_project, own))
@@ -127,10 +127,10 @@ def _is_of_project(title: str) -> bool:
 
 
 def without_front_matter(text: str) -> str:
-    """Remove front matter from a text: a mapping between `---` and `---` or `...` at its top.
+    """Return a text without its front matter: a mapping at its top, between `---` and `---` or `...`.
 
-    Unclosed front matter ends at the first blank line. If it is not a mapping, its first line is a horizontal
-    rule, and only that is removed.
+    Unclosed front matter ends at the first blank line. If the part is not a mapping, only the first line, a
+    horizontal rule, is removed.
     """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if found is None:
@@ -268,7 +268,7 @@ def bare_key(label: str) -> str:
 
 
 def is_fact_of_project(key: str, value: str) -> bool:
-    """Whether a key and its value describe a project: its parts, or a programming language."""
+    """Whether a key and its value describe a project, such as its parts or programming language."""
     bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", bare_key(key))
     if bare in _PROJECT_KEYS or bare_key(key) in _PROJECT_KEYS:
         return True
@@ -277,7 +277,7 @@ def is_fact_of_project(key: str, value: str) -> bool:
 
 
 def tells_of_project(text: str) -> bool:
-    """Whether a text is a note about a project: a heading, `Framework: Django`, "The project uses Go"."""
+    """Whether a text is about a project: a heading, `Framework: Django`, or "The project uses Go"."""
     if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
     bare_text = folded(text).strip()
@@ -294,7 +294,7 @@ def tells_of_project(text: str) -> bool:
 
 
 def _split_items(value: str) -> list[str]:
-    """Return the items that a value lists, without versions."""
+    """Return the items that a value lists, without version numbers."""
     bare = value[:_MAX_STATEMENT].casefold().strip(" .。`*_")
     text = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
     return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in text]
@@ -331,18 +331,16 @@ def is_of_project(name: str) -> bool:
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
     """Return the values in `text`, and the number of lines that were not understood.
 
-    of_project: whether to accept values only below headings about the user, and with `User name: …`.
+    of_project: whether the file is about a project, so that only values marked as the user's are accepted.
     """
     reader = _MarkdownReader(of_project)
-    for line in _lines(without_front_matter(text)):
+    for line in _content_lines(without_front_matter(text)):
         reader.read(line)
     return reader.memory(), reader.skipped
 
 
 def key_of(label: str) -> str:
-    """Convert a label to a key: `User name` becomes `name`, `Projects` `projects`; '' if it has no letter or
-    digit.
-    """
+    """Return the key for a label, such as `name` for `User name`; "" if the label has no letter or digit."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -350,14 +348,14 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The key for the items that follow. indent: that of the label's list item; -1 for other lines."""
+    """The key for the items that follow. indent: that of the list item with the label; -1 for other lines."""
 
     key: str
     indent: int
 
 
 class _MarkdownReader:
-    """Collects values from lines."""
+    """Collects the values of a Markdown text, which is read line by line."""
 
     def __init__(self, of_project: bool) -> None:
         self.skipped = 0
@@ -423,7 +421,7 @@ class _MarkdownReader:
             self._label = _Label(pair[0], -1)
 
     def _add(self, key: str, value: str) -> None:
-        """Add a value; the following lines up to a blank one continue it."""
+        """Add a value; the following lines up to a blank line continue it."""
         key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)
         if key:
@@ -451,8 +449,8 @@ def _split_pair(text: str) -> tuple[str, str] | None:
     return (key, value) if key else None
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines with content, without fenced blocks, comments, tables and rules."""
+def _content_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, without fenced blocks, comments, tables and horizontal rules."""
     fence = ""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     # Line by line: splitting 16 million lines at once holds the GIL for 0.3 s.

@@ -44,7 +44,7 @@ from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answ
 from memlog.service.llm.model import Completion
 from memlog.service.llm.task import FRAME, Items, Questions, pack_batches, shorten_message, size_of
 from memlog.service.memory.compared_text import Text
-from memlog.service.memory.duplicates import decided, similarity
+from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
 
 
@@ -464,7 +464,7 @@ class Extractor:
             report.refused += 1
             return []
         # A daily event may repeat what a chat has told.
-        found = decided(db, self._path / LOG, event, any_chat=chat is None)
+        found = decide_save(db, self._path / LOG, event, any_chat=chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
             # Record that messages confirm the memory. A daily event only repeats its messages.

@@ -19,7 +19,13 @@ from memlog.eventlog.text import same_width
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.tokens import is_cjk
-from memlog.service.memory.compared_text import Text, is_certain, is_known, turns, understood
+from memlog.service.memory.compared_text import (
+    Text,
+    changes_meaning,
+    is_certain,
+    is_known,
+    languages_with_fillers,
+)
 from memlog.service.memory.duplicates import LONGEST
 
 _PAUSE, _END, _QUESTION = ",", ".", "?"
@@ -58,7 +64,7 @@ class _Joining(NamedTuple):
         plain = word.replace("ё", "е")
         is_function_word = word in self.stops or plain in self.stops
         return (
-            turns(plain)
+            changes_meaning(plain)
             or self.reaching.fullmatch(plain) is not None
             or (is_function_word and word not in self.light)
         )
@@ -89,7 +95,7 @@ def made_up(sources: Sequence[str], text: str) -> str | None:
     texts = [
         word
         for word in _words(text, language)
-        if word.lower() not in language.stops or turns(word.lower().replace("ё", "е"))
+        if word.lower() not in language.stops or changes_meaning(word.lower().replace("ё", "е"))
     ]
     return _describe_unsaid(texts, [_words(source, language) for source in sources], language)
 
@@ -124,7 +130,7 @@ def _language_of(text: str) -> _Joining:
 def _guess_language(text: str) -> str | None:
     """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
     found = stemming.language_of(text)
-    if found not in understood() or not is_certain(text.lower(), found):
+    if found not in languages_with_fillers() or not is_certain(text.lower(), found):
         return None
     is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
     return found if is_listed else None

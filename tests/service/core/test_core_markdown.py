@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from memlog.service.memory.core_markdown import _lines, key_of, parse
+from memlog.service.memory.core_markdown import _content_lines, key_of, parse
 
 
 def user(text):
@@ -149,7 +149,7 @@ def test_a_label_becomes_a_key():
 def test_a_long_file_is_not_split_at_once():
     """One copy of it is made, of up to 4 bytes a character, and no list of all its lines."""
     for line in ("\n", "tea\n", "\r\n"):
-        lines = _lines(line * (4 * 1024 * 1024 // len(line)))
+        lines = _content_lines(line * (4 * 1024 * 1024 // len(line)))
         tracemalloc.start()
         next(lines)
         _, most = tracemalloc.get_traced_memory()
