@@ -24,7 +24,7 @@ from memlog.service.documents.indexing import (
     IndexingTools,
     SourceRecords,
     SourceStatus,
-    described,
+    describe_error,
     status_of,
 )
 from memlog.service.documents.scan import Patterns
@@ -32,10 +32,10 @@ from memlog.service.documents.sources import (
     USER_FILE,
     IndexingReport,
     SourcePlan,
-    as_registered,
-    claiming,
+    claim_call,
     registration_of,
-    without_file,
+    removal_events,
+    unchanged_plan,
 )
 from memlog.service.documents.text_files import filetype
 from memlog.service.engine.engine import Engine
@@ -389,7 +389,7 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
+        return [status_of(each, self._records(each.source_id).read_job()) for each in self._sources(source)]
 
     @operation("read")
     def jobs(self) -> _Jobs:
@@ -397,7 +397,7 @@ class Documents(OperationGroup):
 
         The list is stored in cache/, and is lost if cache/ is deleted.
         """
-        jobs = (self._records(each.source_id).job() for each in self.list())
+        jobs = (self._records(each.source_id).read_job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
 
     def _sources(self, source: str | None) -> _Sources:
@@ -418,28 +418,28 @@ class Documents(OperationGroup):
         source_id, is_document, file = name.partition("/")
         # This comes first, as locking the records creates their folder: a missing store must stay missing.
         self._decide(queries.registered)
-        with self._records(source_id).held(self._lock_timeout):
+        with self._records(source_id).hold_lock(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
                 raise BadInput(
                     f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
-                    hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
+                    hint=f"remove the document there, or claim the source first: {claim_call(source_id)}",
                 )
             if is_document:
-                return self._append(without_file(source_id, found, file))[-1]
+                return self._append(removal_events(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
     def _add_folder(
         self, request: FolderRequest, progress: Progress | None, *, claims: bool
     ) -> IndexingReport:
-        with self._records(request.source_id).held(self._lock_timeout):
+        with self._records(request.source_id).hold_lock(self._lock_timeout):
             before, versions = self._source_and_versions(request.source_id)
             registered = self._decide(queries.registered)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
-                return as_registered(before, versions).report(registered_by=before.writer)
+                return unchanged_plan(before, versions).report(registered_by=before.writer)
             # On another machine the folder may have another path.
             registration = registration_for(request, before, may_move=is_of_another)
             is_new = (
@@ -461,19 +461,19 @@ class Documents(OperationGroup):
         return source.writer not in ("", *self._own_writers())
 
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
-        plan = as_registered(source, {})
+        plan = unchanged_plan(source, {})
         try:
-            with self._records(source.source_id).held(self._lock_timeout):
+            with self._records(source.source_id).hold_lock(self._lock_timeout):
                 # Another process may have changed the registration meanwhile.
                 found, versions = self._source_and_versions(source.source_id)
                 if found is None:
                     return plan.report(error="the source was removed")
-                plan = as_registered(found, versions)
+                plan = unchanged_plan(found, versions)
                 if self.is_of_another_copy(found):
                     return plan.report(registered_by=found.writer)
                 return Indexing(plan, self._tools, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
-            return plan.report(error=described(error))
+            return plan.report(error=describe_error(error))
 
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)

@@ -358,7 +358,7 @@ class Readers(SplitByFork):
         self._lock = threading.Lock()
         self._process = BoundedProcess(self._on_wait)
 
-    def text_of(self, data: bytes, filetype: str) -> Extracted:
+    def extract_text(self, data: bytes, filetype: str) -> Extracted:
         """Return the text of a file, given its bytes; HTML is UTF-8.
 
         Raises:
@@ -369,11 +369,11 @@ class Readers(SplitByFork):
             reply, warning = self._process.ask(Extract(data, filetype, self.seconds), TextReply)
         return Extracted(reply.text, warning)
 
-    def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """Return for each path whether a .gitignore excludes it; None for a path that no rule matches.
+    def match_rules(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+        """Return for each path whether the rules of a .gitignore exclude it; None if no rule matches it.
 
         Raises:
-            ReaderFailed: matching takes too long, or the rules are invalid. Such rules are not retried.
+            ReaderFailed: matching takes too long or fails; the same rules are not tried again.
             OSError: the process cannot be started.
         """
         with self._lock:

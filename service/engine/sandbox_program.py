@@ -166,7 +166,7 @@ def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
     except ModuleNotFoundError:
         return Failed("no_reader")
     try:
-        text: str = reader.text_of(data)
+        text: str = reader.extract_text(data)
     except MemoryError:
         raise
     except RecursionError:

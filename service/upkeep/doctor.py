@@ -55,7 +55,7 @@ from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.llm.model import LanguageModel
-from memlog.service.retrieval.search import reranker_of
+from memlog.service.retrieval.search import create_reranker
 
 State = Literal["ok", "warning", "problem", "fixed"]
 
@@ -166,11 +166,11 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
     """Test the reranker with one request; return [] if there is none."""
-    rerank = reranker_of(read_model, lambda _: True, has_key=False)
+    rerank = create_reranker(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
     try:
-        rerank.order("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
+        rerank.rank("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
     except ProviderError as error:
         return [Finding("rerank", "warning", error.message, error.hint)]
     return [Finding("rerank", "ok", "it answers")]

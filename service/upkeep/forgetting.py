@@ -38,7 +38,7 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
-from memlog.service.documents.indexing import forget_all
+from memlog.service.documents.indexing import remove_all_records
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts, Verdicts
 
@@ -492,7 +492,7 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()
     projector.core_view.remove_stale_copies(projector.live())
-    forget_all(read_model.path)
+    remove_all_records(read_model.path)
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 
 

@@ -22,7 +22,7 @@ from memlog.service.engine.http_client import Breaker, ProviderState, count_erro
 from memlog.service.engine.read_model import ReadModel, report_pending
 from memlog.service.engine.requests import PRUNED
 from memlog.service.engine.settings import LanguageModelProvider
-from memlog.service.retrieval.search import providers_of
+from memlog.service.retrieval.search import provider_states
 from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 
 
@@ -94,7 +94,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
         unsettled = open_conflicts(db)
-        providers, set_aside = [*providers_of(read_model)], []
+        providers, set_aside = [*provider_states(read_model)], []
         if language_model is not None:
             providers.append(Breaker(read_model.path, "language_model", language_model).state())
             set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()

@@ -20,7 +20,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
-from memlog.service.documents.indexing import described
+from memlog.service.documents.indexing import describe_error
 from memlog.service.engine.read_model import ReadModel
 
 # The file is never unlinked: the kernel releases the lock, even after kill -9.
@@ -157,7 +157,7 @@ class Worker(ABC):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
             hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""
-            self._notes.append(described(error) + hint)
+            self._notes.append(describe_error(error) + hint)
             is_worth_a_report, has_failed = True, True
         if not is_worth_a_report:
             return
