@@ -73,13 +73,13 @@ def answer(
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
     request = kind.of(given, name)
     with reading_below(exports if known[name].writes_paths else root):
-        below = {field: _readable(getattr(request, field)) for field in of_paths}
+        below = {field: _resolve_paths(getattr(request, field)) for field in of_paths}
         return required(
             getattr(target, method), msgspec.structs.replace(request, **below) if below else request
         )
 
 
-def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
+def _resolve_paths(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
     if isinstance(given, tuple):
         return tuple(map(readable, given))
     return None if given is None else readable(given)

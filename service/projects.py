@@ -114,13 +114,13 @@ class Projects:
             LogError: a folder cannot be read.
         """
         with _as_log_errors(self.folder):
-            entries = [(Path(entry.path), unquote(entry.name)) for entry in _entries(self.folder)]
+            entries = [(Path(entry.path), unquote(entry.name)) for entry in _list_entries(self.folder)]
             found = [
                 _read_project(path, name)
                 for path, name in entries
                 if _is_folder_of(name, path.name) and _is_store(path)
             ]
-            left = [_read_project(path, name, is_left=True) for path, name in self._remains()]
+            left = [_read_project(path, name, is_left=True) for path, name in self._find_remains()]
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     @operation("read", missing="project_not_found")
@@ -160,22 +160,24 @@ class Projects:
         """
         path = self.path(name)
         with _as_log_errors(path):
-            left = [*self._remains()]
+            left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
-            found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            found = (
+                _survey_store(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            )
             if dry_run:
                 return found
             if is_standing:
-                left.append((self._put_aside(path, lock_timeout), name))
+                left.append((self._rename_aside(path, lock_timeout), name))
             for folder, _ in left:
                 _delete(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]
         found.done = True
         return found
 
-    def _remains(self) -> Iterator[tuple[Path, str]]:
+    def _find_remains(self) -> Iterator[tuple[Path, str]]:
         """Yield the remains of killed removals: folders that are empty or still have the projector's lock."""
-        for entry in _entries(self.folder):
+        for entry in _list_entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_remains(Path(entry.path)):
                 yield Path(entry.path), unquote(match[1])
@@ -197,7 +199,7 @@ class Projects:
             raise BadInput(f"not a store, so nothing was removed: {shown(path)}", hint="Projects.list()")
         return True
 
-    def _put_aside(self, path: Path, lock_timeout: float) -> Path:
+    def _rename_aside(self, path: Path, lock_timeout: float) -> Path:
         """Rename a store so that it belongs to no project, while nobody projects, writes or scrubs.
 
         What a concurrent writer appended just before the rename is removed, too.
@@ -246,7 +248,7 @@ def _is_store(folder: Path) -> bool:
     return bool(segments) or not strangers
 
 
-def _entries(folder: Path) -> list[DirEntry[str]]:
+def _list_entries(folder: Path) -> list[DirEntry[str]]:
     """Return the entries of a folder sorted by name, a projector's lock last; [] if there is no folder."""
     if not disk.is_folder(folder):
         return []
@@ -255,7 +257,7 @@ def _entries(folder: Path) -> list[DirEntry[str]]:
 
 
 def _is_remains(folder: Path) -> bool:
-    names = [entry.name for entry in _entries(folder)]
+    names = [entry.name for entry in _list_entries(folder)]
     return not names or PROJECTOR_LOCK in names
 
 
@@ -275,9 +277,9 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
     return None
 
 
-def _survey(folder: Path, name: str) -> ProjectRemoval:
+def _survey_store(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
-    for entry in _below(folder):
+    for entry in _walk_below(folder):
         path = Path(entry.path)
         if path.parent == folder and entry.name not in TOP:
             found.others.append(shown(entry.name))
@@ -292,21 +294,21 @@ def _survey(folder: Path, name: str) -> ProjectRemoval:
 def _delete(folder: Path) -> None:
     """Remove a folder with its contents, even if another process does so concurrently."""
     with suppress(FileNotFoundError):
-        for entry in _below(folder):
+        for entry in _walk_below(folder):
             remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
             with suppress(FileNotFoundError):
                 remove(Path(entry.path))
         disk.remove_folder(folder)
 
 
-def _below(folder: Path) -> Iterator[DirEntry[str]]:
+def _walk_below(folder: Path) -> Iterator[DirEntry[str]]:
     """Yield every path below a folder, each folder after its contents, without following links.
 
     The lock comes last: it marks the remains of a killed removal.
     """
-    for entry in _entries(folder):
+    for entry in _list_entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(Path(entry.path))
+            yield from _walk_below(Path(entry.path))
         yield entry
 
 
@@ -379,7 +381,7 @@ class OpenStores:
             BadInput: the name of the project is invalid.
             NotFound: the server has a single store, and another project is named.
         """
-        opened = self._acquire(self._path(project))
+        opened = self._acquire(self._project_path(project))
         try:
             return call(opened.store)
         except MemlogError as error:
@@ -407,7 +409,7 @@ class OpenStores:
         for each in opened:
             each.close()
 
-    def _path(self, project: str) -> Path:
+    def _project_path(self, project: str) -> Path:
         if isinstance(self._where, Projects):
             return self._where.path(project)
         if project != DEFAULT:
@@ -462,7 +464,7 @@ class OpenStores:
                 self._notify(f"{project.name}: {error.message}")
 
     def _has_documents(self, project: str) -> bool:
-        with self._open_store(self._path(project)) as store:
+        with self._open_store(self._project_path(project)) as store:
             return bool(store.documents.list())
 
     def _watch(self, opened: _Opened) -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Some imports are local, so that a process only pays for what it uses.
 
 
-def _events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
+def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
     if isinstance(given, Event | dict | bytes):
         return [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -135,7 +135,7 @@ class Store:
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        _check(
+        _check_arguments(
             ("create", create, isinstance(create, bool), "True or False"),
             *_check_providers(
                 embedding=embedding,
@@ -165,7 +165,7 @@ class Store:
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=_model(model, embedding, self.path),
+            model=_choose_model(model, embedding, self.path),
             rerank=rerank,
             is_off=not memory,
             people=people,
@@ -216,7 +216,7 @@ class Store:
         self,
         events: Annotated[
             EventLike | Iterable[EventLike],
-            Reads(_events, wire=list[dict[str, Any]]),
+            Reads(_check_events, wire=list[dict[str, Any]]),
             "Events: structs, members by name, or lines of JSON.",
         ],
     ) -> list[Position]:
@@ -232,7 +232,7 @@ class Store:
             Busy: another writer held the stream for too long.
             LogError: the log could not be written. Safe to try again with the same ids.
         """
-        return self._engine.append(events)  # type: ignore[arg-type] # `_events` makes a list
+        return self._engine.append(events)  # type: ignore[arg-type] # `_check_events` makes a list
 
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
@@ -343,7 +343,7 @@ class Store:
 
 
 def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield the arguments of `_check`; if there is no provider, as in most programs, import nothing."""
+    """Yield arguments of `_check_arguments`; without providers, as in most programs, import nothing."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings
@@ -360,7 +360,9 @@ def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]
         yield name, value, is_right, f"memlog.{kinds[name].__name__}(…)"
 
 
-def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
+def _choose_model(
+    folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path
+) -> EmbeddingModel:
     if folder is None:
         return model_of(provider, store)
     if provider is not None:
@@ -368,7 +370,7 @@ def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", stor
     return LocalModel(read_argument("model", path_of, folder).absolute())
 
 
-def _check(*arguments: tuple[str, object, bool, str]) -> None:
+def _check_arguments(*arguments: tuple[str, object, bool, str]) -> None:
     """Refuse an invalid argument. A request could check it, but would add 0.8 ms to each command.
 
     arguments: the name, the value, whether the value is right, and what would be right.

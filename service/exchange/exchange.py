@@ -23,7 +23,7 @@ from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_bounded
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
-from memlog.service.exchange.formats import formats, known_format
+from memlog.service.exchange.formats import check_format, format_names
 
 if TYPE_CHECKING:
     from memlog.service.exchange.importing import ImportReport
@@ -36,7 +36,7 @@ class DataExchange(OperationGroup):
     def import_from(
         self,
         format: Annotated[
-            str, Meta(title="NAME"), "The format.", Reads(known_format, "format", choices=(*formats(),))
+            str, Meta(title="NAME"), "The format.", Reads(check_format, "format", choices=(*format_names(),))
         ],
         paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
         *,
@@ -57,13 +57,13 @@ class DataExchange(OperationGroup):
                 found there; or the source has several projects, and none is chosen.
             Busy, LogError: as `Store.append`; what was imported before stays.
         """
-        from memlog.service.exchange.formats import importer
+        from memlog.service.exchange.formats import load_importer
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.source import ForeignFiles, Tables
 
-        read, patterns, _ = importer(format)
+        read, patterns, _ = load_importer(format)
         sources = [*map(Path, paths)]
-        _check_project(project, projects_of(format, sources), format)
+        _check_project(project, list_projects(format, sources), format)
         report = ImportReport(format=format, dry_run=dry_run, project=project)
         if not dry_run:
             make_path(self._engine.path)  # for the lock file
@@ -81,8 +81,8 @@ class DataExchange(OperationGroup):
                 redacts=self._engine.redact,
             )
             for path in sources:
-                for source in ForeignFiles(path, tables).files(*patterns) if patterns else [path]:
-                    importing.take(read, source)
+                for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
+                    importing.import_source(read, source)
         if not report.found:
             raise BadInput(
                 f"no data in the format {format} in {', '.join(map(shown, sources))}",
@@ -111,18 +111,18 @@ class DataExchange(OperationGroup):
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))
 
 
-def projects_of(format: str, paths: Iterable[Path]) -> list[str]:
+def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     """Return the names of the projects in the data to import.
 
     Raises:
         BadInput: a path does not exist.
     """
-    from memlog.service.exchange.formats import importer
-    from memlog.service.exchange.source import projects_in
+    from memlog.service.exchange.formats import load_importer
+    from memlog.service.exchange.source import read_projects
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
         raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name one that exists")
-    return projects_in(importer(format), [*paths])
+    return read_projects(load_importer(format), [*paths])
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:

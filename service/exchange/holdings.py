@@ -64,11 +64,11 @@ class Holding:
     @property
     def is_archived(self) -> bool:
         """Whether the source has archived the record, and not restored it since."""
-        archivings = self.of("archived")
+        archivings = self.changes_of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
-    def described_at(self) -> str:
+    def last_change_time(self) -> str:
         """The time of the last change by the source that the log has; "" if there is none."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
@@ -78,20 +78,24 @@ class Holding:
         self.base = self.base or gained.base
         self.changes += gained.changes
 
-    def of(self, aspect: str) -> list[StoredChange]:
+    def changes_of(self, aspect: str) -> list[StoredChange]:
         """Return the changes of an aspect in order of precedence; those of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
             # A restored record repeats the text that the store had: the source's or a person's.
-            repeats = aspect == "updated" and found and text_of(change.event) == text_of(found[-1].event)
+            repeats = (
+                aspect == "updated" and found and event_text(change.event) == event_text(found[-1].event)
+            )
             if change.aspect == aspect or repeats:
                 found.append(change)
         return found
 
     def has_told(self, text: str) -> bool:
         """Whether the record has or had this text, which may be masked in the log."""
-        return not {text, masked(text)}.isdisjoint(text_of(each.event) for each in self.of("updated"))
+        return not {text, masked(text)}.isdisjoint(
+            event_text(each.event) for each in self.changes_of("updated")
+        )
 
 
 def text_field(event: Event) -> str:
@@ -99,7 +103,7 @@ def text_field(event: Event) -> str:
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
-def text_of(event: Event) -> str | None:
+def event_text(event: Event) -> str | None:
     """Return the text of an event; None if it sets none."""
     return getattr(event, text_field(event), None)
 
@@ -110,7 +114,9 @@ def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
 
-def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]) -> dict[str, Holding]:
+def read_holdings(
+    db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]
+) -> dict[str, Holding]:
     """Return what the log holds under each of `ids` that is known or forgotten.
 
     changed: which `ids` may have changes.
@@ -169,7 +175,7 @@ Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
 """Finds what the log holds under ids; the second argument holds the ids that may have changes."""
 
 
-def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
+def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | None:
     """Compare an event of a record with the one in the log; return None if the log has none."""
     base = holding.base
     if base is None:
@@ -180,12 +186,12 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
         is_core = isinstance(base.event, CoreMemoryUpdated)
         if not is_core or str(base.event.ts) < record.created:
             return "other_time"
-    texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
+    texts = [event_text(each) or "" for each in record.events if each is event or record.group is not None]
     if any(holding.has_told(text) for text in texts):
         return "same"
     if not is_dated:
         return "other_text"
-    return "edited" if described_at(record) == holding.described_at else "updated"
+    return "edited" if last_change_time(record) == holding.last_change_time else "updated"
 
 
 def may_change(record: Used) -> bool:
@@ -193,14 +199,14 @@ def may_change(record: Used) -> bool:
     return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
 
 
-def described_at(record: Used) -> str:
+def last_change_time(record: Used) -> str:
     """Return the time of the source's last change of a record; "" if it is unknown."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 
-def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
+def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
     """Return the id suffix of a source; "" for the first source, or if it shares no id with another.
 
     records: the source's records, with ids without a suffix. prefix: that of the ids. suffixes: those in use,
@@ -227,7 +233,7 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
                     continue
                 if holding.is_forgotten:
                     has_forgotten.add(suffix)
-                if (reason := verdict(record, event, holding)) is not None:
+                if (reason := compare_event(record, event, holding)) is not None:
                     tallies[suffix][reason] += 1
     same = {suffix: _count_same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
     best = max(same, key=lambda suffix: same[suffix])

@@ -39,13 +39,13 @@ from memlog.service.exchange.holdings import (
     Holding,
     StoredChange,
     aspect_of,
-    described_at,
-    holdings,
+    compare_event,
+    event_text,
+    last_change_time,
     may_change,
-    recognised,
+    read_holdings,
+    recognise_source,
     text_field,
-    text_of,
-    verdict,
 )
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -72,18 +72,18 @@ def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
     return event if is_trusted else replace(event, wins=now)
 
 
-def as_stored(event: Event, aspect: str, now: str) -> StoredChange:
+def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
     """Return a new event in the form of a stored one."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
-def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
+def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return the outcome of a change; outdated and redundant changes count as `known`."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
-    earlier = holding.of(aspect)
+    earlier = holding.changes_of(aspect)
     if not isinstance(change, MemoryAccessed):
         others = (each for each in holding.changes if each.aspect in DATED)
         if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
@@ -93,7 +93,7 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
     last = earlier[-1]
     if isinstance(change, MemoryAccessed):
         is_later = claimed > str(last.event.ts) and all(each.claimed != claimed for each in earlier)
-        is_known = change.times <= _accesses(earlier) and not is_later
+        is_known = change.times <= _count_accesses(earlier) and not is_later
     elif aspect == "archived":
         is_known = type(last.event) is type(change)
     else:
@@ -115,13 +115,13 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 def _is_same(change: Event, other: Event) -> bool:
     """Whether two changes of one aspect are equal; the stored one may be masked."""
-    text = text_of(change)
+    text = event_text(change)
     if text is not None:
-        return text_of(other) in (text, masked(text))
+        return event_text(other) in (text, masked(text))
     return content_hash_of_one(change) == content_hash_of_one(other)
 
 
-def _accesses(changes: Iterable[StoredChange]) -> int:
+def _count_accesses(changes: Iterable[StoredChange]) -> int:
     return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
 
 
@@ -133,9 +133,9 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
     """
     assert isinstance(change, Change)
     aspect, _ = aspect_of(str(change.id), base_id)
-    earlier = holding.of(aspect)
+    earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
-        change = replace(change, times=max(1, change.times - _accesses(earlier)))
+        change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
     after = max(each.wins for each in (holding.base, *earlier) if each is not None)
     claimed = change.ts or ""
     is_trusted = claimed != "" and claimed <= now
@@ -261,7 +261,7 @@ class Importing:
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
 
-    def take(self, read: Read, path: Path) -> None:
+    def import_source(self, read: Read, path: Path) -> None:
         """Import a source in batches. The source is read twice, the first time to recognise it.
 
         Raises:
@@ -271,7 +271,7 @@ class Importing:
         prefix, project = self._report.format, self._report.project
         in_use = self._query_if_exists(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
-        self._suffix = recognised(
+        self._suffix = recognise_source(
             read(ForeignFiles(path, self._tables, project=project)),
             prefix,
             sorted(self._suffixes),
@@ -303,7 +303,7 @@ class Importing:
                 self._skipped[record.reason] += 1
             elif isinstance(record, Unreadable):
                 self._report.unreadable += 1
-                self._note(record.where, record.why)
+                self._add_problem(record.where, record.why)
             else:
                 self._report.used += 1
                 yield record
@@ -314,7 +314,7 @@ class Importing:
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
-        found = self._query_if_exists(lambda db: holdings(db, self._log, ids, changed)) or {}
+        found = self._query_if_exists(lambda db: read_holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -348,29 +348,33 @@ class Importing:
         for event in record.events:
             made = with_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
-            fates.append(self._count(self._fate(record, event, why, found, now)))
+            fates.append(self._count_fate(self._find_fate(record, event, why, found, now)))
             if fates[-1] == "new":
-                self._hold(found, str(event.id), Holding(base=as_stored(made, "updated", now)))
+                self._add_holding(found, str(event.id), Holding(base=to_stored_change(made, "updated", now)))
                 yield _New(made, drafted)
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
         for change in record.changes:
             is_open = own in ("known", "changed")
-            fate = state_of(change, first, found[first], now) if is_open else own
-            if self._count(fate) == "new":
+            fate = classify_change(change, first, found[first], now) if is_open else own
+            if self._count_fate(fate) == "new":
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
-                is_due = found[first].of(aspect_of(str(reset.id), first)[0])
+                is_due = found[first].changes_of(aspect_of(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
-                if is_due and renewed is not None and state_of(reset, first, found[first], now) == "new":
-                    self._count("new")
+                if (
+                    is_due
+                    and renewed is not None
+                    and classify_change(reset, first, found[first], now) == "new"
+                ):
+                    self._count_fate("new")
                     yield _New(self._name_change(renewed, first, found, now))
 
-    def _fate(
+    def _find_fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
         """Return the fate of a record's own event. why: the reason why the log rejects it, if any."""
@@ -381,7 +385,9 @@ class Importing:
             return "forgotten"
         if name in self._seen:
             is_same = self._seen[name] == content and holding is not None
-            self._note(name, f"the source has this id twice{'' if is_same else ', with other content'}")
+            self._add_problem(
+                name, f"the source has this id twice{'' if is_same else ', with other content'}"
+            )
             return "known" if is_same else "refused"
         self._seen[name] = content
         if why is None and holding is not None:
@@ -394,7 +400,7 @@ class Importing:
         if why is None and any(each.is_forgotten for each in elsewhere):
             why = "another source's record with this id was forgotten, and without a time it may be the same"
         if why is not None:
-            self._note(name, why)
+            self._add_problem(name, why)
             return "refused"
         return "new"
 
@@ -402,15 +408,15 @@ class Importing:
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
-            self._note(name, "its line in the log is unreadable: store.maintenance.verify() says why")
+            self._add_problem(name, "its line in the log is unreadable: store.maintenance.verify() says why")
             return "refused"
-        if verdict(record, event, holding) == "other_time":
-            self._note(name, "another record, created at another time, already has this id")
+        if compare_event(record, event, holding) == "other_time":
+            self._add_problem(name, "another record, created at another time, already has this id")
             return "refused"
-        is_older = record.created is not None and described_at(record) < holding.described_at
+        is_older = record.created is not None and last_change_time(record) < holding.last_change_time
         if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
-        self._note(name, "its content differs from what was imported under this id")
+        self._add_problem(name, "its content differs from what was imported under this id")
         if group is not None:
             self._moved.add(group)
         return "changed"
@@ -423,7 +429,7 @@ class Importing:
             return True
         is_told = holding.has_told(getattr(event, field)) or any(
             aspect_of(str(change.id), str(event.id))[0] == "updated"
-            and state_of(change, str(event.id), holding, now) == "new"
+            and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
         if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
@@ -444,16 +450,16 @@ class Importing:
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
         made = with_own_id(change, name, found[name], now, self._key())
         aspect, claimed = aspect_of(str(made.id), name)
-        self._hold(found, name, Holding(changes=[as_stored(made, aspect, claimed or now)]))
+        self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 
-    def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
+    def _add_holding(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
         """Add an event to what the log holds; in a dry run, remember it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
 
-    def _count(self, fate: _Fate) -> _Fate:
+    def _count_fate(self, fate: _Fate) -> _Fate:
         report = self._report
         report.events += 1
         report.known += fate in ("known", "changed")
@@ -469,7 +475,7 @@ class Importing:
         except BadInput as error:
             return None, error.message
 
-    def _note(self, where: str, why: str) -> None:
+    def _add_problem(self, where: str, why: str) -> None:
         if len(self._report.problems) < _MAX_EXAMPLES:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
@@ -482,7 +488,7 @@ class Importing:
                 taken.append(_New(event, drafted))
             else:
                 self._report.refused += 1
-                self._note(str(event.id), str(why))
+                self._add_problem(str(event.id), str(why))
         told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken

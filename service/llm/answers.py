@@ -32,25 +32,27 @@ _NUMBER = re.compile(
 )
 
 
-def scale_of(given: Iterable[Any]) -> int:
+def detect_scale(given: Iterable[Any]) -> int:
     """Return the upper end of the scale that an answer uses: 1, 10 or 100."""
-    most = max((number for each in given if (number := _unscaled_number(each)) is not None), default=0.0)
+    most = max(
+        (number for each in given if (number := _parse_unscaled_number(each)) is not None), default=0.0
+    )
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
-def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
+def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
     """Return an importance from 0 to 1; None if it is invalid."""
     number: float | None = None
     if given is None:
         number = UNRATED
-    elif (plain := _unscaled_number(given)) is not None:
+    elif (plain := _parse_unscaled_number(given)) is not None:
         number = plain / scale if plain >= 1 else plain
     elif isinstance(given, str):
         number = _read_importance(given)
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
+def _parse_unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
     """Return a number of unknown scale; None for a percentage, a fraction or no number."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
@@ -95,7 +97,7 @@ class _Searched(str):
         return 0
 
 
-def values_in(text: str) -> Iterator[Any]:
+def find_json_values(text: str) -> Iterator[Any]:
     """Yield the JSON objects and lists in a text, in linear time; skip the model's reasoning."""
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
@@ -217,7 +219,7 @@ def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
     """Yield the lists named `member` in an answer, each with its summary; else top-level lists."""
     alone = []
     is_found = False
-    for value in values_in(text):
+    for value in find_json_values(text):
         if isinstance(value, list):
             alone.append(value)
         for each in _objects_in(value):
@@ -252,7 +254,7 @@ def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
 
 
 def _build_answer(entries: list[Any], summary: object) -> ModelAnswer:
-    scale = scale_of(each.get("importance") for each in entries if isinstance(each, dict))
+    scale = detect_scale(each.get("importance") for each in entries if isinstance(each, dict))
     read = [_build_entry(each, scale) for each in entries]
     memories = [each for each in read if each is not None]
     shortened = summary[:LONGEST] if isinstance(summary, str) else ""
@@ -271,20 +273,22 @@ def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - 
     entry = _read_entry(given)
     if entry is None:
         return None
-    content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
+    content, importance = usable_text(entry.content), scaled_importance(entry.importance, scale)
     if content is None or importance is None or tells_of_project(content):
         return None
-    return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
+    return Distilled(
+        entry.type, content, importance, _match_category(entry.category), _normalise_topic(entry.topic)
+    )
 
 
-def _category(given: object) -> str:
+def _match_category(given: object) -> str:
     """Return the known category, ignoring case and plural; else `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
-def _topic(given: object) -> str | None:
+def _normalise_topic(given: object) -> str | None:
     """Return the topic with case folded and spaces collapsed; None if there is no usable one."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
@@ -353,7 +357,7 @@ def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
 def read_summary(text: str) -> str | None:
     """Return the summary in an answer; None if there is none."""
     found = None
-    for value in values_in(text):
+    for value in find_json_values(text):
         if isinstance(value, dict):
             found = usable_text(value.get("summary")) or found
     return found

@@ -89,14 +89,14 @@ class Extractions(OperationGroup):
             BadInput: no language model is configured. Busy: another process distils.
             ProviderError: the model fails; what was distilled before stays.
         """
-        extractor = extractor_of(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
+        extractor = create_extractor(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
         chat = None if chat is None else Chat.of(chat)
         if dry_run:
             return [*extractor.plan(chat, mode), *extractor.report_withheld(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, mode, lock_timeout=timeout, is_requested=True)
-        done = _collect(reports, "messages distilled", waiting, progress)
+        done = _collect_reports(reports, "messages distilled", waiting, progress)
         return [*done, *extractor.report_withheld(chat)]
 
     @operation("append")
@@ -117,11 +117,11 @@ class Extractions(OperationGroup):
             BadInput: no language model is configured. Busy: another process distils.
             ProviderError: the model fails; what was distilled before stays.
         """
-        extractor = extractor_of(self._engine, is_patient=True, retry=retry)
+        extractor = create_extractor(self._engine, is_patient=True, retry=retry)
         until = str(until) if until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _collect(reports, "daily events distilled", found, progress)
+        return _collect_reports(reports, "daily events distilled", found, progress)
 
     @operation("append")
     def extract(
@@ -139,7 +139,7 @@ class Extractions(OperationGroup):
         Raises:
             BadInput: no language model is configured; or as `Store.append`, as Busy and LogError.
         """
-        extractor_of(self._engine)  # raises if no model is configured
+        create_extractor(self._engine)  # raises if no model is configured
         chat = Chat.of(session)
         given = [("user", user), ("assistant", assistant)]
         known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
@@ -171,8 +171,8 @@ class Extractions(OperationGroup):
         return prompts.prompt(name)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
-        questions = questions_of(self._engine)
-        extractor = _extractor(self._engine, questions)
+        questions = create_questions(self._engine)
+        extractor = _build_extractor(self._engine, questions)
         missed = 0
         try:
             done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_requested=True)]
@@ -185,7 +185,7 @@ class Extractions(OperationGroup):
             questions.count_unsent(missed)
 
 
-def _collect(
+def _collect_reports(
     reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
 ) -> "list[ExtractionReport]":
     """Collect all reports, and report progress after each."""
@@ -249,7 +249,7 @@ class _Background(SplitByFork):
                 raise
 
 
-def extractor_of(
+def create_extractor(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Extractor":
     """Return the extractor of a store.
@@ -259,17 +259,19 @@ def extractor_of(
     Raises:
         BadInput: no language model is configured.
     """
-    return _extractor(engine, questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded))
+    return _build_extractor(
+        engine, create_questions(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
+    )
 
 
-def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
+def _build_extractor(engine: Engine, questions: "Questions") -> "Extractor":
     # Imported here: most processes distil nothing.
     from memlog.service.llm.tasks.extract import Extractor
 
-    return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
+    return Extractor(engine.path, engine.decide, questions, rules_of(engine), user_time_zone(engine))
 
 
-def questions_of(
+def create_questions(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Questions":
     """Return the `Questions` to the language model of a store.
@@ -303,7 +305,7 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
     return None
 
 
-def zone_of_user(engine: Engine) -> tzinfo | None:
+def user_time_zone(engine: Engine) -> tzinfo | None:
     """Return the time zone of the user; None for the system's."""
     from memlog.service.engine.settings import zone_of
 
@@ -312,7 +314,7 @@ def zone_of_user(engine: Engine) -> tzinfo | None:
 
 def yesterday(engine: Engine) -> str:
     """Return the last full day in the user's time zone."""
-    today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
+    today = timestamps.in_zone(timestamps.now(), user_time_zone(engine)).date()
     return str(today - timedelta(days=1))
 
 

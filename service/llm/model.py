@@ -38,12 +38,12 @@ class Completion(msgspec.Struct, frozen=True):
         return Completion(more.text, *spent, self.requests + more.requests)
 
 
-def tokens_of(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
+def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
     """Return the tokens of a question and of its answer, whatever its form; 0 for a missing count."""
-    usage = _member(answer, "usage")
+    usage = _get_member(answer, "usage")
     return (
-        _count(_member(usage, "prompt_tokens"), _member(usage, "input_tokens")),
-        _count(_member(usage, "completion_tokens"), _member(usage, "output_tokens")),
+        _first_count(_get_member(usage, "prompt_tokens"), _get_member(usage, "input_tokens")),
+        _first_count(_get_member(usage, "completion_tokens"), _get_member(usage, "output_tokens")),
     )
 
 
@@ -53,13 +53,13 @@ def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     Raises:
         ProviderError: the completion has no text, or the model refused to answer.
     """
-    choices = _member(answer, "choices")
+    choices = _get_member(answer, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = _member(choice, "message")
-    if _member(choice, "finish_reason") in _FILTERED or _member(message, "refusal"):
+    message = _get_member(choice, "message")
+    if _get_member(choice, "finish_reason") in _FILTERED or _get_member(message, "refusal"):
         raise _unusable_answer(url, "the model refused to answer")
-    content = _member(message, "content")
-    return _build_completion(answer, _member(choice, "text") if content is None else content, url)
+    content = _get_member(message, "content")
+    return _build_completion(answer, _get_member(choice, "text") if content is None else content, url)
 
 
 def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
@@ -68,16 +68,16 @@ def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     Raises:
         ProviderError: see `read_chat`.
     """
-    if _member(answer, "stop_reason") in _FILTERED:
+    if _get_member(answer, "stop_reason") in _FILTERED:
         raise _unusable_answer(url, "the model refused to answer")
-    return _build_completion(answer, _member(answer, "content"), url)
+    return _build_completion(answer, _get_member(answer, "content"), url)
 
 
 def _build_completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     text = _join_text(content)
     if not text.strip():
         raise _unusable_answer(url, "the answer has no text")
-    return Completion(text, *tokens_of(answer))
+    return Completion(text, *read_token_counts(answer))
 
 
 def _join_text(content: Any) -> str:  # noqa: ANN401 - JSON
@@ -86,18 +86,18 @@ def _join_text(content: Any) -> str:  # noqa: ANN401 - JSON
         return content
     parts = content if isinstance(content, list) else [content]
     texts = (
-        part if isinstance(part, str) else _member(part, "text")
+        part if isinstance(part, str) else _get_member(part, "text")
         for part in parts
-        if isinstance(part, str) or _member(part, "type") in ("text", "output_text", None)
+        if isinstance(part, str) or _get_member(part, "type") in ("text", "output_text", None)
     )
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
+def _get_member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _count(*given: Any) -> int:  # noqa: ANN401 - JSON
+def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
     """Return the first valid token count, which may be a fraction or a text; 0 if there is none."""
     for each in given:
         try:
@@ -194,7 +194,7 @@ class LanguageModel:
         if not self._is_patient:
             self._breaker.check()
 
-    def note(self, error: ProviderError) -> None:
+    def record_provider_failure(self, error: ProviderError) -> None:
         """Record a failure, and let the provider rest."""
         self._breaker.record_failure(error)
 
@@ -248,7 +248,7 @@ class LanguageModel:
             self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
-        spent = sum(tokens_of(answer)) or sum(
+        spent = sum(read_token_counts(answer)) or sum(
             tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
         self._breaker.record_tokens(spent)

@@ -162,10 +162,10 @@ class Questions:
             try:
                 self._greet()
             except ProviderError as error:
-                self._model.note(error)
+                self._model.record_provider_failure(error)
                 raise
 
-    def failure(
+    def record_failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
         """Record that the last request failed, and return what to count; None if the provider is at fault."""
@@ -239,7 +239,7 @@ class Items:
         self._failure: ProviderError | None = None
         self._has_worked = False
 
-    def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+    def is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether these events are set aside until tomorrow."""
         return self._failures.is_exhausted(self._task, chat, event_ids)
 
@@ -259,7 +259,7 @@ class Items:
         try:
             made = work()
         except ProviderError as error:
-            failure = self._questions.failure(self._task, chat, event_ids, error)
+            failure = self._questions.record_failure(self._task, chat, event_ids, error)
             if failure is None:
                 raise
             self._failures.add(*failure)
@@ -325,7 +325,7 @@ def _replace_data(found: re.Match[str]) -> str:
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"
 
 
-def size_of(entry: dict[str, Any]) -> int:
+def entry_tokens(entry: dict[str, Any]) -> int:
     """Return the tokens that an entry takes in a request."""
     return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
@@ -341,7 +341,7 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
     left = room
     for entry in entries:
         for piece in _split_entry(entry, member, room):
-            needed = size_of(piece)
+            needed = entry_tokens(piece)
             if part and needed > left:
                 yield part
                 part, left = [], room
@@ -352,10 +352,10 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
 
 
 def _split_entry(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
-    if size_of(entry) <= room:
+    if entry_tokens(entry) <= room:
         yield entry
         return
-    frame = size_of({**entry, member: ""})
+    frame = entry_tokens({**entry, member: ""})
     yield from (
         {**entry, member: piece} for piece in _split_text(entry[member], max(_LEAST_TEXT, room - frame))
     )

@@ -42,7 +42,7 @@ from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.llm.model import Completion
-from memlog.service.llm.task import FRAME, Items, Questions, pack_batches, shorten_message, size_of
+from memlog.service.llm.task import FRAME, Items, Questions, entry_tokens, pack_batches, shorten_message
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
@@ -77,7 +77,7 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     set_aside: str | None = None
 
 
-def report_of(
+def build_report(
     chat: str | None,
     date: str,
     origin: Extraction,
@@ -98,13 +98,13 @@ def report_of(
     )
 
 
-def report_of_rest(messages: int, why: str) -> ExtractionReport:
+def waiting_report(messages: int, why: str) -> ExtractionReport:
     """Report why messages wait."""
     day = timestamps.today()
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
-def report_of_set_aside(about: SetAside) -> ExtractionReport:
+def set_aside_report(about: SetAside) -> ExtractionReport:
     """Report messages that are set aside."""
     return ExtractionReport(
         chat=about.chat,
@@ -152,7 +152,7 @@ class Extractor:
             items = self._questions.begin("extract")
             due = [
                 each.chat
-                for each in self._buffers(chat)
+                for each in self._find_buffers(chat)
                 if self._is_due(items, each, is_requested=is_requested)
             ]
             try:
@@ -161,24 +161,24 @@ class Extractor:
             except ProviderError as error:
                 if not error.is_of_budget:
                     raise
-                waiting = sum(len(buffer.messages) for buffer in self._buffers(chat))
-                yield report_of_rest(waiting, error.message)
-            yield from map(report_of_set_aside, items.end(chat and str(chat)))
+                waiting = sum(len(buffer.messages) for buffer in self._find_buffers(chat))
+                yield waiting_report(waiting, error.message)
+            yield from map(set_aside_report, items.end(chat and str(chat)))
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
         """Yield a report on what `run` would send for each chat, without sending it."""
-        of_prompt = tokens(self._system(mode), "model")
-        for buffer in self._buffers(chat):
-            count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
+        of_prompt = tokens(self._system_prompt(mode), "model")
+        for buffer in self._find_buffers(chat):
+            count, day = len(buffer.messages), self._local_day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
-            for part in self._parts(buffer.messages):
-                entries = [self._entry(each, each.content) for each in part]
+            for part in self._split_by_request(buffer.messages):
+                entries = [self._message_entry(each, each.content) for each in part]
                 for request in pack_batches(entries, "content", self._rules.tokens):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(size_of, request))
+                    report.tokens_in += of_prompt + sum(map(entry_tokens, request))
             yield report
 
-    def _buffers(self, chat: Chat | None) -> list[Buffer]:
+    def _find_buffers(self, chat: Chat | None) -> list[Buffer]:
         return self._decide(partial(self._sendable_buffers, chat=chat))
 
     def _sendable_buffers(self, db: Connection, chat: Chat | None) -> list[Buffer]:
@@ -202,12 +202,12 @@ class Extractor:
             )
         names = [channel for channel, count in sorted(kept.items()) if count]
         why = f"imported, and extraction.channels does not name {', '.join(names)}"
-        return [report_of_rest(kept.total(), why)] if names else []
+        return [waiting_report(kept.total(), why)] if names else []
 
     def _distil_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
         # Read again: the chat may have been forgotten while the model worked on another.
-        for buffer in self._buffers(Chat.of(name)):
-            for part in self._parts(buffer.messages):
+        for buffer in self._find_buffers(Chat.of(name)):
+            for part in self._split_by_request(buffer.messages):
                 yield from self._distil_part(items, name, part, mode)
 
     def _distil_part(
@@ -219,7 +219,7 @@ class Extractor:
         if is_first:
             yield from self._distil_request(items, chat, part, mode)
         is_tried_again = not is_first or len(part) > 1
-        if is_tried_again and items.has_failed(chat, ids) and not items.rests(chat, ids):
+        if is_tried_again and items.has_failed(chat, ids) and not items.is_set_aside(chat, ids):
             middle = len(part) // 2
             for half in filter(None, (part[:middle], part[middle:])):
                 yield from self._distil_request(items, chat, half, mode)
@@ -242,31 +242,31 @@ class Extractor:
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
 
-            def due(db: Connection) -> tuple[int, list[DailyEvent]]:
+            def find_due(db: Connection) -> tuple[int, list[DailyEvent]]:
                 waiting = daily_events(db, until=until, uncompressed=True)
                 return len(waiting), self._questions.sendable_days(db, waiting)
 
-            waiting, found = self._decide(due)
+            waiting, found = self._decide(find_due)
             if kept := waiting - len(found):
-                yield report_of_rest(kept, "imported, and extraction.channels does not name their channels")
+                yield waiting_report(kept, "imported, and extraction.channels does not name their channels")
             items = self._questions.begin("compress")
             left = len(found)
             try:
-                for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
+                for (date, _), of_chat in groupby(sorted(found, key=_group_key), key=_group_key):
                     events = list(of_chat)
-                    chat, ids = _chat_of(events[0]), [event.id for event in events]
-                    if not items.rests(chat, ids):
-                        report = items.attempt(chat, ids, partial(self._compress, date, chat, events))
+                    chat, ids = _private_chat(events[0]), [event.id for event in events]
+                    if not items.is_set_aside(chat, ids):
+                        report = items.attempt(chat, ids, partial(self._distil_days, date, chat, events))
                         if report is not None:
                             yield report
                     left -= len(events)
             except ProviderError as error:
                 if not error.is_of_budget:
                     raise
-                yield report_of_rest(left, error.message)
-            yield from map(report_of_set_aside, items.end())
+                yield waiting_report(left, error.message)
+            yield from map(set_aside_report, items.end())
 
-    def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
+    def _distil_days(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat into memories that only that chat sees."""
         used = prompt(COMPRESS)
         summaries = masked_parts([SentText(each.summary) for each in days])
@@ -275,15 +275,15 @@ class Extractor:
             for each, summary in zip(days, summaries, strict=True)
         ]
         parts = pack_batches(shown, "summary", self._rules.tokens)
-        answer, completions = self._ask_all(used.text, *map(_encoded, parts))
+        answer, completions = self._ask_all(used.text, *map(_encode_entries, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
 
-        def found(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
-            report = report_of(chat, date, origin, len(days), answer, completions)
+        def decide_events(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
+            report = build_report(chat, date, origin, len(days), answer, completions)
             return report, self._events_of_answer(db, chat, ts, answer, origin, report)
 
-        report, memories = self._decide(found)
+        report, memories = self._decide(decide_events)
         closing = DailyEventsCompressed(
             id=origin.id,
             ids=[each.id for each in days],
@@ -294,27 +294,30 @@ class Extractor:
 
     def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
         """Whether to distil a buffer now: after a quiet period, at the token limit, or on a new day."""
-        parts = self._parts(buffer.messages)
+        parts = self._split_by_request(buffer.messages)
         waiting = [
-            each for part in parts if not items.rests(buffer.chat, (one.id for one in part)) for each in part
+            each
+            for part in parts
+            if not items.is_set_aside(buffer.chat, (one.id for one in part))
+            for each in part
         ]
         if not waiting or is_requested:
             return bool(waiting)
         now = timestamps.now()
         quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
-        is_of_before = self._day(waiting[0].ts) < self._day(now)
+        is_of_before = self._local_day(waiting[0].ts) < self._local_day(now)
         is_quiet = waiting[-1].ts <= quiet_since
-        return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
+        return is_of_before or is_quiet or self._count_tokens(waiting) >= self._rules.tokens
 
-    def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
+    def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
         """Yield the messages of each request: within the token limit, and all from one day, as a summary
         covers one day.
         """
-        for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
+        for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
             for message in of_day:
-                needed = self._size([message])
+                needed = self._count_tokens([message])
                 if part and needed > room:
                     yield part
                     part, room = [], self._rules.tokens - FRAME
@@ -327,20 +330,20 @@ class Extractor:
     ) -> ExtractionReport | None:
         """Distil messages, and return the report; None if some have been forgotten or distilled meanwhile."""
         used, of = prompt(EXTRACT), Chat.of(chat)
-        answer, completions = self._ask_all(self._system(mode), *self._requests_of(of, messages))
+        answer, completions = self._ask_all(self._system_prompt(mode), *self._build_requests(of, messages))
         ids = [message.id for message in messages]
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
 
-        def found(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
+        def decide_events(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
             if not {
                 each.id for buffer in self._sendable_buffers(db, of) for each in buffer.messages
             }.issuperset(ids):
                 return None
-            day = self._day(messages[-1].ts)
-            report = report_of(chat, day, origin, len(messages), answer, completions)
+            day = self._local_day(messages[-1].ts)
+            report = build_report(chat, day, origin, len(messages), answer, completions)
             return report, [*self._events_of_answer(db, chat, messages[-1].ts, answer, origin, report)]
 
-        distilled = self._decide(found)
+        distilled = self._decide(decide_events)
         if distilled is None:
             return None
         report, events = distilled
@@ -383,30 +386,32 @@ class Extractor:
             whole.summary, whole.refused = "", whole.refused + 1
         return whole, completions
 
-    def _requests_of(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
+    def _build_requests(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """Return requests with the messages as data, with keys masked. A long message is split."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
-        entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
-        return [*map(_encoded, pack_batches(entries, "content", self._rules.tokens))]
+        entries = (
+            self._message_entry(each, content) for each, content in zip(messages, contents, strict=True)
+        )
+        return [*map(_encode_entries, pack_batches(entries, "content", self._rules.tokens))]
 
-    def _system(self, mode: str | None) -> str:
+    def _system_prompt(self, mode: str | None) -> str:
         zone = getattr(self._zone, "key", None) or timestamps.zone_name(
             timestamps.in_zone(timestamps.now(), None)
         )
         text = f"{prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
         return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
 
-    def _day(self, ts: str) -> str:
+    def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
         return str(timestamps.in_zone(ts, self._zone).date())
 
-    def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
+    def _message_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
         time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
         shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
-    def _size(self, messages: Sequence[BufferedMessage]) -> int:
-        return sum(size_of(self._entry(message, message.content)) for message in messages)
+    def _count_tokens(self, messages: Sequence[BufferedMessage]) -> int:
+        return sum(entry_tokens(self._message_entry(message, message.content)) for message in messages)
 
     def _events_of_answer(
         self,
@@ -475,20 +480,20 @@ class Extractor:
         return [replace(found.event, extraction=origin)]
 
 
-def _chat_of(event: DailyEvent) -> str | None:
+def _private_chat(event: DailyEvent) -> str | None:
     """Return the chat that a daily event is private to, also if only its channel and sender are known."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 
 
-def _group(event: DailyEvent) -> tuple[str, str]:
+def _group_key(event: DailyEvent) -> tuple[str, str]:
     """Return the day and the owner of a daily event, since no context shows the events of two owners
     together.
     """
     is_of_all = event.channel is None and event.sender_id is None
     place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
-    return event.event_date, _chat_of(event) or place
+    return event.event_date, _private_chat(event) or place
 
 
-def _encoded(part: list[dict[str, Any]]) -> str:
+def _encode_entries(part: list[dict[str, Any]]) -> str:
     return msgspec.json.encode(part).decode()

@@ -56,11 +56,11 @@ class _Joining(NamedTuple):
             word in (_PAUSE, _END)
             or word in self.joints
             or _is_number(word)
-            or (word.isalpha() and not self._reaches(word.lower()))
+            or (word.isalpha() and not self._affects_others(word.lower()))
             for word in words
         )
 
-    def _reaches(self, word: str) -> bool:
+    def _affects_others(self, word: str) -> bool:
         plain = word.replace("ё", "е")
         is_function_word = word in self.stops or plain in self.stops
         return (
@@ -70,11 +70,11 @@ class _Joining(NamedTuple):
         )
 
 
-def loss(sources: Sequence[str], text: str) -> str | None:
+def describe_loss(sources: Sequence[str], text: str) -> str | None:
     """Name what `text` loses from `sources` or adds to them, such as "a number"; None if it is nothing."""
-    language = _language_of(" ".join([*sources, text]))
-    told = [_words(source, language) for source in sources]
-    merged = _words(text, language)
+    language = _find_joining_words(" ".join([*sources, text]))
+    told = [_split_words(source, language) for source in sources]
+    merged = _split_words(text, language)
     used = _decompose(merged, told, language)
     order = [told.index(each) for each in used]
     is_whole = all(each in used or _is_within(each, used, language) for each in told)
@@ -82,35 +82,35 @@ def loss(sources: Sequence[str], text: str) -> str | None:
         return None
     lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
     if lost:
-        return _describe(lost)
+        return _name_kind(lost)
     return _describe_unsaid(merged, told, language) or "what belongs together"
 
 
-def made_up(sources: Sequence[str], text: str) -> str | None:
+def describe_additions(sources: Sequence[str], text: str) -> str | None:
     """Name what `text` adds to `sources`, such as "a number that nobody said"; None if it is nothing.
 
     Function words that do not reverse the meaning may be added.
     """
-    language = _language_of(" ".join([*sources, text]))
+    language = _find_joining_words(" ".join([*sources, text]))
     texts = [
         word
-        for word in _words(text, language)
+        for word in _split_words(text, language)
         if word.lower() not in language.stops or changes_meaning(word.lower().replace("ё", "е"))
     ]
-    return _describe_unsaid(texts, [_words(source, language) for source in sources], language)
+    return _describe_unsaid(texts, [_split_words(source, language) for source in sources], language)
 
 
 def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
     unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
-    return f"{_describe(unsaid)} that nobody said" if unsaid else None
+    return f"{_name_kind(unsaid)} that nobody said" if unsaid else None
 
 
-def _describe(words: Iterable[str]) -> str:
+def _name_kind(words: Iterable[str]) -> str:
     return "a number" if any(map(_is_number, words)) else "a word"
 
 
-def _language_of(text: str) -> _Joining:
+def _find_joining_words(text: str) -> _Joining:
     """Return the words that matter in a text's language; none if memlog does not know them."""
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
@@ -136,21 +136,21 @@ def _guess_language(text: str) -> str | None:
     return found if is_listed else None
 
 
-def _words(text: str, language: _Joining) -> list[str]:
+def _split_words(text: str, language: _Joining) -> list[str]:
     """Return the words and marks of a text, with at most one mark between two words.
 
     A word includes attached characters. At the beginning of a sentence it is in lower case, unless it has
     inner capitals.
     """
     found: list[str] = []
-    for word in _pieces(same_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
+    for word in _split_pieces(same_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
         if word in _STRENGTH:
             if found and found[-1] in _STRENGTH:
                 found[-1] = max(found[-1], word, key=_STRENGTH.index)
             elif found:
                 found.append(word)
         elif not found or found[-1] in (_END, _QUESTION):
-            found.append(_uncapitalized(word))
+            found.append(_uncapitalise(word))
         elif found[-1] == _PAUSE and word in language.joints:
             found[-1] = word
         else:
@@ -158,7 +158,7 @@ def _words(text: str, language: _Joining) -> list[str]:
     return found[:-1] if found[-1:] in ([_PAUSE], [_END]) else found
 
 
-def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
+def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
     """Yield words and marks.
 
     is_cut: whether each Chinese character is a word.
@@ -227,7 +227,7 @@ def _match_tails(
     at = 0
     while at < len(words):
         # A word that began a sentence may have regained its capital.
-        here = words if at == 0 else [*words[:at], _uncapitalized(words[at]), *words[at + 1 :]]
+        here = words if at == 0 else [*words[:at], _uncapitalise(words[at]), *words[at + 1 :]]
         fitting = [
             tail
             for tail in tails
@@ -282,5 +282,5 @@ def _is_number(word: str) -> bool:
     return any(map(str.isnumeric, word))
 
 
-def _uncapitalized(word: str) -> str:
+def _uncapitalise(word: str) -> str:
     return word.lower() if word[1:] == word[1:].lower() else word

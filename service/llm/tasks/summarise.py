@@ -26,10 +26,10 @@ from memlog.service.llm.task import (
     Items,
     Outcome,
     Questions,
+    entry_tokens,
     pack_batches,
     set_aside_note,
     shorten_message,
-    size_of,
 )
 
 _LEAST = 500
@@ -79,14 +79,14 @@ class Summariser:
         return Outcome(done, set_aside_note(set_aside))
 
     def _summarise_stretch(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
-        due = stretch.messages if stretch.is_over else self._older(stretch.messages)
-        if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
+        due = stretch.messages if stretch.is_over else self._all_but_newest(stretch.messages)
+        if sum(map(_message_tokens, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
             part = self._first_part(due, self._room_beside(before))
             ids = [message.id for message in part]
-            if items.rests(str(chat), ids):
+            if items.is_set_aside(str(chat), ids):
                 return
             work = partial(self._summarise, chat, stretch.first, before, part)
             written = items.attempt(str(chat), ids, work)
@@ -98,13 +98,13 @@ class Summariser:
 
     def _room_beside(self, before: str) -> int:
         """Return how many tokens of a request remain beside the previous summary."""
-        return max(1, self._room - size_of({"before": before, "messages": []}))
+        return max(1, self._room - entry_tokens({"before": before, "messages": []}))
 
-    def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
+    def _all_but_newest(self, messages: list[WindowMessage]) -> list[WindowMessage]:
         """Return all messages except the newest, which a context shows in full."""
         room, kept = self._room, 0
         for message in reversed(messages):
-            room -= _size(message)
+            room -= _message_tokens(message)
             if room < 0:
                 break
             kept += 1
@@ -114,7 +114,7 @@ class Summariser:
         """Return the first messages that fit into a request, at least one."""
         count = 0
         for message in messages:
-            room -= size_of(_message_entry(message, message.content))
+            room -= entry_tokens(_message_entry(message, message.content))
             if count and room < 0:
                 break
             count += 1
@@ -147,5 +147,5 @@ def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 
-def _size(message: WindowMessage) -> int:
+def _message_tokens(message: WindowMessage) -> int:
     return tokens(message.content, "model")
