@@ -36,7 +36,7 @@ def project_operations() -> Operations:
 
 
 def tool_operations() -> Operations:
-    """Return the operations offered to agents as tools, such as `tools.memory_search`."""
+    """Return every operation offered to agents as a tool by its name, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -57,8 +57,8 @@ def answer(
     """Call the operation `name` with the JSON values of a request, and return the answer.
 
     owner: a store, local or on a server, or `Projects`. given: fields of the request, except local ones.
-    root, exports: the resolved folders that paths to read or to write must be below, and that relative ones
-        are based on; None to allow no paths.
+    root, exports: the resolved folders for paths to read and to write, which must be below them or relative
+        to them; None to allow no paths.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -86,7 +86,7 @@ def _resolve_paths(given: Any) -> Any:  # noqa: ANN401 - a path, several, or Non
 
 
 def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in one
-    """Return an answer as JSON values, with invisible characters escaped as in contexts."""
+    """Convert an answer to JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
         return shown(value, python_escape, kept="\n\t")
@@ -96,7 +96,7 @@ def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in on
 
 
 def answer_schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema of an operation's answer, which must be one struct, with its definitions."""
+    """Return the JSON schema of an operation's answer, with definitions; the answer must be one struct."""
     (schema,), components = msgspec.json.schema_components(
         operations()[name].found, ref_template="#/$defs/{name}"
     )

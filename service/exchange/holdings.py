@@ -30,7 +30,7 @@ _TEXTS = ("content", "value", "summary")
 
 
 class StoredChange(NamedTuple):
-    """An event of the log, and the aspect of a record that it changes.
+    """An event in the log, and the aspect of a record that it changes.
 
     claimed: the time of the change, according to its source. wins: its precedence; ties are broken by the
     place in the log.
@@ -44,7 +44,7 @@ class StoredChange(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A forgotten change: no change of its aspect up to `until` comes back."""
+    """A forgotten change: changes of its aspect up to the time `until` are not imported again."""
 
     aspect: str
     until: str
@@ -63,7 +63,7 @@ class Holding:
 
     @property
     def is_archived(self) -> bool:
-        """Whether the source has archived the record, and not restored it since."""
+        """Whether the source archived the record, and has not restored it since."""
         archivings = self.changes_of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
@@ -79,7 +79,7 @@ class Holding:
         self.changes += gained.changes
 
     def changes_of(self, aspect: str) -> list[StoredChange]:
-        """Return the changes of an aspect in order of precedence; those of the text begin with the base."""
+        """Return the changes of an aspect in order of precedence; changes of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
@@ -99,17 +99,17 @@ class Holding:
 
 
 def text_field(event: Event) -> str:
-    """Return the name of the field with the text of an event; "" if the event has no text."""
+    """Return the name of the field that holds the text of an event; "" if the event has no text."""
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
 def event_text(event: Event) -> str | None:
-    """Return the text of an event; None if it sets none."""
+    """Return the text of an event; None if it has no text."""
     return getattr(event, text_field(event), None)
 
 
 def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
-    """Return the aspect and the time in the id of a change; ids of older versions have no time."""
+    """Return the aspect and the time in the id of a change; "" as time in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
@@ -176,7 +176,7 @@ Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
 
 
 def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Compare an event of a record with the one in the log; return None if the log has none."""
+    """Compare an event of a record with the event in the log under its id; None if the log has no event."""
     base = holding.base
     if base is None:
         return None
@@ -207,10 +207,10 @@ def last_change_time(record: Used) -> str:
 
 
 def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
-    """Return the id suffix of a source; "" for the first source, or if it shares no id with another.
+    """Return the id suffix of a source; "" for the first source, or if no other source has the same ids.
 
-    records: the source's records, with ids without a suffix. prefix: that of the ids. suffixes: those in use,
-    "" first.
+    records: the source's records, with ids without a suffix. prefix: the prefix of the ids.
+    suffixes: the suffixes in use, "" first.
     """
     tallies: dict[str, Counter[Verdict]] = {suffix: Counter() for suffix in suffixes}
     has_forgotten: set[str] = set()
@@ -250,8 +250,7 @@ def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
     """Return the number of matching records; 0 if they are fewer than half.
 
     Equal creation times prove nothing if records with other texts share them. If a record was forgotten,
-    equal times
-    suffice: forgotten records must not come back because another text was edited.
+    equal times suffice: forgotten records must not come back because another text was edited.
     """
     others = tally["edited"] + tally["other_text"]
     same = tally["same"]

@@ -57,10 +57,9 @@ State = Literal["new", "known", "forgotten"]
 
 
 def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return a record's own event with a precedence: without a time, or with a future one, it overrules
-    nothing.
+    """Return a record's own event with a precedence: the lowest without a time, or with a future time.
 
-    is_changed: whether changes follow, so that the event needs a time before theirs.
+    is_changed: whether changes of the record follow, so that the event needs an earlier time.
     """
     if not isinstance(event, Change):
         return event
@@ -73,12 +72,12 @@ def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
 
 
 def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
-    """Return a new event in the form of a stored one."""
+    """Convert a new event to a `StoredChange`, as if the log already had it."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return the outcome of a change; outdated and redundant changes count as `known`."""
+    """Return whether a change is new, known or forgotten; outdated and redundant changes count as known."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
@@ -104,7 +103,7 @@ def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> 
 
 
 def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a claimed time is before a known change, so that it comes from an older copy of the source.
+    """Whether a claimed time is before a known change, so that it is from an older copy of the source.
 
     A known change with a future time counts as of its import, unless `claimed` is in the future, too.
     """
@@ -114,7 +113,7 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 
 def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect are equal; the stored one may be masked."""
+    """Whether two changes of one aspect are equal; the text of the stored change may be masked."""
     text = event_text(change)
     if text is not None:
         return event_text(other) in (text, masked(text))
@@ -126,10 +125,10 @@ def _count_accesses(changes: Iterable[StoredChange]) -> int:
 
 
 def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with its own id, and a precedence after what it changes.
+    """Return a new change with its own id, and a precedence after the events that it changes.
 
-    A change without a time, or with a future one, directly follows its source's last change, so that it
-    overrules nothing else. For the same reason a restored record directly follows its archiving.
+    A change without a time, or with a future time, directly follows its source's last change, so that it
+    overrules nothing else. For the same reason, the restoring of a record directly follows its archiving.
     """
     assert isinstance(change, Change)
     aspect, _ = aspect_of(str(change.id), base_id)
@@ -152,7 +151,7 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
 
 
 def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that restores an archived memory with its current content; None for an active memory.
+    """Return the event that restores an archived memory with its current content; None if it is active.
 
     People's changes stay, because the source only says that the memory is active.
     """
@@ -190,16 +189,17 @@ class ImportProblem(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """The outcome for the records of a source, and for their events.
+    """The outcome of an import, for the records of the sources and for their events.
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
-    project: the only project that was read, if one was chosen.
-    skipped: the number of records by reason. unreadable: records and files. known: events stored before,
-        which are not written again, even if `changed` in the source since.
+    project: the only project that was read, if a project was chosen.
+    skipped: the number of records by reason. unreadable: how many records and files. known: events that were
+        stored before, and are not written again, even if they have `changed` in the source.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
-        notes of a file whose notes have moved or were forgotten, as they may be old ones.
-    problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
+        notes of a file whose notes have moved or were forgotten, as they may be old notes.
+    problems: the first ten problems with unreadable, refused and changed records. warnings: the first ten
+        about appended events.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
     """
 
@@ -231,7 +231,7 @@ class _New(NamedTuple):
 
 
 class Importing:
-    """One import.
+    """One import of one or several sources.
 
     draft: checks and encodes an event. append: makes encoded events durable. decide: calls a function with
         the read model after it has caught up. log: the folder of the log, which may be missing. key: keys the
@@ -262,11 +262,10 @@ class Importing:
         """The id suffixes of all sources of the format."""
 
     def import_source(self, read: Read, path: Path) -> None:
-        """Import a source in batches. The source is read twice, the first time to recognise it.
+        """Import a source in batches. The source is read twice: first to find out whether it is known.
 
         Raises:
-            Busy, LogError: as `Store.append`; earlier batches stay stored, and the next import recognises
-            them.
+            Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
         """
         prefix, project = self._report.format, self._report.project
         in_use = self._query_if_exists(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
@@ -309,7 +308,7 @@ class Importing:
                 yield record
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
-        """Return the answer of the read model; None if there is no store yet."""
+        """Return the result of `ask` on the read model; None if there is no store yet."""
         return self._decide(ask) if disk.is_folder(self._log) else None
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
@@ -342,7 +341,7 @@ class Importing:
     def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """Yield the events of a record that the log lacks, and count the fate of each of its events."""
+        """Yield the events of a record that the log lacks, and count the outcome of each of its events."""
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
@@ -377,7 +376,7 @@ class Importing:
     def _find_fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
-        """Return the fate of a record's own event. why: the reason why the log rejects it, if any."""
+        """Return the outcome of a record's own event. why: why the log rejects it, if it does."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -395,7 +394,7 @@ class Importing:
         if why is None and _is_unfilled(event):
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
-            why = f"notes of {group} have changed, moved or been forgotten: it may be an old one"
+            why = f"notes of {group} have changed, moved or been forgotten: it may be an old note"
         elsewhere = (found[each] for each in self._ids_in_other_sources(record) if each in found)
         if why is None and any(each.is_forgotten for each in elsewhere):
             why = "another source's record with this id was forgotten, and without a time it may be the same"
@@ -422,7 +421,7 @@ class Importing:
         return "changed"
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event now has content that is neither in the log nor in a new change."""
+        """Whether a known event now has content that neither the log nor a new change has."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
@@ -439,7 +438,7 @@ class Importing:
         )
 
     def _ids_in_other_sources(self, record: Used) -> list[str]:
-        """Return the ids that an undated record's events would have in other sources; [] for a dated one."""
+        """Return the ids that an undated record's events would have in other sources; [] for a dated record."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -454,7 +453,7 @@ class Importing:
         return made
 
     def _add_holding(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Add an event to what the log holds; in a dry run, remember it for later records."""
+        """Add an event to the known holdings; in a dry run, also remember it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
@@ -469,7 +468,7 @@ class Importing:
         return fate
 
     def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
-        """Return an encoded event, or why the log rejects it."""
+        """Return the encoded event and None, or None and why the log rejects it."""
         try:
             return self._draft(event), None
         except BadInput as error:
@@ -480,7 +479,7 @@ class Importing:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
     def _append_accepted(self, new: list[_New]) -> list[_New]:
-        """Append the events that the log accepts, and return them."""
+        """Append the events that the log accepts, count the others as refused, and return the former."""
         taken = []
         for event, known in new:
             drafted, why = (known, None) if known is not None else self._try_draft(event)

@@ -28,7 +28,7 @@ _MILLISECONDS = 1e11
 
 
 class Tables:
-    """Reads tables of SQLite files in its own bounded process; use it with `with`."""
+    """Reads tables of SQLite files in a bounded process, which ends with the `with` block."""
 
     def __init__(self) -> None:
         # The shared reader process may write no file, but SQLite writes an index file for a WAL that a
@@ -42,7 +42,7 @@ class Tables:
         self._process.close()
 
     def read_pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[TablePage]:
-        """Yield the rows of a table.
+        """Yield the rows of a table, page by page.
 
         Raises:
             ReaderFailed: the table is unreadable, or exceeds a limit. OSError: the process cannot be started.
@@ -59,8 +59,8 @@ class ForeignFiles:
     """A file or a folder of another program.
 
     tables: reads the program's databases.
-    suffix: distinguishes the ids of this source from the ids of another one: `~1f0c9a3e`.
-    project: the only project to read.
+    suffix: distinguishes the ids of this source from the ids of another source: `~1f0c9a3e`.
+    project: the only project to read; None for all.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
@@ -69,7 +69,7 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def find_files(self, *patterns: str) -> list[Path]:
-        """Return the matching files of a folder, sorted; or the file itself.
+        """Return the matching files of a folder, sorted; or the file itself if the path is a file.
 
         Omits links that point outside the folder.
         """
@@ -90,7 +90,7 @@ class ForeignFiles:
         return shown(path.relative_to(self.path) if path != self.path else path.name)
 
     def read_text(self, path: Path) -> str | Unreadable:
-        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark."""
+        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark, or an `Unreadable`."""
         try:
             with path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1)
@@ -106,7 +106,7 @@ class ForeignFiles:
             return Unreadable(self.display_name(path), why)
 
     def read_notes(self, path: Path) -> str | Unreadable:
-        """Return the text of a Markdown file without its front matter."""
+        """Return the text of a Markdown file without its front matter, or an `Unreadable`."""
         text = self.read_text(path)
         return text if isinstance(text, Unreadable) else without_front_matter(text)
 
@@ -118,7 +118,7 @@ class ForeignFiles:
         return above.are_of_user and not is_fact_of_project(key, value)
 
     def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """Return the JSON of a file, or an `Unreadable`."""
+        """Return the decoded JSON of a file, or an `Unreadable`."""
         text = self.read_text(path)
         if isinstance(text, Unreadable):
             return text
@@ -130,7 +130,7 @@ class ForeignFiles:
     def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the readable rows of an SQLite table, and `Unreadable` for what is damaged.
+        """Yield the readable rows of an SQLite table, and `Unreadable` for each damaged part.
 
         known: the columns to read, which may be missing; values in other columns are counted.
         is_optional: whether the table may be missing.
@@ -157,13 +157,13 @@ class ForeignFiles:
                 yield Unreadable(where, "there is no such table")
 
     def modified_at(self, path: Path) -> str:
-        """Return when a file was last changed."""
+        """Return the time of the last change of a file, RFC 3339."""
         return timestamps.of_seconds(path.stat().st_mtime)
 
     def parse_time(self, value: object) -> str | None:
         """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
 
-        Return None if there is no time; an invalid one is counted as unknown.
+        Return None if there is no valid time; an invalid time is counted as unknown.
         """
         if value is None or value == "":
             return None

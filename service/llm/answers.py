@@ -41,7 +41,7 @@ def detect_scale(given: Iterable[Any]) -> int:
 
 
 def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
-    """Return an importance from 0 to 1; None if it is invalid."""
+    """Return a given importance on a scale from 0 to 1; None if it is invalid."""
     number: float | None = None
     if given is None:
         number = UNRATED
@@ -53,7 +53,7 @@ def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 -
 
 
 def _parse_unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
-    """Return a number of unknown scale; None for a percentage, a fraction or no number."""
+    """Return a number whose scale is unknown; None for a percentage, a fraction or no number."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
         return _to_float(found) if found and not found["percent"] and not found["of"] else None
@@ -98,7 +98,7 @@ class _Searched(str):
 
 
 def find_json_values(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and lists in a text, in linear time; skip the model's reasoning."""
+    """Yield the JSON objects and lists in a text, in linear time, without those in the model's reasoning."""
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -175,7 +175,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class Distilled(msgspec.Struct, frozen=True):
-    """A memory that an answer states."""
+    """A memory in an answer of the model."""
 
     kind: MemoryKind
     content: str
@@ -206,7 +206,7 @@ class ModelAnswer(msgspec.Struct):
 def read_answer(text: str) -> ModelAnswer | None:
     """Return the usable part of an answer; None if it has no JSON of memories, or no usable entry.
 
-    The object may be in prose, after a draft, or in a fenced block, or be just the list of memories.
+    The JSON may be within prose, after a draft or in a fenced block, and may be only the list of memories.
     """
     found = None
     for entries, summary in _find_lists(text, "memories"):
@@ -216,7 +216,7 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists named `member` in an answer, each with its summary; else top-level lists."""
+    """Yield the lists named `member` in an answer, each with its summary; without any, top-level lists."""
     alone = []
     is_found = False
     for value in find_json_values(text):
@@ -235,7 +235,7 @@ def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
 
 
 def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
-    """Yield the objects in a value, outermost first, as deep as models wrap an answer."""
+    """Yield the objects in a value, outermost first, down to the depth to which models nest an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
         objects = [each for each in level if isinstance(each, dict)]
@@ -282,14 +282,14 @@ def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - 
 
 
 def _match_category(given: object) -> str:
-    """Return the known category, ignoring case and plural; else `other`."""
+    """Return the known category that a text names in any case or in the plural; else `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
 def _normalise_topic(given: object) -> str | None:
-    """Return the topic with case folded and spaces collapsed; None if there is no usable one."""
+    """Return a topic with its case folded and its spaces collapsed; None if it is not usable."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
@@ -304,7 +304,7 @@ def _read_entry(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
 
 
 def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
-    """Convert an entry, allowing synonyms of members and words in any case; or raise ValidationError."""
+    """Convert an entry, with synonyms of members and words in any case; raise ValidationError if invalid."""
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
@@ -318,13 +318,13 @@ def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's 
 
 
 def _match_word(text: str, words: tuple[str, ...]) -> str:
-    """Return the matching word, ignoring case and plural; else the text unchanged."""
+    """Return the word that a text is in any case or in the plural; else the text unchanged."""
     word = text.strip().lower()
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
-    """Return a text that an event can hold; None for anything else, such as `…` from an example."""
+    """Return `given` as text for an event; None if it is no text, too long or a placeholder such as `…`."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
     # JSON may escape a lone surrogate.
@@ -333,7 +333,7 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """The usable part of a list.
+    """The usable entries of a list in an answer.
 
     refused: the number of malformed entries.
     """
@@ -343,7 +343,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list `member` of an answer, or a bare list; None if there is none, or no entry is usable."""
+    """Return the list `member` of an answer, or a bare list; None without a list or a usable entry."""
     found = None
     for given, _ in _find_lists(text, member):
         entries: list[T] = []
@@ -355,7 +355,7 @@ def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
 
 
 def read_summary(text: str) -> str | None:
-    """Return the summary in an answer; None if there is none."""
+    """Return the summary in an answer; None if it has no summary."""
     found = None
     for value in find_json_values(text):
         if isinstance(value, dict):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NoModelToAsk(NamedTuple):
-    """The reason why no language model is used, and what to do about it."""
+    """The reason why no language model is used, and a hint on how to change that."""
 
     message: str
     hint: str
@@ -44,10 +44,10 @@ _RECENT = 50
 
 
 class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The outcome of an exchange.
+    """The outcome of a request to distil a session in the background.
 
-    appended: how many messages the session lacked. warnings: those about the appended messages. waiting: how
-    many messages are in its buffer.
+    appended: how many of the given messages the session lacked. waiting: how many messages its buffer has.
+    warnings: about the appended messages.
     """
 
     session: str
@@ -57,7 +57,7 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 Mode = Annotated[
-    str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
+    str, Meta(max_length=200), "The purpose of the conversation, such as `support`, for the prompt."
 ]
 
 
@@ -71,23 +71,25 @@ class Extractions(OperationGroup):
     @operation("append")
     def run(
         self,
-        chat: Annotated[ChatField | None, "Only of this conversation."] = None,
+        chat: Annotated[ChatField | None, "Only this conversation."] = None,
         mode: Mode | None = None,
         *,
-        dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False,
-        unbounded: Annotated[bool, "Do not ask, and send more than extraction.max_tokens_per_day."] = False,
+        dry_run: Annotated[bool, "Send nothing; only report what would be sent."] = False,
+        unbounded: Annotated[
+            bool, "Send even more than extraction.max_tokens_per_day, without asking."
+        ] = False,
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
-        """Have the language model distil messages into memories: those that no extraction covers yet.
+        """Let the language model distil into memories the messages that no extraction covers yet.
 
-        What it answers becomes events, and a replay never asks a model. One request covers messages of one
-        day, up to the tokens of the rules. Where the model fails, the messages stay in the buffer. What it
-        refuses, or answers with nothing usable, is set aside until tomorrow (UTC): the last reports name it.
+        The answers become events, so that a replay never asks a model. One request covers messages of one
+        day, up to the token limit of the rules. If the model fails, the messages stay in the buffer. Messages
+        that it refuses, or answers unusably, are set aside until tomorrow (UTC); the last reports name them.
 
         Raises:
             BadInput: no language model is configured. Busy: another process distils.
-            ProviderError: the model fails; what was distilled before stays.
+            ProviderError: the model fails; earlier results stay.
         """
         extractor = create_extractor(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
         chat = None if chat is None else Chat.of(chat)
@@ -102,20 +104,19 @@ class Extractions(OperationGroup):
     @operation("append")
     def days(
         self,
-        until: Annotated[Day | None, "The last day (2026-02-24); yesterday where not given."] = None,
+        until: Annotated[Day | None, "The last day, such as 2026-02-24; by default yesterday."] = None,
         *,
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
-        """Have the language model distil daily events into memories, a day at a time, each once.
+        """Let the language model distil daily events into memories, day by day, each event once.
 
-        A day's memories and the mark that it is distilled count together. Without `until`, today is left out:
-        it is not over. What the model refuses, or answers with nothing usable, is set aside until tomorrow
-        (UTC).
+        A day's memories are appended together with the mark that the day is distilled. Daily events that the
+        model refuses, or answers unusably, are set aside until tomorrow (UTC).
 
         Raises:
             BadInput: no language model is configured. Busy: another process distils.
-            ProviderError: the model fails; what was distilled before stays.
+            ProviderError: the model fails; earlier results stay.
         """
         extractor = create_extractor(self._engine, is_patient=True, retry=retry)
         until = str(until) if until else yesterday(self._engine)
@@ -128,16 +129,17 @@ class Extractions(OperationGroup):
         self,
         session: Annotated[ChatField, "The conversation, CHANNEL:CHAT_ID."],
         user: Annotated[str | None, "The user's message."] = None,
-        assistant: Annotated[str | None, "What the assistant answered."] = None,
+        assistant: Annotated[str | None, "The assistant's answer."] = None,
         mode: Mode | None = None,
     ) -> DistilRequest:
-        """Distil the buffer of a session in the background, after an answer was stored. Returns at once.
+        """Start to distil the buffer of a session in the background, and return without waiting for it.
 
-        Messages of these texts that the session lacks are appended first. Where the process ends before the
-        model has answered, the messages stay in the buffer.
+        First, the given messages that the session lacks are appended. If the process ends before the model
+        has answered, the messages stay in the buffer.
 
         Raises:
-            BadInput: no language model is configured; or as `Store.append`, as Busy and LogError.
+            BadInput: no language model is configured.
+            BadInput, Busy, LogError: as `Store.append`.
         """
         create_extractor(self._engine)  # raises if no model is configured
         chat = Chat.of(session)
@@ -156,14 +158,14 @@ class Extractions(OperationGroup):
         )
 
     @operation("read")
-    def buffer(self, chat: Annotated[ChatField | None, "Only of this conversation."] = None) -> list[Buffer]:
+    def buffer(self, chat: Annotated[ChatField | None, "Only this conversation."] = None) -> list[Buffer]:
         """List the messages that no extraction covers yet, by chat."""
         chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(buffers(db, chat)))
 
     @operation("read")
     def prompt(self, name: Annotated[str, "The prompt's name, such as extract-1."]) -> Prompt:
-        """Show a prompt of the language model. Each event that was made with it names its id.
+        """Show a prompt for the language model. Events from its answers contain the prompt's id.
 
         Raises:
             BadInput: there is no such prompt.
@@ -199,7 +201,7 @@ def _collect_reports(
 
 
 def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
-    """Return the role and content of a chat's newest messages; none if the chat is new."""
+    """Return the role and content of each of a chat's newest messages; an empty set if the chat is new."""
     with suppress(NotFound):
         messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
@@ -207,7 +209,7 @@ def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
 
 
 class _Background(SplitByFork):
-    """A thread that distils the waiting chats in turn, and ends when none is left.
+    """A thread that distils the waiting chats in turn, and ends when no chat waits.
 
     distil: called with a chat, the mode of the last call for it, and the number of calls.
     """
@@ -218,7 +220,7 @@ class _Background(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start over without a thread or waiting chats, which are the parent's."""
+        """Forget the thread and the waiting chats, which belong to the parent."""
         self._lock = threading.Lock()
         self._waiting: dict[Chat, list[str | None]] = {}
         """The modes of the calls for each chat."""
@@ -294,19 +296,19 @@ def create_questions(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None if one is used."""
+    """Return why no language model is used; None if a model is used."""
     if engine.read_model.is_off:
-        return NoModelToAsk("memory.enabled is false", "set it to true")
+        return NoModelToAsk("memory.enabled is false", "set memory.enabled to true")
     if not rules_of(engine).enabled:
-        return NoModelToAsk("extraction.enabled is false", "set it to true")
+        return NoModelToAsk("extraction.enabled is false", "set extraction.enabled to true")
     if engine.language_model is None:
-        hint = "choose one with memlog.open(language_model=…)"
+        hint = "choose a model with memlog.open(language_model=…)"
         return NoModelToAsk("no language model is configured", hint)
     return None
 
 
 def user_time_zone(engine: Engine) -> tzinfo | None:
-    """Return the time zone of the user; None for the system's."""
+    """Return the time zone of the user; None means the system's zone."""
     from memlog.service.engine.settings import zone_of
 
     return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)

@@ -25,7 +25,7 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The answer of a language model, with the tokens and the number of requests that it took."""
+    """The answer of a language model, with the numbers of tokens and requests that it took."""
 
     text: str
     tokens_in: int = 0
@@ -33,13 +33,13 @@ class Completion(msgspec.Struct, frozen=True):
     requests: int = 1
 
     def followed_by(self, more: "Completion") -> "Completion":
-        """Return the later answer `more`, with the cost of both."""
+        """Return the later answer `more`, with the tokens and requests of both answers."""
         spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
         return Completion(more.text, *spent, self.requests + more.requests)
 
 
 def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
-    """Return the tokens of a question and of its answer, whatever its form; 0 for a missing count."""
+    """Return the token counts of the question and the answer in a response; 0 for a missing count."""
     usage = _get_member(answer, "usage")
     return (
         _first_count(_get_member(usage, "prompt_tokens"), _get_member(usage, "input_tokens")),
@@ -81,7 +81,7 @@ def _build_completion(answer: Any, content: Any, url: str) -> Completion:  # noq
 
 
 def _join_text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a text, or its text parts joined; other parts, such as reasoning, are dropped."""
+    """Return a content's text, or its text parts joined; other parts, such as reasoning, are dropped."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -98,7 +98,7 @@ def _get_member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the first valid token count, which may be a fraction or a text; 0 if there is none."""
+    """Return the first valid token count, which may be a fraction or a text; 0 if no count is valid."""
     for each in given:
         try:
             number = float(each)
@@ -161,7 +161,7 @@ class LanguageModel:
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Send a question to the model, and return its answer.
+        """Send a question to the model, with retries, and return its answer.
 
         schema: the JSON schema that the answer should have.
 
@@ -199,7 +199,7 @@ class LanguageModel:
         self._breaker.record_failure(error)
 
     def count_unsent(self, count: int) -> None:
-        """Count failures that had no request of their own."""
+        """Count `count` failures for which no request was sent."""
         self._breaker.count_unsent(count)
 
     def record_failure(self, why: str, *, is_of_answer: bool = False) -> ProviderError:

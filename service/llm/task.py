@@ -1,4 +1,4 @@
-"""Asks a language model, and appends the outcome of its answers."""
+"""Asks a language model, and appends the events from its answers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -42,11 +42,11 @@ _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=Tr
 
 
 class Questions:
-    """Questions to one model.
+    """Asks questions of one model, within the rules and the daily budget.
 
     append: makes events durable. decide: calls a function with the read model after it has caught up.
-    retry: whether to ask again about what was set aside today. is_bounded: whether the daily token budget
-    applies.
+    retry: whether to ask again about items that were set aside today.
+    is_bounded: whether the daily token budget applies.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class Questions:
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
         """Whether a message or a daily event may be sent.
 
-        An imported one stays on this machine, unless the settings name its channel, or its format if it has
-        no channel.
+        An imported message stays on this machine, unless the settings name its channel or, if it has no
+        channel, its format.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
@@ -96,7 +96,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_over_budget(self) -> str | None:
-        """Return why no more requests are sent today; None while the budget allows one."""
+        """Return why no more requests are sent today; None while the budget allows another request."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -112,7 +112,7 @@ class Questions:
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """Return the answer of the model, and its cost; ask again if the first answer is unusable.
+        """Return the parsed answer of the model, and its cost; ask again if the first answer is unusable.
 
         read: parses an answer, and returns None if it is unusable.
 
@@ -132,7 +132,7 @@ class Questions:
         return answer, made
 
     def append(self, events: Sequence[Event]) -> None:
-        """Append the events of an answer. If that fails, the model rests: the tokens were wasted."""
+        """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
         try:
             self._append(events)
         except BadInput:  # its message quotes the answer
@@ -143,7 +143,7 @@ class Questions:
         self._model.record_success()
 
     def count_unsent(self, count: int) -> None:
-        """Count extractions that failed without a request of their own."""
+        """Count `count` extractions that failed without a request."""
         self._model.count_unsent(count)
 
     def check(self) -> None:
@@ -168,7 +168,7 @@ class Questions:
     def record_failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record that the last request failed, and return what to count; None if the provider is at fault."""
+        """Record a failed request, and return the arguments of `Failures.add`; None if no item is at fault."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
@@ -216,7 +216,7 @@ class Questions:
         return self._sent[-1]
 
     def _greet(self) -> None:
-        """Raise ProviderError if the provider does not answer a greeting properly."""
+        """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:
@@ -230,8 +230,9 @@ class Questions:
 
 
 class Items:
-    """The items of one run of a task. Each is sent at most twice a day, across all processes, since a failure
-    is an event with the ids of its item.
+    """The items of one run of a task.
+
+    Each item is sent at most twice a day, by all processes together: a failure is an event with its ids.
     """
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
@@ -240,7 +241,7 @@ class Items:
         self._has_worked = False
 
     def is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether these events are set aside until tomorrow."""
+        """Whether the item of these events is set aside until tomorrow."""
         return self._failures.is_exhausted(self._task, chat, event_ids)
 
     def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -248,9 +249,9 @@ class Items:
         return self._failures.requests(self._task, chat, event_ids) > 0
 
     def attempt(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Run `work` on these events, and return its result; record a failure, and return None.
+        """Run `work` on the item of these events, and return its result; None after a failure of the item.
 
-        The next run retries events that are not set aside.
+        The failure is recorded; the next run retries the item, unless it is then set aside.
 
         Raises:
             ProviderError: the provider fails for every request.
@@ -269,7 +270,7 @@ class Items:
         return made
 
     def end(self, chat: str | None = None) -> list[SetAside]:
-        """End the run, and return what is set aside until tomorrow, in all chats or in one.
+        """End the run, and return the items of `chat`, or of all chats, that are set aside until tomorrow.
 
         Raises:
             ProviderError: every request failed.
@@ -306,7 +307,7 @@ FRAME = 4
 
 
 def shorten_message(role: str, text: str) -> str:
-    """Drop encoded data from a message, and the middle of long tool output and fenced text."""
+    """Return a message without encoded data, and without the middle of long tool output and fenced text."""
     text = _DATA.sub(_replace_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_truncate_middle(found[2])}{found[3]}", text)
     return _truncate_middle(text) if role == "tool" else text
@@ -326,15 +327,15 @@ def _replace_data(found: re.Match[str]) -> str:
 
 
 def entry_tokens(entry: dict[str, Any]) -> int:
-    """Return the tokens that an entry takes in a request."""
+    """Return the number of tokens that an entry takes in a request."""
     return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
 def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
     """Yield batches of entries, each of at most `room` tokens as JSON.
 
-    A longer entry is split into pieces of its text, the field `member`. A room smaller than an entry's
-    overhead is exceeded.
+    A longer entry is split into pieces of its text, the field `member`. If `room` is smaller than the other
+    fields of an entry, batches exceed it.
     """
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
@@ -381,7 +382,7 @@ def _split_text(text: str, room: int) -> Iterator[str]:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The number of changes that a step made.
+    """The outcome of a step. count: the number of changes.
 
     note: what remains to be done or checked.
     """
@@ -391,11 +392,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Describe what a step has set aside until tomorrow; None if it is nothing."""
+    """Return a note on the items that a step has set aside until tomorrow; None if there are none."""
     # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
 def withheld_note(count: int) -> str | None:
-    """Describe how many imported memories a step has not sent; None if it has sent all."""
+    """Return a note on imported memories that a step has not sent; None if it has sent all."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

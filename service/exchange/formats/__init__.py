@@ -27,7 +27,7 @@ class Used(NamedTuple):
 
     events: the record's content; each event has its own id.
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
-        the time and a hash. resets: changes that count only if an earlier one differs.
+        the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
     group: a name for records that are identified by position: once one of them has changed, new ones may be
         old ones that have moved, and are not stored.
@@ -63,7 +63,7 @@ class ForeignData(Protocol):
     project: str | None
 
     def find_files(self, *patterns: str) -> list[Path]:
-        """Return the files that match a pattern."""
+        """Return the files that match any of the patterns."""
 
     def display_name(self, path: Path) -> str:
         """Return the name of a file for display."""
@@ -78,18 +78,18 @@ class ForeignData(Protocol):
         """Whether a value below headings is about the user."""
 
     def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """Return the JSON of a file, or an `Unreadable`."""
+        """Return the decoded JSON of a file, or an `Unreadable`."""
 
     def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the rows of an SQLite table, and `Unreadable` for what is damaged."""
+        """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
     def modified_at(self, path: Path) -> str:
-        """Return when a file was last changed."""
+        """Return the time of the last change of a file, RFC 3339."""
 
     def parse_time(self, value: object) -> str | None:
-        """Parse a time as another program writes it."""
+        """Parse a time as another program writes it; None if there is none."""
 
 
 Record = Used | Skipped | Unreadable
@@ -121,7 +121,7 @@ def read_records(
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """Yield a record for each wanted row of a table; `Unreadable` for one that `make` cannot read."""
+    """Yield a record for each wanted row of a table; `Unreadable` for a row that `make` cannot convert."""
     for row in data.read_rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
@@ -131,15 +131,15 @@ def read_records(
         try:
             yield make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
-            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected form: {error}")
+            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
 
 
 def access_events(
     name: str, count: object, last_accessed: str | None, otherwise: str | None
 ) -> Iterator[MemoryAccessed]:
-    """Yield an event for the accesses of a record so far, if any.
+    """Yield one event for all accesses of a record so far; nothing if there are none.
 
-    last_accessed: the time of the last access. otherwise: the time to use if that is unknown.
+    last_accessed: the time of the last access. otherwise: the time to use if the last access is unknown.
     """
     if isinstance(count, int) and count > 0:
         yield MemoryAccessed(
@@ -186,6 +186,6 @@ def describe_format(name: str) -> str:
 
 
 def load_importer(name: str) -> Importer:
-    """Return the reader of a format from `format_names`."""
+    """Return the reader of a format. name: one of `format_names`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

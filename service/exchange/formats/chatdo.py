@@ -31,8 +31,7 @@ _WITHOUT = "default"
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
 
-    ChatDO's own sources are folders of another machine, whose files must be indexed again: they are skipped
-    as structure.
+    Rows of the table `sources` are skipped: they are folders of another machine, which must be added again.
     """
     for path in source.find_files(*_FILES):
 

@@ -52,13 +52,13 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     """The outcome for some messages of a chat, or for the daily events of a day.
 
     extraction_id: the id of the closing event; None in a dry run. messages: how many messages or daily events
-        were distilled. requests: how many were sent to the language model.
-    saved, merged: how many memories. known: entries that memories already contained. below: entries under the
-        importance threshold, or over the limit of a session. refused: malformed entries.
-    tokens_in, tokens_out: counted by the provider; in a dry run memlog's estimate of the questions.
-    set_aside: why they are not sent again before tomorrow (UTC); then date is today, and extraction_id that
-        of the failure event. Without an extraction_id, why messages wait: the daily token budget is spent, or
-        they were imported and the settings do not name their channel.
+        were distilled. requests: how many requests were sent to the language model.
+    saved, merged: numbers of memories. known, below, refused: numbers of entries: that memories already
+        contained; under the importance threshold or over the limit of a session; malformed.
+    tokens_in, tokens_out: counted by the provider; in a dry run, memlog's estimate for the questions.
+    set_aside: why the messages are not sent again before tomorrow (UTC); then `date` is today, and
+        `extraction_id` is the id of the failure event. Without an `extraction_id`, why the messages wait: the
+        daily token budget is spent, or they were imported and the settings do not name their channel.
     """
 
     chat: str | None
@@ -85,7 +85,7 @@ def build_report(
     answer: ModelAnswer,
     completions: list[Completion],
 ) -> ExtractionReport:
-    """Return a report with the number of messages and the cost of the requests."""
+    """Return a report with the number of messages, and the tokens and number of the requests."""
     return ExtractionReport(
         chat=chat,
         date=date,
@@ -99,13 +99,13 @@ def build_report(
 
 
 def waiting_report(messages: int, why: str) -> ExtractionReport:
-    """Report why messages wait."""
+    """Return a report on messages that wait. why: the reason."""
     day = timestamps.today()
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
 def set_aside_report(about: SetAside) -> ExtractionReport:
-    """Report messages that are set aside."""
+    """Return a report on messages that are set aside."""
     return ExtractionReport(
         chat=about.chat,
         date=about.ts[:10],
@@ -140,9 +140,9 @@ class Extractor:
     def run(
         self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_requested: bool
     ) -> Iterator[ExtractionReport]:
-        """Distil the buffers that are due, and report after each request. One process at a time.
+        """Distil the buffers that are due, and yield a report after each request. One process at a time.
 
-        The last reports are on what is set aside. mode: the purpose of the conversation, for the prompt.
+        The last reports are on messages that are set aside. mode: the conversation's purpose, for the prompt.
         is_requested: whether a person requested the run, so that buffers need not be due.
 
         Raises:
@@ -182,7 +182,7 @@ class Extractor:
         return self._decide(partial(self._sendable_buffers, chat=chat))
 
     def _sendable_buffers(self, db: Connection, chat: Chat | None) -> list[Buffer]:
-        """Return the buffers without the messages that may not be sent."""
+        """Return the buffers that have messages to send, without the messages that may not be sent."""
         found = list(buffers(db, chat))
         for buffer in found:
             channel = Chat.of(buffer.chat).channel
@@ -192,7 +192,7 @@ class Extractor:
         return [buffer for buffer in found if buffer.messages]
 
     def report_withheld(self, chat: Chat | None) -> list[ExtractionReport]:
-        """Report the messages that are not sent because they were imported."""
+        """Return a report on messages that are not sent because they were imported; [] if there are none."""
         waiting = self._decide(lambda db: list(buffers(db, chat)))
         kept: Counter[str] = Counter()
         for buffer in waiting:
@@ -213,7 +213,7 @@ class Extractor:
     def _distil_part(
         self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
     ) -> Iterator[ExtractionReport]:
-        """Distil a part of a buffer, or its halves if a request about the whole part failed."""
+        """Distil a part of a buffer; if a request about the whole part has failed, distil its halves."""
         ids = [message.id for message in part]
         is_first = not items.has_failed(chat, ids)
         if is_first:
@@ -233,9 +233,9 @@ class Extractor:
             yield report
 
     def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
-        """Distil the pending daily events up to a day, and report after each day.
+        """Distil the pending daily events up to a day, and yield a report after each day.
 
-        The last reports are on what is set aside.
+        The last reports are on daily events that are set aside.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; the rest stays pending.
@@ -293,7 +293,7 @@ class Extractor:
         return report
 
     def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
-        """Whether to distil a buffer now: after a quiet period, at the token limit, or on a new day."""
+        """Whether to distil a buffer now: on request, after a quiet period, at the limit, or on a new day."""
         parts = self._split_by_request(buffer.messages)
         waiting = [
             each
@@ -310,9 +310,7 @@ class Extractor:
         return is_of_before or is_quiet or self._count_tokens(waiting) >= self._rules.tokens
 
     def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """Yield the messages of each request: within the token limit, and all from one day, as a summary
-        covers one day.
-        """
+        """Yield the messages of each request: within the token limit and of one day, as a summary is."""
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
@@ -373,7 +371,7 @@ class Extractor:
         return report
 
     def _ask_all(self, system: str, *request: str) -> tuple[ModelAnswer, list[Completion]]:
-        """Ask all questions, and return the usable parts of the answers."""
+        """Send all requests, and return their answers as one, with each answer's cost."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in request:
@@ -387,7 +385,7 @@ class Extractor:
         return whole, completions
 
     def _build_requests(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
-        """Return requests with the messages as data, with keys masked. A long message is split."""
+        """Return the requests with the messages as data, with keys masked and long messages split."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
         entries = (
             self._message_entry(each, content) for each, content in zip(messages, contents, strict=True)
@@ -422,7 +420,7 @@ class Extractor:
         origin: Extraction,
         report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
-        """Return the events for the memories of an answer, most important first.
+        """Return the events that save an answer's memories, most important first; count them in `report`.
 
         ts: the time of what the answer is about.
         """
@@ -481,15 +479,13 @@ class Extractor:
 
 
 def _private_chat(event: DailyEvent) -> str | None:
-    """Return the chat that a daily event is private to, also if only its channel and sender are known."""
+    """Return the chat that alone may see a daily event, if any, even from only its channel and sender."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 
 
 def _group_key(event: DailyEvent) -> tuple[str, str]:
-    """Return the day and the owner of a daily event, since no context shows the events of two owners
-    together.
-    """
+    """Return the day and the owner of a daily event; no context shows events of two owners together."""
     is_of_all = event.channel is None and event.sender_id is None
     place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
     return event.event_date, _private_chat(event) or place

@@ -41,8 +41,8 @@ _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()
 class _Joining(NamedTuple):
     """The words of a language that matter for joining sentences.
 
-    joints: conjunctions. light: function words allowed in a joined sentence. reaching: words that affect
-    other parts of a sentence.
+    joints: conjunctions. light: function words allowed in a joined sentence. stops: all function words.
+    reaching: words that affect other parts of a sentence.
     """
 
     joints: Collection[str] = ()
@@ -51,7 +51,7 @@ class _Joining(NamedTuple):
     reaching: re.Pattern[str] = re.compile(".*")
 
     def are_independent(self, words: Iterable[str]) -> bool:
-        """Whether no word affects the sentence beyond its own part."""
+        """Whether no word affects another part of the sentence."""
         return all(
             word in (_PAUSE, _END)
             or word in self.joints
@@ -71,7 +71,7 @@ class _Joining(NamedTuple):
 
 
 def describe_loss(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` loses from `sources` or adds to them, such as "a number"; None if it is nothing."""
+    """Return what `text` loses from `sources` or adds to them, such as "a number"; None if nothing."""
     language = _find_joining_words(" ".join([*sources, text]))
     told = [_split_words(source, language) for source in sources]
     merged = _split_words(text, language)
@@ -87,7 +87,7 @@ def describe_loss(sources: Sequence[str], text: str) -> str | None:
 
 
 def describe_additions(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` adds to `sources`, such as "a number that nobody said"; None if it is nothing.
+    """Return what `text` adds to `sources`, such as "a number that nobody said"; None if it adds nothing.
 
     Function words that do not reverse the meaning may be added.
     """
@@ -111,7 +111,7 @@ def _name_kind(words: Iterable[str]) -> str:
 
 
 def _find_joining_words(text: str) -> _Joining:
-    """Return the words that matter in a text's language; none if memlog does not know them."""
+    """Return the words that matter in a text's language; no words if memlog does not know them."""
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
@@ -128,7 +128,7 @@ def _find_joining_words(text: str) -> _Joining:
 
 
 def _guess_language(text: str) -> str | None:
-    """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
+    """Return the likely language of a short text; English only if the dictionary has all its words."""
     found = stemming.language_of(text)
     if found not in languages_with_fillers() or not is_certain(text.lower(), found):
         return None
@@ -137,7 +137,7 @@ def _guess_language(text: str) -> str | None:
 
 
 def _split_words(text: str, language: _Joining) -> list[str]:
-    """Return the words and marks of a text, with at most one mark between two words.
+    """Return the words and punctuation marks of a text, with at most one mark between two words.
 
     A word includes attached characters. At the beginning of a sentence it is in lower case, unless it has
     inner capitals.
@@ -159,7 +159,7 @@ def _split_words(text: str, language: _Joining) -> list[str]:
 
 
 def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
-    """Yield words and marks.
+    """Yield the words and punctuation marks of a text.
 
     is_cut: whether each Chinese character is a word.
     """
@@ -172,7 +172,7 @@ def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _decompose(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a text is composed of; none if it has other parts."""
+    """Return the sources of which a text is composed; [] if it has other parts."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
@@ -204,7 +204,7 @@ def _ends_at(text: Sequence[str], at: int) -> bool:
 
 
 def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a sentence joins, with or without a shared beginning."""
+    """Return the sources that a sentence joins, with or without a shared beginning; [] if it joins none."""
     if not language.are_independent(sentence):
         return []
     single = [each for each in told if _END not in each and _QUESTION not in each]

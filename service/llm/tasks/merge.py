@@ -92,17 +92,17 @@ class MergeGroup(msgspec.Struct):
 
 
 def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return a memory as an entry of a question."""
+    """Return the entry of a memory in a question to the model."""
     return {"number": number, "date": memory.updated_at[:10], "text": text}
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable one."""
+    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable group."""
     return parse_list(text, member="groups", kind=MergeGroup)
 
 
 class MergeFindings(msgspec.Struct):
-    """The result of a comparison.
+    """The events and decisions from the model's comparison of memories.
 
     refused: the reason for each group that is left unchanged.
     """
@@ -123,11 +123,11 @@ def decide_groups(
     room: int,
     separated: Sequence[frozenset[str]],
 ) -> MergeFindings:
-    """Return the decisions for the usable groups.
+    """Return the events and decisions for the usable groups.
 
     A memory belongs to at most one group, and each group has a new memory.
 
-    chat: the chat of all these memories. own: those that a person saved, which a model does not overrule.
+    chat: the chat of all these memories. own: ids of memories that a person saved, which no model overrules.
     room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
     separated: sets of content events that a person has unmerged.
     """
@@ -142,7 +142,7 @@ def decide_groups(
             continue
         event_ids = {memory.event_id for memory in members}
         if any(len(event_ids & each) > 1 for each in separated):
-            found.refused.append("what was parted")
+            found.refused.append("unmerged before")
             continue
         made = _resolve_group(group, members, chat, origin, own, has_room=room > 0)
         if isinstance(made, str):
@@ -235,7 +235,7 @@ def _choose_survivor(
 
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
-    """Return the id of the member that already has this text, if any."""
+    """Return the id of the member that already has this text; None if no member has it."""
     folded_text = folded(with_quantities(content))
     same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == folded_text)
     return next(same, None)
@@ -275,7 +275,7 @@ def _merged_memory(
 
 
 def union_tags(members: Sequence[Memory]) -> list[str]:
-    """Return the tags of all members, each once."""
+    """Return the tags of all members, without repetition."""
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
@@ -320,7 +320,7 @@ class Merger:
     def merge_exact(self) -> Outcome:
         """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
 
-        The oldest one that a person saved stays, with the greatest importance and all tags of the set.
+        Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
         """
         archived = 0
         sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._group_by_partition(db)))
@@ -366,7 +366,7 @@ class Merger:
         return len(archived)
 
     def merge(self, compared_some: Callable[[int], None]) -> Outcome:
-        """Have the model compare new memories with the rest of their partition.
+        """Let the model compare new memories with the rest of their partition, and append the merges.
 
         compared_some: called after each request with the number of memories in it.
 
@@ -416,7 +416,7 @@ class Merger:
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _group_by_partition(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, the last changed one last, except long ones."""
+        """Return the active memories by partition, sorted by last change, without long memories."""
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
@@ -442,7 +442,7 @@ class Merger:
         return self._sizes[memory.event_id]
 
     def _choose_batch(self, waiting: list[Memory]) -> list[Memory]:
-        """Return the first memories that fill at most half a request; the other half is for their candidates.
+        """Return the first memories that fit into half a request; the other half is for their candidates.
 
         A memory that is longer than half a request is never compared.
         """
@@ -458,7 +458,7 @@ class Merger:
         return batch
 
     def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
-        """Return `batch` and the memories to compare it with, oldest first."""
+        """Return `batch` and the memories to compare it with, in the order of `found`."""
         room = self._room - sum(self._shown_size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
@@ -488,7 +488,7 @@ class Merger:
         ]
 
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
-        """Have the model compare memories, and append its findings."""
+        """Let the model compare memories, append its findings, and return the closing event."""
         assert self._questions is not None
         used = prompt(MERGE)
         request = [

@@ -93,12 +93,12 @@ _NUMBERS = {
 
 
 def to_digits(word: str) -> str:
-    """Return a small number in digits: `2` for `two`; any other word unchanged."""
+    """Return the digits of a small number word, such as `2` for `two`; any other word unchanged."""
     return _NUMBERS.get(word, word)
 
 
 def find_days(text: str) -> set[tuple[int, int, int]]:
-    """Return the days in a folded text as (year, month, day); an ambiguous date gives two."""
+    """Return the days in a folded text as (year, month, day); both readings of an ambiguous date."""
     found = (match.groupdict() for pattern in _DAYS for match in pattern.finditer(text))
     return {
         (int(each["y"]), month, int(each["d"]))
@@ -158,7 +158,7 @@ _SUBJECT = re.compile(
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
-    """Whether a person has rejected a value: this one, a similar one, or one that this one contains."""
+    """Whether a person has rejected this value, a similar value, or a value that this value contains."""
     return any(_is_same_value(key, value, each) for each in rejected)
 
 
@@ -219,7 +219,7 @@ def _is_same_notation(value: str, old: str) -> bool:
 def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """Whether `value` has all significant words of the old value, in any form.
 
-    If there is only one, it must be a name or a number: a common word may occur in any sentence.
+    A single significant word must be a name or a number: a common word may occur in any sentence.
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
@@ -235,7 +235,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
 
 
 def _contradicts(value: str, old: str) -> bool:
-    """Whether a value negates the old one, or puts it in the past."""
+    """Whether a value negates the old value, or puts it in the past."""
     added = _token_words(value) - _token_words(old)
     return any(map(negates, added)) or (
         _PAST.search(folded(value)) is not None and not _PAST.search(folded(old))
@@ -243,7 +243,7 @@ def _contradicts(value: str, old: str) -> bool:
 
 
 def _is_word_form(word: str, of: str) -> bool:
-    """Whether a word is a form of another: Oulussa, Oulu."""
+    """Whether a word is a form of the word `of`, as Oulussa is of Oulu."""
     if word == of:
         return True
     common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
@@ -301,8 +301,8 @@ class _ProfileEntry(msgspec.Struct):
 class _ProfileState(NamedTuple):
     """The data from which a profile is refreshed.
 
-    shown: the memories to send. values: the current ones by key. compared: content events that are already
-    known. stale: keys of obsolete values. kept: keys whose values may not be sent.
+    shown: the memories to send. values: the current values by key. compared: ids of content events that
+    the model has already seen. stale: keys of obsolete values. kept: keys whose values may not be sent.
     """
 
     shown: list[Memory]
@@ -468,7 +468,7 @@ class Profile:
         stale: set[str],
         origin: Extraction,
     ) -> tuple[list[_Change], int]:
-        """Return the values to set and to remove, and how many entries are refused."""
+        """Return the events that set and remove values, and how many entries are refused."""
         # Read again: a person may have set a value while the model worked.
         values, rejected = self._engine.decide(
             lambda db: (
@@ -514,7 +514,7 @@ def _deletion_event(chat: str | None, key: str) -> CoreMemoryDeleted:
 
 
 def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
-    """Whether a value says something about a person.
+    """Whether a value says anything about a person.
 
     A bare `none` does so only if a memory denies the topic of the key: "unknown" differs from "has none".
     """

@@ -54,7 +54,7 @@ class Summariser:
         self._seen, self._day = 0, ""
 
     def run(self, summarised: Callable[[int], None]) -> Outcome:
-        """Summarise what is due, and return the number of messages covered.
+        """Summarise the sessions that are due, and return the number of messages covered.
 
         summarised: called after each request with the number of messages; raising in it ends the run.
 
@@ -97,7 +97,7 @@ class Summariser:
             due = due[len(part) :]
 
     def _room_beside(self, before: str) -> int:
-        """Return how many tokens of a request remain beside the previous summary."""
+        """Return how many tokens of a request remain for messages beside the previous summary."""
         return max(1, self._room - entry_tokens({"before": before, "messages": []}))
 
     def _all_but_newest(self, messages: list[WindowMessage]) -> list[WindowMessage]:
@@ -111,7 +111,7 @@ class Summariser:
         return messages[: len(messages) - kept]
 
     def _first_part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
-        """Return the first messages that fit into a request, at least one."""
+        """Return the first messages that fit into `room` tokens, at least one."""
         count = 0
         for message in messages:
             room -= entry_tokens(_message_entry(message, message.content))
