@@ -335,7 +335,7 @@ class _Opened:
         self.stop = threading.Event()
         self.is_closing = threading.Event()
 
-    def end(self) -> None:
+    def stop_watch(self) -> None:
         """Tell the watch to end."""
         self.is_closing.set()
         self.stop.set()
@@ -403,7 +403,7 @@ class OpenStores:
         with self._lock:
             opened = [*self._open.values()]
             for each in opened:
-                each.end()
+                each.stop_watch()
         for each in opened:
             each.close()
 
@@ -446,7 +446,7 @@ class OpenStores:
             if opened.has_documents and path not in self._open:
                 self._open[path] = opened
                 return
-        opened.end()
+        opened.stop_watch()
         threading.Thread(target=opened.close, daemon=True).start()
 
     def _open_with_documents(self) -> None:

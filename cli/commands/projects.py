@@ -15,7 +15,7 @@ from memlog.cli.options.zone import ZONE, minute
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silence, table_of
 from memlog.cli.output.output import counted, printable
 from memlog.cli.process.confirmation import agrees, confirmed
-from memlog.service.engine.operation import required
+from memlog.service.engine.operation import call_required
 from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
@@ -50,7 +50,7 @@ def list_(_: click.Context, __: Given) -> Answer:
 )
 def show(ctx: click.Context, given: Given) -> Answer:
     known = Projects(projects_folder())
-    found = required(known.get, given)
+    found = call_required(known.get, given)
     ctx.obj = ctx.ensure_object(Settings).at(known.path(given.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()

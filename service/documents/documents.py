@@ -24,8 +24,8 @@ from memlog.service.documents.indexing import (
     IndexingTools,
     SourceRecords,
     SourceStatus,
+    build_status,
     describe_error,
-    status_of,
 )
 from memlog.service.documents.scan import Patterns
 from memlog.service.documents.sources import (
@@ -33,7 +33,7 @@ from memlog.service.documents.sources import (
     IndexingReport,
     SourcePlan,
     claim_call,
-    registration_of,
+    registration_event,
     removal_events,
     unchanged_plan,
 )
@@ -74,9 +74,9 @@ def folder_requests(
     Raises:
         BadInput: a path, the name or a pattern is invalid.
     """
-    given = valid_patterns(include, exclude)
+    given = check_patterns(include, exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
-    for path in map(valid_path, paths):
+    for path in map(check_path, paths):
         is_folder = path.is_dir()
         named = names.setdefault((path if is_folder else path.parent, is_folder), [])
         if not is_folder:
@@ -85,7 +85,7 @@ def folder_requests(
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            valid_name(root.name if source is None else source),
+            check_name(root.name if source is None else source),
             kind,
             given,
         )
@@ -93,7 +93,7 @@ def folder_requests(
     ]
 
 
-def valid_path(path: str | Path) -> Path:
+def check_path(path: str | Path) -> Path:
     """Return the absolute path of a readable file or folder.
 
     Raises:
@@ -111,7 +111,7 @@ def valid_path(path: str | Path) -> Path:
     return absolute
 
 
-def valid_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return `name` if it can name a source.
 
     Raises:
@@ -126,7 +126,7 @@ def valid_name(name: str) -> str:
         ) from error
 
 
-def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
+def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
     """Return the patterns for a source, after a check.
 
     Raises:
@@ -143,7 +143,7 @@ def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
     return patterns
 
 
-def refuse_keys(texts: Iterable[str]) -> None:
+def check_no_keys(texts: Iterable[str]) -> None:
     """Check that no text of a registration contains a key, before the texts are written anywhere.
 
     Raises:
@@ -159,7 +159,7 @@ def refuse_keys(texts: Iterable[str]) -> None:
         )
 
 
-def registration_for(
+def build_registration(
     request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
     """Return the registration of a source after a request.
@@ -169,17 +169,17 @@ def registration_for(
     Raises:
         BadInput: another folder has the source's name, or the patterns do not fit the request.
     """
-    patterns = _new_patterns(request, before)
+    patterns = _choose_patterns(request, before)
     return SourceRegistered(
         source_id=request.source_id,
         kind=request.kind,
-        root=str(request.root) if before is None or may_move else _same_root(request.root, before),
+        root=str(request.root) if before is None or may_move else _check_same_root(request.root, before),
         include=[*patterns.include],
         exclude=[*patterns.exclude],
     )
 
 
-def _same_root(root: Path, source: Registered) -> str:
+def _check_same_root(root: Path, source: Registered) -> str:
     """Return the registered root of a source; raise BadInput unless `root` is the same folder."""
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
@@ -190,7 +190,7 @@ def _same_root(root: Path, source: Registered) -> str:
     return str(known_root)
 
 
-def _new_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
+def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
     """Return the patterns of a source after a request. source: its current registration, if any."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(request.given.include or request.given.exclude)
@@ -317,7 +317,7 @@ class Documents(OperationGroup):
                     f"{each.root} is part of the store itself", hint="name a folder outside the store"
                 )
             if self._tools.redact:
-                refuse_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
+                check_no_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # This comes first, as locking the records creates their folder: that a store cannot be created must
         # be a memlog error.
         self._decide(queries.registered, creates=True)
@@ -389,7 +389,9 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        return [status_of(each, self._records(each.source_id).read_job()) for each in self._sources(source)]
+        return [
+            build_status(each, self._records(each.source_id).read_job()) for each in self._sources(source)
+        ]
 
     @operation("read")
     def jobs(self) -> _Jobs:
@@ -441,11 +443,11 @@ class Documents(OperationGroup):
             if before is not None and is_of_another and not claims:
                 return unchanged_plan(before, versions).report(registered_by=before.writer)
             # On another machine the folder may have another path.
-            registration = registration_for(request, before, may_move=is_of_another)
+            registration = build_registration(request, before, may_move=is_of_another)
             is_new = (
                 before is None
                 or before.writer not in self._own_writers()
-                or registration_of(before) != registration
+                or registration_event(before) != registration
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)

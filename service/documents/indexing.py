@@ -151,7 +151,7 @@ class SourceRecords:
             return None
 
 
-def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
+def build_status(source: Source, job: IndexingJob | None) -> SourceStatus:
     """Return the status of a source. job: its last reading, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
@@ -367,7 +367,7 @@ class Indexing:
 
     def _read(self, root: Root, file: str, moment: int) -> bytes | None:
         """Return the event of a file; None if the log already has its content."""
-        text = text_files.read(root, file, self._tools.readers)
+        text = text_files.read_text_file(root, file, self._tools.readers)
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
         is_known = text.version == self._plan.versions.get(file)
@@ -387,7 +387,7 @@ class Indexing:
 
     def _read_user(self, root: Root) -> None:
         try:
-            text = text_files.read(root, USER_FILE, self._tools.readers)
+            text = text_files.read_text_file(root, USER_FILE, self._tools.readers)
         except GONE:
             return
         except Unfit as unfit:

@@ -198,11 +198,11 @@ class _Globs:
     def match(self, path: str) -> bool:
         """Whether a path, or a folder above it, matches."""
         parts = tuple(path.split("/"))
-        return self._is_listed(parts) or any(len(glob) in _matched_parts(parts, glob) for glob in self._wild)
+        return self._is_listed(parts) or any(len(glob) in _match_parts(parts, glob) for glob in self._wild)
 
     def may_match_below(self, folder: str) -> bool:
         """Whether something below a folder may match."""
-        return self.names_path(folder) or any(_matched_parts(folder.split("/"), glob) for glob in self._wild)
+        return self.names_path(folder) or any(_match_parts(folder.split("/"), glob) for glob in self._wild)
 
     def names_path(self, path: str) -> bool:
         """Whether a glob without a wildcard names a path, or a path above or below it."""
@@ -358,7 +358,7 @@ def _may_be_folder(link: _Entry) -> bool:
         return True
 
 
-def _matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
+def _match_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """Return the possible numbers of pattern parts that a path has matched.
 
     They include the number of all parts if the path, or a folder above it, matches the pattern; there are

@@ -109,14 +109,14 @@ def why_not_refreshed(source_id: str, writer: str) -> str:
     )
 
 
-def registration_of(source: Registered) -> SourceRegistered:
+def registration_event(source: Registered) -> SourceRegistered:
     """Return the event of the current registration of a source."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
 def unchanged_plan(source: Registered, versions: dict[str, str]) -> SourcePlan:
     """Return a plan that keeps the registration; a source from an older memlog gets this copy's writer."""
-    return SourcePlan(registration_of(source), source.writer == "", versions)
+    return SourcePlan(registration_event(source), source.writer == "", versions)
 
 
 def removal_events(source_id: str, source: Registered | None, file: str) -> list[Event]:
@@ -125,4 +125,4 @@ def removal_events(source_id: str, source: Registered | None, file: str) -> list
     if source is None:
         return [removed]
     exclude = [*source.exclude, escape(file)]
-    return [msgspec.structs.replace(registration_of(source), exclude=exclude), removed]
+    return [msgspec.structs.replace(registration_event(source), exclude=exclude), removed]

@@ -242,7 +242,7 @@ def look_at(root: Root, file: str) -> Look:
         return Look.of(root.status(file))
 
 
-def read(root: Root, file: str, readers: Readers) -> TextFile:
+def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
     """Return the text of a file below a root, as it was at one moment.
 
     Raises:
@@ -263,7 +263,7 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
     """Return the bytes of a text or PDF file, and its look.
 
-    Raises the errors of `read`.
+    Raises the errors of `read_text_file`.
 
     opened: opens the file without following a link or blocking: it may have become a pipe.
     """

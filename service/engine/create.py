@@ -75,11 +75,11 @@ def create_store(store: Path, settings: str) -> Creation:
             name: lines for name, text in _FOR_GIT.items() if (lines := _missing_lines(store / name, text))
         }
     except OSError as error:
-        raise cannot_create(store, error.strerror) from error
+        raise cannot_create_error(store, error.strerror) from error
     return Creation(shown(store.absolute()), made, missing)
 
 
-def cannot_create(store: Path, why: str | None) -> LogError:
+def cannot_create_error(store: Path, why: str | None) -> LogError:
     """Return the error for a store that cannot be created or written."""
     return LogError(
         f"{shown(store)}: {why}",
@@ -123,7 +123,7 @@ def _missing_lines(path: Path, text: str) -> list[str]:
 _NOTES = "MEMORY.md"
 
 
-def notes_beside(store: Path) -> Path | None:
+def find_notes_beside(store: Path) -> Path | None:
     """Return the parent folder of the store if it has a MEMORY.md and the store is empty; else None."""
     folder = store.absolute().parent
     is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
@@ -196,12 +196,12 @@ class LogReader:
         raise NotFound(f"no stream {self._stream!r}", hint=hint, code="stream_not_found")
 
 
-def fault_of(entry: LogEntry) -> str | None:
+def describe_fault(entry: LogEntry) -> str | None:
     """Return why a line holds no event; None if it holds an event."""
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
-def members_of(entry: LogEntry, *, position: bool) -> dict[str, Any]:
+def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
     """Return the members of an entry's event in the current format.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.

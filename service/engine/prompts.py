@@ -43,7 +43,7 @@ def prompt_names() -> list[str]:
 
 
 @cache
-def prompt(name: str) -> Prompt:
+def read_prompt(name: str) -> Prompt:
     """Return a prompt by name.
 
     Raises:

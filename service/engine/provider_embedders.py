@@ -46,7 +46,7 @@ _UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
 """The prefixes that the first version knew, whose vectors keep their old name."""
 
 
-def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
+def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
     """Return the prefixes from the settings or, where none is set, those known for the model."""
     words = re.split(r"[^a-z0-9]+", model.lower())
     known = next((both for name, both in _KNOWN_PREFIXES if {*name} <= {*words}), Prefixes("", ""))
@@ -316,7 +316,7 @@ class RemoteEmbedder:
         self._name = name = provider.model or OLLAMA_MODEL
         self._dimension = provider.dimension or breaker.record().dimension
         self._batch = provider.batch
-        self._prefixes = prefixes_of(provider, name)
+        self._prefixes = choose_prefixes(provider, name)
         self._label = f"{kind}/{name}{prefix_mark(self._prefixes)}"
         self._send: Callable[[list[str], float], list[Vector | None]] = (
             self._ask_ollama if kind == "ollama" else self._ask_api

@@ -27,7 +27,7 @@ from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, co
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import People, knows_messengers, narrowed_by_messengers
 from memlog.query.search.vector_cache import HeldVectors
-from memlog.service.engine.create import cannot_create
+from memlog.service.engine.create import cannot_create_error
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         return state is not None and state == self._read_state
 
 
-def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
+def projection_notes(done: Projection, projector: Projector, people: People) -> Iterator[str]:
     """Yield the notes of a projection in display order."""
     # The first build of a new store is not worth a note.
     if done.rebuilt and done.read.events:
@@ -402,7 +402,7 @@ class ReadModel(SplitByFork):
 
     def pass_on_notes(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, and return the projection."""
-        for note in notes_of(done, self.projector, self.people):
+        for note in projection_notes(done, self.projector, self.people):
             self.notify(note)
         return done
 
@@ -429,14 +429,14 @@ class ReadModel(SplitByFork):
         try:
             make_path(self.path / LOG)
         except OSError as error:
-            raise cannot_create(self.path, error.strerror) from error
+            raise cannot_create_error(self.path, error.strerror) from error
         self.check_writable()
 
     def check_writable(self) -> None:
         """Raise NotFound if there is no store, LogError if one of its folders cannot be written."""
         check_store(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
-            raise cannot_create(folder, "the folder cannot be written")
+            raise cannot_create_error(folder, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
@@ -458,7 +458,7 @@ def report_pending(db: Connection, silent: dict[str, str]) -> None:
 
 @contextmanager
 def _wrap_decode_errors() -> Iterator[None]:
-    """Convert the error of a column that cannot be decoded to DatabaseError, of a surrogate to BadInput.
+    """Convert decoding errors of columns to DatabaseError, and errors of a lone surrogate to BadInput.
 
     Every other exception passes: SQLite itself reports a damaged file.
     """

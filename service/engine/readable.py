@@ -19,7 +19,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 
 @contextmanager
-def reading_below(root: Path | None) -> Iterator[None]:
+def restrict_files(root: Path | None) -> Iterator[None]:
     """Restrict operations in this context to files below `root`; if it is None, to no files at all."""
     before = _ROOT.set(root)
     try:
@@ -28,12 +28,12 @@ def reading_below(root: Path | None) -> Iterator[None]:
         _ROOT.reset(before)
 
 
-def is_bounded() -> bool:
+def is_restricted() -> bool:
     """Whether access to files is restricted, as on a server."""
     return _ROOT.get() != EVERYTHING
 
 
-def readable(path: Path) -> Path:
+def resolve_readable(path: Path) -> Path:
     """Resolve a path against the root, and check that the path is below the root.
 
     Raises:
@@ -70,4 +70,4 @@ def check_source(event: Draft) -> None:
         return
     if not Path(root).is_absolute():
         raise BadInput("the root of a source is relative", hint="add the source with store.documents.add()")
-    readable(Path(root))
+    resolve_readable(Path(root))

@@ -32,7 +32,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 """Members of events by the parameters of operations, where their names differ."""
 
 
-def scope_of(chat: ChatName) -> str:
+def chat_text(chat: ChatName) -> str:
     """Return a chat as the text that memories and facts store; a text, of any form, stays as it is.
 
     Raises:
@@ -41,22 +41,22 @@ def scope_of(chat: ChatName) -> str:
     return chat if isinstance(chat, str) else str(Chat.of(chat))
 
 
-def _event_time(time: str | datetime) -> str:
+def _format_time(time: str | datetime) -> str:
     return time if isinstance(time, str) else to_log_time(time)
 
 
-ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+ScopeField = Annotated[ChatName, Reads(chat_text, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A chat in any form; the field holds a text."""
 
-Scope = Annotated[ScopeField | None, "The conversation; the store's own scope without it."]
+Scope = Annotated[ScopeField | None, "The conversation; by default the store's own scope."]
 """The parameter of an operation that is about one chat."""
 
-OnlyChat = Annotated[ScopeField | None, "Only of this conversation."]
+OnlyChat = Annotated[ScopeField | None, "Only this conversation."]
 """The parameter of an operation that is about all chats, or about one."""
 
 EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
 
-EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
+EventTime = Annotated[str | datetime, Reads(_format_time), "When it happened (RFC 3339); by default now."]
 """The time of an event; the log checks times given as text."""
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
@@ -68,7 +68,7 @@ PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 
 
-def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
+def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
     """Return `given`, the factors of a decay by category, after a check of its type.
 
     Raises:
@@ -81,7 +81,7 @@ def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
     return given
 
 
-def categories_of(given: Iterable[str]) -> list[str]:
+def check_categories(given: Iterable[str]) -> list[str]:
     """Return the names of categories in their stored form.
 
     Raises:
@@ -92,24 +92,24 @@ def categories_of(given: Iterable[str]) -> list[str]:
     return [known_category(each) for each in given]
 
 
-def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
+def _check_paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
     return tuple(map(path_of, given))
 
 
-Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]
+Paths = Annotated[Iterable[str | Path], Reads(_check_paths, "path", wire=list[str])]
 """Paths in any form; the field holds a tuple."""
 
 
-def _globs(given: Iterable[str]) -> tuple[str, ...]:
+def _check_globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
         raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="give a list of texts")
     return globs
 
 
-Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
+Globs = Annotated[Iterable[str], Reads(_check_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
 
 
 Retry = Annotated[bool, "Ask again about messages that were set aside today."]
@@ -127,7 +127,7 @@ def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
         Chat.of(chat)
 
 
-def event_of(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
+def build_event(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
     """Return the event whose members are the arguments of an operation; defaults are not written."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}

@@ -134,7 +134,7 @@ class ReaderFailed(Exception):
 
 
 def frame_message(message: Request | Reply) -> bytearray:
-    """Return an encoded message after its length. A large message is copied only once."""
+    """Return the length of a message and the encoded message. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
@@ -189,7 +189,7 @@ class BoundedProcess:
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-            for pipe in _pipes(self._child):
+            for pipe in _child_pipes(self._child):
                 pipe.close()
         self._child, self._has_answered = None, False
 
@@ -222,7 +222,7 @@ class BoundedProcess:
                 stderr=subprocess.PIPE,
                 bufsize=0,
             )
-            for pipe in _pipes(self._child):
+            for pipe in _child_pipes(self._child):
                 os.set_blocking(pipe.fileno(), False)
         return self._child
 
@@ -239,7 +239,7 @@ class _Exchange:
     def __init__(self, child: "subprocess.Popen[bytes]", request: Request) -> None:
         self._child = child
         self._seconds = request.seconds
-        self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
+        self._in, self._out, self._err = (pipe.fileno() for pipe in _child_pipes(child))
         self._rest = memoryview(frame_message(request))
         self._received = bytearray()
         self._selector = selectors.DefaultSelector()
@@ -309,7 +309,7 @@ class _Exchange:
         self.printed += data[: _PRINTED_BYTES - len(self.printed)]
 
 
-def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+def _child_pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None  # noqa: PT018
     return child.stdin, child.stdout, child.stderr
 

@@ -52,18 +52,18 @@ def main() -> None:
     """Answer requests until stdin ends. The arguments limit memory and written files, in bytes."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        _confine(int(sys.argv[1]), int(sys.argv[2]))
+        _restrict_process(int(sys.argv[1]), int(sys.argv[2]))
         decoder = msgspec.msgpack.Decoder(Request)
         while (message := _read_message(sys.stdin.buffer)) is not None:
             request = decoder.decode(message)
             _limit_seconds(request.seconds)
-            reply = _answer(request)
+            reply = _answer_request(request)
             sys.stderr.flush()
             replies.write(frame_message(reply))
             replies.flush()
 
 
-def _confine(memory: int, file_bytes: int) -> None:
+def _restrict_process(memory: int, file_bytes: int) -> None:
     """Limit what this process can do, even if hostile code runs in it."""
     # Ctrl-C is for the parent, which kills this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -106,7 +106,7 @@ def _read_message(requests: BinaryIO) -> bytes | None:
     return requests.read(message_length(head)) if len(head) == LENGTH_BYTES else None
 
 
-def _answer(request: Request) -> Reply:
+def _answer_request(request: Request) -> Reply:
     try:
         match request:
             case Extract(data, filetype):
@@ -132,11 +132,11 @@ def _answer(request: Request) -> Reply:
 
 def _embed(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
     # Imported here: reading documents needs no numpy.
-    from memlog.service.engine.multilingual import load, why_unfit
+    from memlog.service.engine.multilingual import load_model, why_unfit
 
     if (why := why_unfit()) is not None:
         return Failed("no_reader", _shorten(why))
-    vectors: bytes = load().encode(texts, is_query=is_query).tobytes()
+    vectors: bytes = load_model().encode(texts, is_query=is_query).tobytes()
     return VectorsReply(vectors)
 
 

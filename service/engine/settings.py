@@ -329,14 +329,14 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def schedules(self) -> dict[str, Schedule | None]:
         """Return the schedule of each job; None for one that is off."""
-        zone = zone_of(self.timezone)
+        zone = load_zone(self.timezone)
         return {
-            "daily": schedule_of(self.daily, zone, has_day=False),
-            "weekly": schedule_of(self.weekly, zone, has_day=True),
+            "daily": parse_schedule(self.daily, zone, has_day=False),
+            "weekly": parse_schedule(self.weekly, zone, has_day=True),
         }
 
 
-def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
+def parse_schedule(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
     """Parse the schedule in a setting; None if it is off.
 
     Raises:
@@ -355,7 +355,7 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
     return Schedule(next(iter(weekdays), None), time(int(found[1]), int(found[2])), zone)
 
 
-def zone_of(name: str | None) -> tzinfo | None:
+def load_zone(name: str | None) -> tzinfo | None:
     """Return a time zone by name; None, for the system's zone, if `name` is None.
 
     Raises:

@@ -21,7 +21,7 @@ from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
 from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.readable import is_bounded
+from memlog.service.engine.readable import is_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import check_format, format_names
 
@@ -108,7 +108,7 @@ class DataExchange(OperationGroup):
         Raises:
             BadInput: the file exists and `replace` is not set, or it cannot be written.
         """
-        if replace and is_bounded():
+        if replace and is_restricted():
             raise BadInput("a server export cannot replace a file", hint="name a file that does not exist")
 
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))

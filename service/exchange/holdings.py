@@ -14,7 +14,7 @@ from memlog.eventlog.log.writer import in_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.query.provenance import IdInUse, ids_below, ids_in_use
-from memlog.service.engine.ids import event_with
+from memlog.service.engine.ids import read_event
 from memlog.service.exchange.formats import Record, Used
 
 _STREAMS = ("memory", "core")
@@ -108,7 +108,7 @@ def event_text(event: Event) -> str | None:
     return getattr(event, text_field(event), None)
 
 
-def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
+def split_change_id(event_id: str, base_id: str) -> tuple[str, str]:
     """Return the aspect and the time in the id of a change; "" as time in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
@@ -132,11 +132,11 @@ def read_holdings(
     below, gone = ids_below(db, _STREAMS, names)
     for each in below:
         base = _find_base(each.id, found)
-        aspect, claimed = aspect_of(each.id, base)
+        aspect, claimed = split_change_id(each.id, base)
         if (event := _read_event(log, each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
-        aspect, claimed = aspect_of(name, base := _find_base(name, found))
+        aspect, claimed = split_change_id(name, base := _find_base(name, found))
         found[base].forgotten.append(Forgotten(aspect, claimed or ts))
     return found
 
@@ -150,7 +150,7 @@ def _find_base(name: str, known: dict[str, Holding]) -> str:
 
 def _read_event(log: Path, holder: IdInUse) -> Event | None:
     name, stream, segment, offset, length = holder
-    return event_with(log, name, IdHolder(stream, segment, offset), length)
+    return read_event(log, name, IdHolder(stream, segment, offset), length)
 
 
 def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:
@@ -202,7 +202,7 @@ def may_change(record: Used) -> bool:
 def last_change_time(record: Used) -> str:
     """Return the time of the source's last change of a record; "" if it is unknown."""
     name = str(record.events[0].id)
-    changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
+    changes = (each for each in record.changes if split_change_id(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 

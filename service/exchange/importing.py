@@ -38,13 +38,13 @@ from memlog.service.exchange.holdings import (
     SUFFIX_LENGTH,
     Holding,
     StoredChange,
-    aspect_of,
     compare_event,
     event_text,
     last_change_time,
     may_change,
     read_holdings,
     recognise_source,
+    split_change_id,
     text_field,
 )
 from memlog.service.exchange.source import ForeignFiles, Tables
@@ -56,7 +56,7 @@ _HASH_LENGTH = 12
 State = Literal["new", "known", "forgotten"]
 
 
-def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
+def add_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
     """Return a record's own event with a precedence: the lowest without a time, or with a future time.
 
     is_changed: whether changes of the record follow, so that the event needs an earlier time.
@@ -78,7 +78,7 @@ def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return whether a change is new, known or forgotten; outdated and redundant changes count as known."""
-    aspect, _ = aspect_of(str(change.id), base_id)
+    aspect, _ = split_change_id(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
@@ -124,14 +124,14 @@ def _count_accesses(changes: Iterable[StoredChange]) -> int:
     return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
 
 
-def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
+def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
     """Return a new change with its own id, and a precedence after the events that it changes.
 
     A change without a time, or with a future time, directly follows its source's last change, so that it
     overrules nothing else. For the same reason, the restoring of a record directly follows its archiving.
     """
     assert isinstance(change, Change)
-    aspect, _ = aspect_of(str(change.id), base_id)
+    aspect, _ = split_change_id(str(change.id), base_id)
     earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
         change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
@@ -345,7 +345,7 @@ class Importing:
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
-            made = with_precedence(event, now, is_changed=bool(record.changes))
+            made = add_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
             fates.append(self._count_fate(self._find_fate(record, event, why, found, now)))
             if fates[-1] == "new":
@@ -361,7 +361,7 @@ class Importing:
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
-                is_due = found[first].changes_of(aspect_of(str(reset.id), first)[0])
+                is_due = found[first].changes_of(split_change_id(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
@@ -427,7 +427,7 @@ class Importing:
         if type(base) is not type(event):
             return True
         is_told = holding.has_told(getattr(event, field)) or any(
-            aspect_of(str(change.id), str(event.id))[0] == "updated"
+            split_change_id(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
@@ -438,7 +438,7 @@ class Importing:
         )
 
     def _ids_in_other_sources(self, record: Used) -> list[str]:
-        """Return the ids that an undated record's events would have in other sources; [] for a dated record."""
+        """Return the ids of an undated record's events in other sources; [] for a dated record."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -447,8 +447,8 @@ class Importing:
         return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
-        made = with_own_id(change, name, found[name], now, self._key())
-        aspect, claimed = aspect_of(str(made.id), name)
+        made = add_own_id(change, name, found[name], now, self._key())
+        aspect, claimed = split_change_id(str(made.id), name)
         self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 

@@ -143,7 +143,7 @@ class ForeignFiles:
             yield Unreadable(where, error.strerror or str(error))
             return
         except ReaderFailed as failed:
-            yield Unreadable(where, _with_remedy(path, str(failed)))
+            yield Unreadable(where, _add_remedy(path, str(failed)))
             return
         for page in read:
             for column, count in page.unknown.items():
@@ -152,7 +152,7 @@ class ForeignFiles:
             if page.too_long:
                 yield Unreadable(where, f"{page.too_long} rows are too long for an event")
             if page.error is not None:
-                yield Unreadable(where, _with_remedy(path, page.error))
+                yield Unreadable(where, _add_remedy(path, page.error))
             if not page.is_known and not is_optional:
                 yield Unreadable(where, "there is no such table")
 
@@ -188,7 +188,7 @@ def read_projects(importer: Importer, paths: Iterable[Path]) -> list[str]:
         return sorted({name for path in paths for name in importer.projects(ForeignFiles(path, tables))})
 
 
-def _with_remedy(path: Path, error: str) -> str:
+def _add_remedy(path: Path, error: str) -> str:
     """Return an error message of SQLite, with a remedy if one is known."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"

@@ -14,7 +14,7 @@ import msgspec
 from memlog.eventlog.fields import MemoryKind
 from memlog.eventlog.limits import CATEGORIES, OTHER, read_as
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.service.memory.core_markdown import tells_of_project
+from memlog.service.memory.core_markdown import is_about_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 
 UNRATED = 0.5
@@ -48,7 +48,7 @@ def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 -
     elif (plain := _parse_unscaled_number(given)) is not None:
         number = plain / scale if plain >= 1 else plain
     elif isinstance(given, str):
-        number = _read_importance(given)
+        number = _parse_importance(given)
     return number if number is not None and 0 <= number <= 1 else None
 
 
@@ -60,7 +60,7 @@ def _parse_unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a mode
     return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
 
 
-def _read_importance(given: str) -> float:
+def _parse_importance(given: str) -> float:
     if found := _NUMBER.search(given):
         return _to_float(found) / (100 if found["percent"] else max(1, int(found["of"])))
     text = given.lower()
@@ -222,7 +222,7 @@ def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
     for value in find_json_values(text):
         if isinstance(value, list):
             alone.append(value)
-        for each in _objects_in(value):
+        for each in _walk_objects(value):
             members = {str(name).strip().lower(): inner for name, inner in each.items()}
             given = members.get(member, ...)
             if isinstance(given, dict):  # one entry
@@ -234,7 +234,7 @@ def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
         yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
+def _walk_objects(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
     """Yield the objects in a value, outermost first, down to the depth to which models nest an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
@@ -274,7 +274,7 @@ def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - 
     if entry is None:
         return None
     content, importance = usable_text(entry.content), scaled_importance(entry.importance, scale)
-    if content is None or importance is None or tells_of_project(content):
+    if content is None or importance is None or is_about_project(content):
         return None
     return Distilled(
         entry.type, content, importance, _match_category(entry.category), _normalise_topic(entry.topic)

@@ -170,7 +170,7 @@ class Extractions(OperationGroup):
         Raises:
             BadInput: there is no such prompt.
         """
-        return prompts.prompt(name)
+        return prompts.read_prompt(name)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         questions = create_questions(self._engine)
@@ -309,9 +309,9 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 def user_time_zone(engine: Engine) -> tzinfo | None:
     """Return the time zone of the user; None means the system's zone."""
-    from memlog.service.engine.settings import zone_of
+    from memlog.service.engine.settings import load_zone
 
-    return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
+    return None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
 
 
 def yesterday(engine: Engine) -> str:

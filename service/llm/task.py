@@ -18,7 +18,7 @@ from memlog.query.context.scope import SourceEvent, origins_of, origins_of_days,
 from memlog.query.context.token_counters import CHARACTERS, tokens
 from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
-from memlog.service.engine.prompts import EXTRACT, prompt
+from memlog.service.engine.prompts import EXTRACT, read_prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.exchange.formats import is_imported
@@ -168,7 +168,7 @@ class Questions:
     def record_failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record a failed request, and return the arguments of `Failures.add`; None if no item is at fault."""
+        """Record a failed request, and return the arguments of `Failures.add`; None if the provider failed."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
@@ -218,7 +218,7 @@ class Questions:
     def _greet(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
+            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:
             error.is_of_answer = False
             raise

@@ -33,7 +33,7 @@ def languages_with_fillers() -> list[str]:
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 
-def is_certain(text: str, language: str) -> bool:
+def has_certain_words(text: str, language: str) -> bool:
     """Whether `text`, in lower case, has words that distinguish `language` from others in its script."""
     words = languages("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
@@ -152,7 +152,7 @@ class Text:
                 if is_in_latin(name)
                 else not stops.get(name, frozenset(words)).isdisjoint(words)
             )
-            and is_certain(text, name)
+            and has_certain_words(text, name)
         ]
         if len(found) != 1 or (found == [ENGLISH] and not self._is_plainly_english()):
             return None
@@ -163,7 +163,7 @@ class Text:
         words = re.findall(
             r"\b[a-z]+\b", self._content if not self._content.isupper() else self._content.lower()
         )
-        known = sum(is_known(word) for word in words)
+        known = sum(is_in_dictionary(word) for word in words)
         return known >= _MOST_KNOWN * len(words)
 
     @cached_property
@@ -192,10 +192,10 @@ class Text:
     @cached_property
     def joined(self) -> str:
         """The tokens as a text, with spaces between words."""
-        return joined(self.tokens)
+        return join_tokens(self.tokens)
 
 
-def joined(tokens: Sequence[Token]) -> str:
+def join_tokens(tokens: Sequence[Token]) -> str:
     """Join tokens into a text, with spaces between words."""
     runs = groupby(tokens, key=lambda token: token.is_cjk)
     return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
@@ -206,7 +206,7 @@ def is_in_latin(language: str) -> bool:
     return language == ENGLISH or language in stemming.latin()
 
 
-def is_known(word: str) -> bool:
+def is_in_dictionary(word: str) -> bool:
     """Whether the English dictionary contains `word`, unchanged or without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
     return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)

@@ -214,7 +214,7 @@ class Core(OperationGroup):
         """
         scope = None if chat is None else str(Chat.of(chat))
         people = self._engine.read_model.people
-        memory = self._read(lambda db: _visible_memory(db, people, scope))
+        memory = self._read(lambda db: _read_visible_memory(db, people, scope))
         if section is None:
             return memory
         values: dict[str, str] = getattr(memory, section)
@@ -341,7 +341,7 @@ class Core(OperationGroup):
         )
 
 
-def _visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
+def _read_visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
     """Return the core memory in contexts of `chat` or, if `chat` is None, in contexts without a chat."""
     is_of_all = automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()

@@ -216,7 +216,7 @@ _PROJECT_KEYS = frozenset(
     " programmiersprache langage_de_programmation lenguaje_de_programación"
     " linguaggio_di_programmazione linguagem_de_programação programmeringsspråk".split()
 )
-"""Keys that only a project has, as `bare_key` spells them."""
+"""Keys that only a project has, as `normalise_key` spells them."""
 
 _AMBIGUOUS_KEYS = frozenset(
     "framework frameworks backend frontend back_end front_end database databases db runtime build compiler"
@@ -261,7 +261,7 @@ _FACT_PAIR = re.compile(
 _VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
 
 
-def bare_key(label: str) -> str:
+def normalise_key(label: str) -> str:
     """Normalise a label or key: `Build Tool` and `buildTool` become `build_tool`."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", nfkc(label))
     return re.sub(r"[\W_]+", "_", words.casefold()).strip("_")
@@ -269,14 +269,14 @@ def bare_key(label: str) -> str:
 
 def is_fact_of_project(key: str, value: str) -> bool:
     """Whether a key and its value describe a project, such as its parts or programming language."""
-    bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", bare_key(key))
-    if bare in _PROJECT_KEYS or bare_key(key) in _PROJECT_KEYS:
+    bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", normalise_key(key))
+    if bare in _PROJECT_KEYS or normalise_key(key) in _PROJECT_KEYS:
         return True
     known = LANGUAGES if bare in _LANGUAGE_KEYS else TECHNOLOGIES if bare in _AMBIGUOUS_KEYS else frozenset()
     return all(each in known for each in _split_items(value))
 
 
-def tells_of_project(text: str) -> bool:
+def is_about_project(text: str) -> bool:
     """Whether a text is about a project: a heading, `Framework: Django`, or "The project uses Go"."""
     if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
@@ -324,7 +324,7 @@ _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)
 
 
 def is_of_project(name: str) -> bool:
-    """Whether a file without its suffix, such as CLAUDE, is about a project."""
+    """Whether files of this name, without its suffix, are about a project: CLAUDE is, USER is not."""
     return name.casefold() in _OF_PROJECTS
 
 
@@ -339,7 +339,7 @@ def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
     return reader.memory(), reader.skipped
 
 
-def key_of(label: str) -> str:
+def label_to_key(label: str) -> str:
     """Return the key for a label, such as `name` for `User name`; "" if the label has no letter or digit."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
@@ -394,7 +394,7 @@ class _MarkdownReader:
     def _open_heading(self, level: int, title: str) -> None:
         self._headings.add(level, title)
         self._of_project |= level == 1 and self._headings.are_of_project
-        self._heading = self._label = _Label(key_of(title), -1)
+        self._heading = self._label = _Label(label_to_key(title), -1)
         self._is_in_item = False
 
     def _read_item(self, indent: int, text: str) -> None:
@@ -441,9 +441,9 @@ class _MarkdownReader:
 def _split_pair(text: str) -> tuple[str, str] | None:
     """Return the key and the value of `key: value`; None for any other text."""
     if bold := _BOLD_PAIR.match(text):
-        key, value = key_of(bold[2]), bold[3].strip()
+        key, value = label_to_key(bold[2]), bold[3].strip()
     elif plain := _PAIR.match(text):
-        key, value = key_of(plain[1]), plain[2].strip()
+        key, value = label_to_key(plain[1]), plain[2].strip()
     else:
         return None
     return (key, value) if key else None

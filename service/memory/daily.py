@@ -13,7 +13,7 @@ from memlog.query.provenance import unknown
 from memlog.query.records import DailyEvent
 from memlog.query.request import Day
 from memlog.service.engine.operation import OperationGroup, not_found, operation
-from memlog.service.engine.requests import EventId, EventTime, event_of
+from memlog.service.engine.requests import EventId, EventTime, build_event
 
 _DailyEvents = list[DailyEvent]
 """An alias, because inside the class `list` is a method."""
@@ -49,7 +49,7 @@ class DailyEvents(OperationGroup):
         """
         if not summary.strip():
             raise BadInput("the summary is blank", hint="say what happened")
-        event = event_of(
+        event = build_event(
             DailyEventRecorded,
             **{"event_id": event_id, "ts": ts, "date": date, "channel": channel, "sender_id": sender_id},
             **{"summary": summary, "raw_tokens": raw_tokens},

@@ -34,9 +34,9 @@ from memlog.service.memory.compared_text import (
     changes_meaning,
     is_conjunction,
     is_filler,
+    is_in_dictionary,
     is_in_latin,
-    is_known,
-    joined,
+    join_tokens,
     negates,
 )
 from memlog.service.memory.save import (
@@ -98,8 +98,8 @@ def similarity(older: Text, newer: Text) -> float | None:
     from rapidfuzz.distance import Levenshtein
 
     language = _common_language(older, newer)
-    for words in _clause_orders(older.tokens, newer.tokens, language):
-        alike = Levenshtein.normalized_similarity(joined(words), newer.joined, score_cutoff=ALIKE)
+    for words in _order_clauses(older.tokens, newer.tokens, language):
+        alike = Levenshtein.normalized_similarity(join_tokens(words), newer.joined, score_cutoff=ALIKE)
         if alike > ALIKE and _is_covered(words, newer.tokens, language):
             return alike
     return None
@@ -108,7 +108,7 @@ def similarity(older: Text, newer: Text) -> float | None:
 def says_all(text: Text, other: Text) -> bool:
     """Whether `text` says all that `other` says, whatever their similarity."""
     language = _common_language(other, text)
-    orders = _clause_orders(other.tokens, text.tokens, language)
+    orders = _order_clauses(other.tokens, text.tokens, language)
     return any(_is_covered(words, text.tokens, language) for words in orders)
 
 
@@ -116,7 +116,7 @@ def _common_language(one: Text, other: Text) -> str | None:
     return one.language if one.language == other.language else None
 
 
-def _clause_orders(
+def _order_clauses(
     older: Sequence[Token], newer: Sequence[Token], language: str | None
 ) -> Iterator[Sequence[Token]]:
     """Yield the older text's words unchanged, then with two clauses swapped as in the newer text."""
@@ -161,8 +161,8 @@ def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
 
 def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | None) -> bool:
     told = 0
-    for leading, before, after in _differences(older, newer):
-        lost, added = _unmatched(before, after, language)
+    for leading, before, after in _find_differences(older, newer):
+        lost, added = _find_unmatched(before, after, language)
         if language is None or any(token.is_fixed for token in (*lost, *added)):
             return False
         # "Not" differs from "not always".
@@ -186,14 +186,14 @@ def _is_content(word: str, language: str) -> bool:
         len(word) >= _SHORTEST_ADDED
         and is_latin(word) == is_in_latin(language)
         and word not in stemming.stop_words().get(language, ())
-        and (language != ENGLISH or is_known(word))
+        and (language != ENGLISH or is_in_dictionary(word))
     )
 
 
-def _differences(
+def _find_differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """Yield the shared word before each difference (None at the beginning), the older and the newer part."""
+    """Yield the differences: the shared word before (None at the beginning), the older and newer parts."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -208,7 +208,7 @@ def _differences(
             )
 
 
-def _unmatched(
+def _find_unmatched(
     before: Sequence[Token], after: Sequence[Token], language: str | None
 ) -> tuple[list[Token], list[Token]]:
     """Return the words of each part that have no match in the other part, in order."""
@@ -271,11 +271,11 @@ def _is_typo(one: str, other: str, language: str) -> bool:
     """
     from rapidfuzz.distance import OSA
 
-    known = [is_known(word) for word in (one, other)]
+    known = [is_in_dictionary(word) for word in (one, other)]
     longest = max(len(one), len(other))
     if one[0] != other[0] or all(known) or longest < _SHORTEST_TYPO:
         return False
-    is_form = _stem(one, language) == _stem(other, language) and not _is_doubled(one, other)
+    is_form = _stem_word(one, language) == _stem_word(other, language) and not _doubles_letter(one, other)
     if is_form or (one[-1] != other[-1] and sorted(one) != sorted(other)):
         return False
     if language == ENGLISH:
@@ -284,7 +284,7 @@ def _is_typo(one: str, other: str, language: str) -> bool:
     return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
 
 
-def _stem(word: str, language: str) -> str:
+def _stem_word(word: str, language: str) -> str:
     if language == ENGLISH:
         return stemming.english_stem(word)
     return next((stem for _, stem in stemming.stems([word], [language])), word)
@@ -295,11 +295,11 @@ def _is_slip(one: str, other: str) -> bool:
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
     long = max(one, other, key=len)
-    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _is_doubled(one, other)
+    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _doubles_letter(one, other)
     return len(long) >= _SHORTEST_UNKNOWN_TYPO and not is_tense
 
 
-def _is_doubled(one: str, other: str) -> bool:
+def _doubles_letter(one: str, other: str) -> bool:
     """Whether the longer word only doubles a letter of the other, before the ending."""
     short, long = sorted((one, other), key=len)
     at = _first_difference(one, other)
@@ -420,7 +420,7 @@ def _compare_with_others(
     own: the memory whose id derives from this text; its own text may have changed since.
     """
     new = Text(event.content)
-    texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
+    texts = [(memory, Text(memory.content)) for memory in _find_candidates(db, event, own, any_chat)]
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
         return _known_decision(
@@ -445,7 +445,7 @@ def _compare_with_others(
     return _merge_decision(db, memory, event)
 
 
-def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
+def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
     # Half to twice as long, as white space and punctuation do not count.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     chat = event.chat_id or None

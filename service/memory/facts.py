@@ -33,7 +33,7 @@ from memlog.query.facts.answers import (
 from memlog.query.facts.question_parser import number_of, ordinal_words
 from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import OnlyChat, Scope, check_chat, scope_of
+from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
 # must be
@@ -352,7 +352,7 @@ class Facts(OperationGroup):
             BadInput: the topic, a value or a rank cannot be stored.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         _check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
@@ -396,7 +396,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: the name of the topic is invalid.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         return self._read(lambda db: by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
@@ -414,7 +414,7 @@ class Facts(OperationGroup):
         certainly understood, the answer is "I don't have that stored yet". A question without a topic is
         about the topic that was set last.
         """
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         return self._read(lambda db: ask(db, question, chat=scope, any_chat=any_chat))
 
     @operation("append")
@@ -426,7 +426,7 @@ class Facts(OperationGroup):
         dry_run: Annotated[bool, "Store nothing; only report what would be stored."] = False,
         chat: Scope = None,
     ) -> FactExtraction:
-        """Store the ranked list of its author's favourites from a text, by fixed rules, without a model.
+        """Find the ranked list of its author's favourites in a text, and store it, without a model.
 
         Texts are in English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`. If the topic
         or the list is uncertain, nothing is stored, and the answer says why.
@@ -435,7 +435,7 @@ class Facts(OperationGroup):
             BadInput: a value cannot be stored.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         try:
             key, values = parse_ranked_list(text)
         except NoCertainList as doubt:
@@ -463,7 +463,7 @@ class Facts(OperationGroup):
             BadInput: as `get`.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         standing = self._decide(lambda db: exactly(topics(db, scope), [key]))
         if standing is None:
             raise unknown_fact(f"no topic {key} {where(scope, any_chat=False)}")
@@ -474,7 +474,7 @@ class Facts(OperationGroup):
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
         """List facts, beginning with the topic that was set last; the values of a topic by rank."""
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics(db, scope))
         check_chat(chat, found)
         return [fact for topic in found for fact in topic.facts]

@@ -28,11 +28,11 @@ from memlog.service.engine.requests import (
     OnlyChat,
     Scope,
     ScopeField,
-    categories_of,
+    build_event,
+    chat_text,
+    check_categories,
     check_chat,
-    event_of,
-    rates_of,
-    scope_of,
+    check_rates,
 )
 from memlog.service.memory.save import SaveReport, save
 
@@ -54,12 +54,12 @@ Rates = Annotated[
         "Factors from 0 to 1 by category, instead of the default factors; a category without a factor"
         " does not decay."
     ),
-    Reads(rates_of, wire=dict[str, float]),
+    Reads(check_rates, wire=dict[str, float]),
 ]
 Categories = Annotated[
     Iterable[str],
     f"A category to prune; may be given several times. By default {' and '.join(PRUNED)}.",
-    Reads(categories_of, "category", wire=list[str], choices=tuple(CATEGORIES)),
+    Reads(check_categories, "category", wire=list[str], choices=tuple(CATEGORIES)),
 ]
 
 _Memories = list["Memory"]
@@ -117,7 +117,7 @@ class Memories(OperationGroup):
             BadInput, Busy, LogError: as `Store.append`.
             DatabaseError: the read model cannot be read or built; never without `dedup`.
         """
-        event = event_of(
+        event = build_event(
             MemorySaved,
             **{"content": content, "title": title, "category": category, "kind": kind, "topic": topic},
             **{"importance": importance, "source": source, "tags": tags, "memory_id": memory_id},
@@ -228,7 +228,7 @@ class Memories(OperationGroup):
         }
         if all(value is None for value in given.values()):
             raise BadInput("no field to change is given", hint="give a field of the memory, such as content")
-        event = event_of(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
+        event = build_event(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
         return self._append_change([memory_id], event)
 
     @operation("append")
@@ -309,7 +309,7 @@ class Memories(OperationGroup):
         """
         from memlog.query.memories import memories
 
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         found = self._read(
             lambda db: memories(
                 db,

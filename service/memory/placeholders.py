@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from memlog.eventlog.codec.content_ids import folded
-from memlog.service.engine.prompts import prompt, prompt_names
+from memlog.service.engine.prompts import prompt_names, read_prompt
 
 # Such a sentence consists only of words of a closed set, in any order: who might have told, that they have
 # not, and a generic noun for what is told. With any other word it has content, like "told no family". In
@@ -471,5 +471,5 @@ def _is_instruction(text: str) -> bool:
 
 @cache
 def _prompt_texts() -> str:
-    texts = (" ".join(_MARKUP.sub("", prompt(name).text).split()) for name in prompt_names())
+    texts = (" ".join(_MARKUP.sub("", read_prompt(name).text).split()) for name in prompt_names())
     return "\n".join(map(folded, texts))

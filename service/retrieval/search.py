@@ -318,7 +318,7 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 """Returns the parts of a text that a search matched, as (start, end) in characters, in order."""
 
 
-def highlighter(request: Search) -> Highlighter:
+def create_highlighter(request: Search) -> Highlighter:
     """Return the highlighter of a search; it marks nothing in a search by vectors only."""
     marks = Marks() if request.mode == "vector" else request.question.marks
     return lambda text: marked_places(text, marks)

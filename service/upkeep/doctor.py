@@ -50,7 +50,7 @@ from memlog.query.conflicts import open_conflicts
 from memlog.query.context.background import count_not_english
 from memlog.query.context.scope import People, automatic_scope, chats_by_name, nameless_chats
 from memlog.query.provenance import Conflict, conflicts, plain_texts
-from memlog.service.engine.create import notes_beside
+from memlog.service.engine.create import find_notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.settings import LanguageModelProvider
@@ -275,7 +275,7 @@ def _name(segment: Segment) -> str:
 
 def notes(store: Path) -> list[Finding]:
     """Report notes beside an empty store; [] if there are none."""
-    folder = notes_beside(store)
+    folder = find_notes_beside(store)
     if folder is None:
         return []
     text = f"{shown(folder)} has notes, and the store beside them is empty"

@@ -428,9 +428,9 @@ def scrub_store(
     log_format.check_writable(read_model.projector.log)
     if not dry_run:
         # Imported here: most stores have no provider.
-        from memlog.service.engine.http_client import forget_words
+        from memlog.service.engine.http_client import remove_provider_words
 
-        forget_words(read_model.path)
+        remove_provider_words(read_model.path)
     segments = select_segments(read_model.projector.log)
     redacted = redacted_keys(segments)
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged

@@ -266,7 +266,9 @@ async def _answer(
     return await _run_and_answer(
         stores,
         call,
-        lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
+        lambda store: msgspec.json.encode(
+            catalogue.call_operation(store, name, given, root=root, exports=root)
+        ),
     )
 
 
@@ -278,7 +280,9 @@ async def _append(stores: OpenStores, name: str, _: object, root: Path | None, c
     given = decoded(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
     return await _run_and_answer(
-        stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, request, root=root))
+        stores,
+        call,
+        lambda store: msgspec.json.encode(catalogue.call_operation(store, name, request, root=root)),
     )
 
 

@@ -37,7 +37,7 @@ from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, coun
 from memlog.query.context.token_counters import tokens
 from memlog.query.records import DailyEvent, daily_events
 from memlog.query.sendable import masked_messages
-from memlog.service.engine.prompts import COMPRESS, EXTRACT, prompt
+from memlog.service.engine.prompts import COMPRESS, EXTRACT, read_prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
@@ -268,7 +268,7 @@ class Extractor:
 
     def _distil_days(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat into memories that only that chat sees."""
-        used = prompt(COMPRESS)
+        used = read_prompt(COMPRESS)
         summaries = masked_parts([SentText(each.summary) for each in days])
         shown = [
             {"date": each.event_date, "channel": each.channel, "summary": summary}
@@ -293,7 +293,7 @@ class Extractor:
         return report
 
     def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
-        """Whether to distil a buffer now: on request, after a quiet period, at the limit, or on a new day."""
+        """Whether a buffer is due: on request, after a quiet period, at the token limit, or on a new day."""
         parts = self._split_by_request(buffer.messages)
         waiting = [
             each
@@ -327,7 +327,7 @@ class Extractor:
         self, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> ExtractionReport | None:
         """Distil messages, and return the report; None if some have been forgotten or distilled meanwhile."""
-        used, of = prompt(EXTRACT), Chat.of(chat)
+        used, of = read_prompt(EXTRACT), Chat.of(chat)
         answer, completions = self._ask_all(self._system_prompt(mode), *self._build_requests(of, messages))
         ids = [message.id for message in messages]
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
@@ -396,7 +396,7 @@ class Extractor:
         zone = getattr(self._zone, "key", None) or timestamps.zone_name(
             timestamps.in_zone(timestamps.now(), None)
         )
-        text = f"{prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
+        text = f"{read_prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
         return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
 
     def _local_day(self, ts: str) -> str:

@@ -22,8 +22,8 @@ from memlog.projector.text.tokens import is_cjk
 from memlog.service.memory.compared_text import (
     Text,
     changes_meaning,
-    is_certain,
-    is_known,
+    has_certain_words,
+    is_in_dictionary,
     languages_with_fillers,
 )
 from memlog.service.memory.duplicates import LONGEST
@@ -130,9 +130,9 @@ def _find_joining_words(text: str) -> _Joining:
 def _guess_language(text: str) -> str | None:
     """Return the likely language of a short text; English only if the dictionary has all its words."""
     found = stemming.language_of(text)
-    if found not in languages_with_fillers() or not is_certain(text.lower(), found):
+    if found not in languages_with_fillers() or not has_certain_words(text.lower(), found):
         return None
-    is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
+    is_listed = found != stemming.ENGLISH or all(map(is_in_dictionary, re.findall(r"\b[a-z]+\b", text)))
     return found if is_listed else None
 
 

@@ -44,7 +44,7 @@ from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import MERGE, prompt
+from memlog.service.engine.prompts import MERGE, read_prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
 from memlog.service.llm.task import (
     FRAME,
@@ -490,7 +490,7 @@ class Merger:
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
         """Let the model compare memories, append its findings, and return the closing event."""
         assert self._questions is not None
-        used = prompt(MERGE)
+        used = read_prompt(MERGE)
         request = [
             memory_entry(number, memory, text)
             for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)

@@ -30,12 +30,12 @@ from memlog.query.records import CoreValueSource, RejectedValue, core_sources, p
 from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
-from memlog.service.engine.prompts import prompt
+from memlog.service.engine.prompts import read_prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list
 from memlog.service.llm.task import Items, Outcome, Questions, entry_tokens, set_aside_note, withheld_note
 from memlog.service.llm.tasks.merge import memory_entry
-from memlog.service.memory.compared_text import Text, is_known, negates
-from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
+from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
+from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
 from memlog.service.memory.duplicates import similarity
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -227,7 +227,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling
-        is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_known(word)
+        is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_in_dictionary(word)
         if not is_name and not word.isdigit():
             return False
     words = _token_words(value)
@@ -356,7 +356,7 @@ class Profile:
 
     def _ask_for_values(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
         shown, values, _, stale, kept = state
-        used = prompt(PROMPT)
+        used = read_prompt(PROMPT)
         standing = {
             key: each.value
             for key, each in values.items()
@@ -518,7 +518,7 @@ def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
 
     A bare `none` does so only if a memory denies the topic of the key: "unknown" differs from "has none".
     """
-    if is_fact_of_project(key, value) or tells_of_project(value):
+    if is_fact_of_project(key, value) or is_about_project(value):
         return False
     return not is_placeholder(value) or (is_denial(value) and any(_denies_topic(each, key) for each in cited))
 

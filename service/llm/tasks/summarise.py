@@ -20,7 +20,7 @@ from memlog.query.context.token_counters import tokens
 from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import masked_messages
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import SUMMARISE, prompt
+from memlog.service.engine.prompts import SUMMARISE, read_prompt
 from memlog.service.llm.answers import read_summary
 from memlog.service.llm.task import (
     Items,
@@ -121,7 +121,7 @@ class Summariser:
         return messages[:count]
 
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
-        used = prompt(SUMMARISE)
+        used = read_prompt(SUMMARISE)
         contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
         shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
         if len(shown) == 1:  # truncate a message that is too long

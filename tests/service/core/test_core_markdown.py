@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from memlog.service.memory.core_markdown import _content_lines, key_of, parse
+from memlog.service.memory.core_markdown import _content_lines, label_to_key, parse
 
 
 def user(text):
@@ -143,7 +143,7 @@ def test_a_label_becomes_a_key():
             ("What's new", "whats_new"),
         ],
     ):
-        assert key_of(label) == key, label
+        assert label_to_key(label) == key, label
 
 
 def test_a_long_file_is_not_split_at_once():

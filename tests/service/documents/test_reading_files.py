@@ -32,7 +32,7 @@ def read_files(monkeypatch):
         paths.append(file)
         return read(root, file, readers)
 
-    read = text_files.read
+    read = text_files.read_text_file
     monkeypatch.setattr(text_files, "read", reading)
     return paths
 
@@ -293,7 +293,7 @@ def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
     assert lengths == []
     monkeypatch.setattr(text_files, "_read_up_to", lambda *_, **__: pytest.fail("it was read"))
     with Root(folder) as root, pytest.raises(text_files.Unfit, match="too_large"):
-        text_files.read(root, "large.md", store.documents.readers)
+        text_files.read_text_file(root, "large.md", store.documents.readers)
 
 
 def test_pipes_devices_and_loops_of_links_are_not_opened(store, folder):
