@@ -174,7 +174,7 @@ class Projects:
         return found
 
     def _find_remains(self) -> Iterator[tuple[Path, str]]:
-        """Yield the folder and project of each killed removal: it is empty, or has the projector's lock."""
+        """Yield each folder that a killed removal left, empty or with a projector's lock, and its project."""
         for entry in _list_entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_remains(Path(entry.path)):

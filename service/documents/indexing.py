@@ -45,7 +45,7 @@ class IndexingJob(msgspec.Struct, kw_only=True):
     """The last reading of a source.
 
     state: `indexing` while a process reads it. started, ended: RFC 3339; `ended` is None until then.
-    done, total: numbers of files. failures: how many could not be read. error: what aborted the reading.
+    done, total: numbers of files. failures: how many could not be read. error: what aborted it; else None.
     """
 
     source_id: str

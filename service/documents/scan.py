@@ -331,7 +331,7 @@ class Walk:
         yield from (paths[each] for each in find_excluded(paths, rules, self._readers, self._report_unusable))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped for its type; None if it is not."""
+        """Return why an entry is skipped for its type; None if it is not skipped."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):

@@ -84,7 +84,7 @@ class Root:
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """Return the descriptor of a folder; it is valid until the next call, and cached for files beside."""
+        """Return the descriptor of a folder; it stays open until the next call, for its other files."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
             entered, fd = "", self._fd
@@ -96,7 +96,7 @@ class Root:
         return fd
 
     def _cache_folder(self, folder: str, fd: int) -> None:
-        """Cache the descriptor of a folder, and close the one cached before."""
+        """Cache the descriptor of a folder, and close the previous descriptor."""
         _, before = self._entered
         self._entered = (folder, fd)
         if before not in (self._fd, fd):

@@ -201,14 +201,14 @@ class NoModel(EmbeddingModel):
         raise EmbeddingError(NO_MODEL)
 
     def question_embedder_for(self, model_id: str) -> None:
-        """Return None."""
+        """Return None, since there is no model."""
 
     def known(self) -> None:
         """Return None."""
 
 
 class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works; if none does, the reasons of all."""
+    """The first of several models that works; if none works, its error has all reasons."""
 
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models

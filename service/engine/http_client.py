@@ -311,7 +311,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether no request is sent yet; a clock that was set back cannot make the provider rest forever."""
+        """Whether no request may be sent now; a clock that was set back cannot prolong the rest forever."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -403,7 +403,7 @@ class Breaker:
         )
 
     def count_unsent(self, count: int) -> None:
-        """Count `count` requests that were not sent as failures."""
+        """Add `count` failures of requests that were not sent."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))

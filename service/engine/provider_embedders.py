@@ -55,7 +55,7 @@ def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def prefix_mark(prefixes: Prefixes) -> str:
-    """Return the mark of the prefixes in a model's id: only vectors with equal ids are comparable."""
+    """Return the part of a model's id that identifies its prefixes: only equal ids are comparable."""
     if not any(prefixes):
         return ""
     if prefixes in _UNNAMED_PREFIXES:
@@ -70,7 +70,7 @@ _MAX_LENGTH = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
+    """Return a vector, or None without a direction, per text; None if `count` texts cannot be matched.
 
     The vectors come in the order of the texts, or are numbered from 0 or 1.
     """

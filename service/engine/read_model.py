@@ -212,7 +212,7 @@ class ReadModel(SplitByFork):
         self._told_behind: set[str] = set()
 
     def for_thread(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """Return this read model for another thread, with its own connection, so that neither waits.
+        """Return a copy of this read model for another thread, with its own connection: neither waits.
 
         lock_timeout: seconds to wait for another projector, capped by the timeout of this read model.
         """

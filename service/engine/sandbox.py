@@ -125,7 +125,7 @@ Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
 
 
 class ReaderFailed(Exception):
-    """The process gave no answer; see `Failed`."""
+    """The error of a request that has failed; see `Failed`."""
 
     def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:
         super().__init__(detail)
@@ -248,7 +248,7 @@ class _Exchange:
         self._is_done = False
 
     def run(self, on_wait: Callable[[], None]) -> bytes:
-        """Return the reply.
+        """Send the request, and return the reply.
 
         Raises:
             ReaderFailed: there is no reply in time, or the process crashes.

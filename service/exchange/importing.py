@@ -178,7 +178,7 @@ _BATCH = 500
 
 _MAX_EXAMPLES = 10
 
-_Fate = Literal["new", "known", "changed", "forgotten", "refused"]
+_Outcome = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -343,11 +343,11 @@ class Importing:
     ) -> Iterator[_New]:
         """Yield the events of a record that the log lacks, and count the outcome of each of its events."""
         first = str(record.events[0].id)
-        fates: list[_Fate] = []
+        fates: list[_Outcome] = []
         for event in record.events:
             made = add_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
-            fates.append(self._count_fate(self._find_fate(record, event, why, found, now)))
+            fates.append(self._count_outcome(self._find_outcome(record, event, why, found, now)))
             if fates[-1] == "new":
                 self._add_holding(found, str(event.id), Holding(base=to_stored_change(made, "updated", now)))
                 yield _New(made, drafted)
@@ -357,7 +357,7 @@ class Importing:
         for change in record.changes:
             is_open = own in ("known", "changed")
             fate = classify_change(change, first, found[first], now) if is_open else own
-            if self._count_fate(fate) == "new":
+            if self._count_outcome(fate) == "new":
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
@@ -370,12 +370,12 @@ class Importing:
                     and renewed is not None
                     and classify_change(reset, first, found[first], now) == "new"
                 ):
-                    self._count_fate("new")
+                    self._count_outcome("new")
                     yield _New(self._name_change(renewed, first, found, now))
 
-    def _find_fate(
+    def _find_outcome(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
-    ) -> _Fate:
+    ) -> _Outcome:
         """Return the outcome of a record's own event. why: why the log rejects it, if it does."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
@@ -403,7 +403,7 @@ class Importing:
             return "refused"
         return "new"
 
-    def _compare_with_known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
+    def _compare_with_known(self, record: Used, event: Event, holding: Holding, now: str) -> _Outcome:
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
@@ -458,7 +458,7 @@ class Importing:
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
 
-    def _count_fate(self, fate: _Fate) -> _Fate:
+    def _count_outcome(self, fate: _Outcome) -> _Outcome:
         report = self._report
         report.events += 1
         report.known += fate in ("known", "changed")

@@ -48,7 +48,7 @@ def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
 
 
 def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    """Read a chat completion.
+    """Return the answer in a chat completion.
 
     Raises:
         ProviderError: the completion has no text, or the model refused to answer.
@@ -63,7 +63,7 @@ def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
 
 
 def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    """Read an Anthropic message.
+    """Return the answer in an Anthropic message.
 
     Raises:
         ProviderError: see `read_chat`.

@@ -168,7 +168,7 @@ class Questions:
     def record_failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record a failed request, and return the arguments of `Failures.add`; None if the provider failed."""
+        """Record a failed request, and return arguments for `Failures.add`; None if the provider failed."""
         kind = self._classify_failure(error)
         if kind is None:
             return None

@@ -52,7 +52,7 @@ def is_json(path: Path) -> bool:
 
 
 def read_limited(path: Path) -> bytes:
-    """Return the bytes of a file.
+    """Return the bytes of a file of at most 16 MiB.
 
     Raises:
         BadInput: the file is unreadable, or larger than 16 MiB.
@@ -319,7 +319,7 @@ class Core(OperationGroup):
         return done
 
     def _diff(self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        """Return the changes with which the core memory has the values of a file.
+        """Return the changes that give the core memory the values of a file.
 
         base: the file before a manual edit; only its differences from the edited file count.
         """

@@ -183,8 +183,8 @@ class Memories(OperationGroup):
     def unmerge(self, memory_id: MemoryId) -> _Memories:
         """Undo the newest merge into a memory: the merged memories become as they were before.
 
-        The result of the merge is removed, unless it was changed later. The history keeps all events. memlog
-        does not merge the memories again, except on request.
+        The result of the merge is removed, unless it was changed later. The history keeps all events. Later
+        merges leave these memories separate.
 
         Raises:
             NotFound: no memory has this id.

@@ -131,7 +131,7 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
     "service.engine.sandbox.*": "hands its text to the reader process, which has limits",
     "service.documents.indexing.*": "names of files that were read",
-    "service.documents.sources.as_registered": "keeps versions as they are",
+    "service.documents.sources.unchanged_plan": "keeps versions as they are",
     "service.documents.text_files.*": "names of files, of at most 4,096 bytes",
     "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
@@ -166,7 +166,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
         "include": (),
         "exclude": (),
     },
-    "service.engine.sandbox_program.extracted": lambda world: {"filetype": "html"},
+    "service.engine.sandbox_program.extract_text": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 

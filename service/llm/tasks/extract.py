@@ -310,7 +310,7 @@ class Extractor:
         return is_of_before or is_quiet or self._count_tokens(waiting) >= self._rules.tokens
 
     def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """Yield the messages of each request: within the token limit and of one day, as a summary is."""
+        """Yield the messages of each request: within the token limit and of one day, since a summary is."""
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
@@ -479,7 +479,7 @@ class Extractor:
 
 
 def _private_chat(event: DailyEvent) -> str | None:
-    """Return the chat that alone may see a daily event, if any, even from only its channel and sender."""
+    """Return the only chat that may see a daily event, from its channel and sender if needed; or None."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 

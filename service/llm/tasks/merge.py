@@ -125,7 +125,7 @@ def decide_groups(
 ) -> MergeFindings:
     """Return the events and decisions for the usable groups.
 
-    A memory belongs to at most one group, and each group has a new memory.
+    A memory belongs to at most one group, and each group includes a new memory.
 
     chat: the chat of all these memories. own: ids of memories that a person saved, which no model overrules.
     room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
