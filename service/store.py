@@ -264,12 +264,12 @@ class Store:
 
     @operation("append", request=BuildContext)
     def context(self, request: BuildContext) -> "Context":
-        from memlog.service.retrieval.search import give_context
+        from memlog.service.retrieval.search import create_context
 
         rules = self._engine.job_rules
         if request.timezone is None and rules is not None:
             request = replace(request, timezone=rules.timezone)
-        return give_context(self._engine.reads, self._engine.nonblocking_log, request)
+        return create_context(self._engine.reads, self._engine.nonblocking_log, request)
 
     @operation("append")
     def pre_route(

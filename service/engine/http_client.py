@@ -369,7 +369,7 @@ class Breaker:
             rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
         )
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Raise ProviderError while the provider rests."""
         record = self.record()
         if record.rests:

@@ -70,7 +70,7 @@ _MAX_LENGTH = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return a vector, or None without a direction, per text; None if `count` texts cannot be matched.
+    """Return a vector, or None if it has no direction, per text; None if they do not match `count` texts.
 
     The vectors come in the order of the texts, or are numbered from 0 or 1.
     """
@@ -370,7 +370,7 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
-            self._breaker.check()
+            self._breaker.check_available()
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:

@@ -169,7 +169,9 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
-        raise BadInput(f"{shown(path)} exists", hint="name another file, or replace this one: replace=True")
+        raise BadInput(
+            f"{shown(path)} already exists", hint="name another file, or replace this one: replace=True"
+        )
     if path.name.endswith(("-wal", "-shm", "-journal")):
         raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="name a .db file")
     try:

@@ -142,7 +142,7 @@ def read_holdings(
 
 
 def _find_base(name: str, known: dict[str, Holding]) -> str:
-    """Return the known id that `name` extends."""
+    """Return the id of the record to which the change with the id `name` belongs."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name

@@ -170,7 +170,7 @@ class LanguageModel:
                 only this
                 question failed: the provider does not rest, and may answer others.
         """
-        self.check()
+        self.check_available()
         waits = iter(_WAITS)
         while True:
             try:
@@ -189,10 +189,10 @@ class LanguageModel:
         """Record that an answer was usable."""
         self._breaker.record_success()
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Raise ProviderError while the provider rests, unless the caller is patient."""
         if not self._is_patient:
-            self._breaker.check()
+            self._breaker.check_available()
 
     def record_provider_failure(self, error: ProviderError) -> None:
         """Record a failure, and let the provider rest."""

@@ -152,7 +152,7 @@ class Questions:
         Raises:
             ProviderError: the provider rests or fails for every request, or the budget is spent.
         """
-        self._model.check()
+        self._model.check_available()
         if why := self.why_over_budget():
             error = ProviderError(why, hint="the rest waits until tomorrow")
             error.is_of_budget = True

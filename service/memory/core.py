@@ -99,7 +99,7 @@ def _decode(data: bytes, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save it as UTF-8"
+            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save the file as UTF-8"
         ) from error
 
 

@@ -264,7 +264,7 @@ def _normalise_spelling(word: str) -> str:
 
 
 def _is_typo(one: str, other: str, language: str) -> bool:
-    """Whether one word is the other with a typo, which rarely hits the first letter or makes another word.
+    """Whether the words differ by a likely typo: not in the first letter, and not between two known words.
 
     In English exactly one of them must be in the dictionary. A different ending, by last letter or stem,
     means another case or tense.

@@ -494,7 +494,7 @@ class Facts(OperationGroup):
         for rank in sorted(ranks):
             if rank > last + 1:
                 raise BadInput(
-                    f"{key} has {last} ranks, so rank {rank} would leave a gap", hint=f"give rank {last + 1}"
+                    f"rank {rank} of {key} leaves a gap after rank {last}", hint=f"give rank {last + 1}"
                 )
             last = max(last, rank)
 

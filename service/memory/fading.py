@@ -46,7 +46,7 @@ class PruneReport(msgspec.Struct, kw_only=True):
 
 
 def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
-    """Append today's decay, unless it was already done.
+    """Append today's decay, unless an earlier call has done so.
 
     Raises the errors of `Memories.decay`.
 

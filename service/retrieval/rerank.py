@@ -84,7 +84,7 @@ class Reranker:
             ProviderError: the provider fails, or rests and is not asked.
         """
         if not though_it_rests:
-            self._breaker.check()
+            self._breaker.check_available()
         try:
             scores = self._scores_in_time(question, texts)
         except ProviderError as error:

@@ -193,7 +193,7 @@ _BuiltContext = tuple[Context, GivenContext | None]
 """A context, and its record, if it is to be recorded."""
 
 
-def give_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
+def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
     """Return the context for a message, and record it in `log`."""
     started = time.perf_counter()
     if reads.first.is_off:

@@ -224,7 +224,7 @@ class Tools(OperationGroup):
         about themselves, or teaches a rule.
         """
         previous = self._previous_value(section, key)
-        return _core_change(section, key, value, previous, self._core.set(section, key, value))
+        return _build_core_change(section, key, value, previous, self._core.set(section, key, value))
 
     @operation("append", missing="core_key_not_found", for_agents=True, is_destructive=True)
     def memory_core_delete(self, section: SectionField, key: Key) -> CoreChange:
@@ -233,7 +233,7 @@ class Tools(OperationGroup):
         position = self._core.delete(section, key)
         if position is False:
             raise not_found("core_key_not_found", f"{section}.{key}")
-        return _core_change(section, key, None, previous, position)
+        return _build_core_change(section, key, None, previous, position)
 
     @operation("append", missing="memory_not_found", for_agents=True, is_destructive=True)
     def memory_forget(
@@ -325,7 +325,7 @@ def _event_item(event: StoredEvent, name: str) -> ToolItem:
     )
 
 
-def _core_change(
+def _build_core_change(
     section: Section, key: str, value: str | None, previous: str | None, position: Position
 ) -> CoreChange:
     return CoreChange(

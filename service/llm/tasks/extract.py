@@ -479,7 +479,7 @@ class Extractor:
 
 
 def _private_chat(event: DailyEvent) -> str | None:
-    """Return the only chat that may see a daily event, from its channel and sender if needed; or None."""
+    """Return the only chat that may see a daily event: its own, or its sender's; None if all chats may."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 

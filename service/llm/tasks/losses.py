@@ -71,7 +71,7 @@ class _Joining(NamedTuple):
 
 
 def describe_loss(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` omits from `sources` or adds to them, such as "a number"; None for no loss."""
+    """Return what `text` omits from `sources` or adds to them, such as "a number"; else None."""
     language = _find_joining_words(" ".join([*sources, text]))
     told = [_split_words(source, language) for source in sources]
     merged = _split_words(text, language)

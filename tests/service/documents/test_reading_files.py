@@ -33,7 +33,7 @@ def read_files(monkeypatch):
         return read(root, file, readers)
 
     read = text_files.read_text_file
-    monkeypatch.setattr(text_files, "read", reading)
+    monkeypatch.setattr(text_files, "read_text_file", reading)
     return paths
 
 

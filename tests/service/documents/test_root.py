@@ -90,7 +90,7 @@ def test_a_folder_in_the_place_of_the_root_takes_no_document_along(store, tmp_pa
         return text
 
     read = text_files.read_text_file
-    monkeypatch.setattr(text_files, "read", read_and_exchange)
+    monkeypatch.setattr(text_files, "read_text_file", read_and_exchange)
     (refreshed,) = store.documents.refresh()
     assert "another folder has replaced it" in refreshed.error
     assert [each.file for each in store.documents.list("notes")] == ["a.md", "b.md"]
