@@ -160,9 +160,7 @@ class Projects:
         with _as_log_errors(path):
             left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
-            found = (
-                _survey_store(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
-            )
+            found = _examine(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
             if dry_run:
                 return found
             if is_standing:
@@ -275,7 +273,7 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
     return None
 
 
-def _survey_store(folder: Path, name: str) -> ProjectRemoval:
+def _examine(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
     for entry in _walk_below(folder):
         path = Path(entry.path)

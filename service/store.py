@@ -236,9 +236,7 @@ class Store:
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
     ) -> list[tuple[int, Position | RefusedLine]]:
-        """Append lines of JSON except blank lines; return the line numbers and outcomes once durable.
-
-        lines: each with its number; None for a line that is too long.
+        """Append numbered lines of JSON (None: too long), except blank lines; return their outcomes.
 
         Raises:
             LogError: the log cannot be written.

@@ -24,8 +24,8 @@ from memlog.service.documents.indexing import (
     IndexingTools,
     SourceRecords,
     SourceStatus,
-    build_status,
     describe_error,
+    to_status,
 )
 from memlog.service.documents.scan import Patterns
 from memlog.service.documents.sources import (
@@ -389,9 +389,7 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        return [
-            build_status(each, self._records(each.source_id).read_job()) for each in self._sources(source)
-        ]
+        return [to_status(each, self._records(each.source_id).read_job()) for each in self._sources(source)]
 
     @operation("read")
     def jobs(self) -> _Jobs:
@@ -507,9 +505,7 @@ class Workspaces(OperationGroup):
         self,
         path: Annotated[PathField, Meta(title="DIR"), "The folder."],
         *,
-        source: Annotated[
-            str | None, Meta(title="NAME"), "The workspace's name; by default the folder's."
-        ] = None,
+        source: Annotated[str | None, Meta(title="NAME"), "Its name; by default the folder's."] = None,
         progress: ProgressField = None,
     ) -> IndexingReport:
         """Register the folder of an agent as a workspace, and read its new and changed notes.

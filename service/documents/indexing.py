@@ -151,7 +151,7 @@ class SourceRecords:
             return None
 
 
-def build_status(source: Source, job: IndexingJob | None) -> SourceStatus:
+def to_status(source: Source, job: IndexingJob | None) -> SourceStatus:
     """Return the status of a source. job: its last reading, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)

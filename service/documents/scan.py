@@ -73,9 +73,7 @@ def read_rules_above(root: Root) -> list[Rules]:
 def find_excluded(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
-    """Return the paths that rules exclude.
-
-    paths: relative to the root; a folder's path ends with `/`, the root's is "".
+    """Return the paths that rules exclude. A folder's path ends with `/`; the root's path is "".
 
     rules: nearest first. refuse: called with each .gitignore that cannot be applied, and the reason.
     """
@@ -361,9 +359,8 @@ def _may_be_folder(link: _Entry) -> bool:
 def _match_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """Return the possible numbers of pattern parts that a path has matched.
 
-    They include the number of all parts if the path, or a folder above it, matches the pattern; there are
-    none if nothing below it can match. All ways are followed in parallel: with many `**`, backtracking takes
-    exponential time.
+    The number of all parts is among them if the path, or a folder above it, matches; there are none if
+    nothing below can match. All ways are followed in parallel: with many `**`, backtracking is exponential.
     """
     reached = _skip_any_folders({0}, pattern)
     for part in parts:

@@ -466,9 +466,7 @@ def _wrap_decode_errors() -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         # The surrogate comes from the caller: no text in a log has any.
-        raise BadInput(
-            f"the text has a lone surrogate: {error.object!r}", hint="give valid Unicode"
-        ) from error
+        raise BadInput(f"a lone surrogate in {error.object!r}", hint="give valid Unicode") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 

@@ -76,9 +76,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) is not None:
                 _check_url(name, getattr(self, name))
         if kind in ("api", "tei", "anthropic") and self.base_url is None:
-            raise BadInput(
-                f"type {kind} needs base_url", hint="set base_url, such as https://api.example.com/v1"
-            )
+            raise BadInput(f"type {kind} needs base_url", hint="set it, as to https://api.example.com/v1")
 
 
 class EmbeddingProvider(Provider, frozen=True, kw_only=True):
@@ -225,9 +223,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if isinstance(self.channels, str) or not all(isinstance(each, str) for each in self.channels):
-            raise BadInput(
-                f"channels is {shown_value(self.channels)}", hint="give a list of names of channels"
-            )
+            raise BadInput(f"channels is {shown_value(self.channels)}", hint="give a list of names")
         limits: dict[str, Limit[Any]] = {
             "quiet_minutes": QUIET_MINUTES,
             "tokens": BUFFER_TOKENS,

@@ -36,10 +36,7 @@ class DataExchange(OperationGroup):
     def import_from(
         self,
         format: Annotated[
-            str,
-            Meta(title="NAME"),
-            "The format of the data.",
-            Reads(check_format, "format", choices=(*format_names(),)),
+            str, Meta(title="NAME"), "The format.", Reads(check_format, "format", choices=(*format_names(),))
         ],
         paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
         *,
@@ -124,9 +121,7 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     from memlog.service.exchange.source import read_projects
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(
-            f"the path does not exist: {shown(missing[0])}", hint="name an existing file or folder"
-        )
+        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name an existing path")
     return read_projects(load_importer(format), [*paths])
 
 
@@ -169,9 +164,7 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
-        raise BadInput(
-            f"{shown(path)} already exists", hint="name another file, or replace this one: replace=True"
-        )
+        raise BadInput(f"{shown(path)} already exists", hint="name another file, or give replace=True")
     if path.name.endswith(("-wal", "-shm", "-journal")):
         raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="name a .db file")
     try:
@@ -184,9 +177,7 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     failures: tuple[type[Exception], ...] = (OSError, *error_types())
     try:
         if is_in_use:
-            raise BadInput(
-                f"{shown(path)} is in use by another program", hint="close that program, or name another file"
-            )
+            raise BadInput(f"{shown(path)} is in use by another program", hint="close that program")
         counts = {}
         with closing(binding().connect(name)) as connection:
             made = Database(connection)

@@ -198,8 +198,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
         stored before, and are not written again, even if they have `changed` in the source.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
         notes of a file whose notes have moved or were forgotten, as they may be old notes.
-    problems: the first ten problems with unreadable, refused and changed records. warnings: the first ten
-        about appended events.
+    problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
     """
 

@@ -34,9 +34,7 @@ _NUMBER = re.compile(
 
 def detect_scale(given: Iterable[Any]) -> int:
     """Return the upper end of the scale that an answer uses: 1, 10 or 100."""
-    most = max(
-        (number for each in given if (number := _parse_unscaled_number(each)) is not None), default=0.0
-    )
+    most = max((number for each in given if (number := _parse_unscaled(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
@@ -45,14 +43,14 @@ def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 -
     number: float | None = None
     if given is None:
         number = UNRATED
-    elif (plain := _parse_unscaled_number(given)) is not None:
+    elif (plain := _parse_unscaled(given)) is not None:
         number = plain / scale if plain >= 1 else plain
     elif isinstance(given, str):
         number = _parse_importance(given)
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _parse_unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
+def _parse_unscaled(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
     """Return a number whose scale is unknown; None for a percentage, a fraction or no number."""
     if isinstance(given, str):
         found = _NUMBER.search(given)

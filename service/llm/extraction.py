@@ -75,9 +75,7 @@ class Extractions(OperationGroup):
         mode: Mode | None = None,
         *,
         dry_run: Annotated[bool, "Send nothing; only report what would be sent."] = False,
-        unbounded: Annotated[
-            bool, "Send even more than extraction.max_tokens_per_day, without asking."
-        ] = False,
+        unbounded: Annotated[bool, "Exceed extraction.max_tokens_per_day without asking."] = False,
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
@@ -138,8 +136,7 @@ class Extractions(OperationGroup):
         has answered, the messages stay in the buffer.
 
         Raises:
-            BadInput: no language model is configured.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: no language model is configured. BadInput, Busy, LogError: as `Store.append`.
         """
         create_extractor(self._engine)  # raises if no model is configured
         chat = Chat.of(session)

@@ -223,17 +223,12 @@ class Questions:
             error.is_of_answer = False
             raise
         if read_answer(made.text) is None:
-            raise self._model.record_failure(
-                "it answers even a greeting with something other than the JSON object"
-            )
+            raise self._model.record_failure("it answers even a greeting without the JSON object")
         self._model.record_success()
 
 
 class Items:
-    """The items of one run of a task.
-
-    Each item is sent at most twice a day, by all processes together: a failure is an event with its ids.
-    """
+    """The items of one run of a task; all processes together send each item at most twice a day."""
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
         self._questions, self._task, self._failures = questions, task, failures
@@ -326,7 +321,7 @@ def _replace_data(found: re.Match[str]) -> str:
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"
 
 
-def entry_tokens(entry: dict[str, Any]) -> int:
+def entry_size(entry: dict[str, Any]) -> int:
     """Return the number of tokens that an entry takes in a request."""
     return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
@@ -342,7 +337,7 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
     left = room
     for entry in entries:
         for piece in _split_entry(entry, member, room):
-            needed = entry_tokens(piece)
+            needed = entry_size(piece)
             if part and needed > left:
                 yield part
                 part, left = [], room
@@ -353,10 +348,10 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
 
 
 def _split_entry(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
-    if entry_tokens(entry) <= room:
+    if entry_size(entry) <= room:
         yield entry
         return
-    frame = entry_tokens({**entry, member: ""})
+    frame = entry_size({**entry, member: ""})
     yield from (
         {**entry, member: piece} for piece in _split_text(entry[member], max(_LEAST_TEXT, room - frame))
     )

@@ -209,9 +209,7 @@ def is_in_latin(language: str) -> bool:
 def is_in_dictionary(word: str) -> bool:
     """Whether the English dictionary contains `word`, unchanged or without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
-    return word in _load_dictionary() or any(
-        len(b) >= _SHORTEST_STEM and b in _load_dictionary() for b in bare
-    )
+    return word in _load_words() or any(len(b) >= _SHORTEST_STEM and b in _load_words() for b in bare)
 
 
 def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
@@ -290,6 +288,6 @@ def _is_number_or_sign(text: str) -> bool:
 
 
 @cache
-def _load_dictionary() -> frozenset[str]:
+def _load_words() -> frozenset[str]:
     """Load the dictionary: 30,000 words, most of them English."""
     return frozenset(filter(str.isalpha, vocabulary()))

@@ -27,7 +27,7 @@ from memlog.query.conflicts import (
 from memlog.query.memories import Memory, memory
 from memlog.service.engine.operation import not_found
 from memlog.service.engine.read_model import Deciding
-from memlog.service.memory.duplicates import own_save_event
+from memlog.service.memory.duplicates import own_event
 from memlog.service.memory.save import Append
 
 
@@ -60,9 +60,7 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
-    changes += [
-        replace(own_save_event(each), extraction=origin) for each in held if each.memory_id not in own
-    ]
+    changes += [replace(own_event(each), extraction=origin) for each in held if each.memory_id not in own]
     closing = MemoriesMerged(
         id=origin.id,
         event_ids=decision.event_ids,

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 ChatOf = Annotated[ChatField, "The conversation, split at the first colon."]
 OnlyChat = Annotated[ChatField | None, "Only this conversation."]
 Last = Annotated[int | None, Meta(ge=1, le=MOST), "At most this many messages, the newest."]
-Tokens = Annotated[
-    int | None, Meta(ge=1, le=MOST), "Only the newest whole messages that fit into this many tokens."
-]
+Tokens = Annotated[int | None, Meta(ge=1, le=MOST), "The newest whole messages within this many tokens."]
 AcrossSessions = Annotated[bool, "Also read messages from before the last session break."]
 
 

@@ -123,13 +123,11 @@ def _find_problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever J
             yield f"{section} is not a JSON object"
         else:
             yield from (
-                f"{section}: {why}"
-                for key, value in values.items()
-                for why in _find_value_problems(key, value)
+                f"{section}: {why}" for key, value in values.items() for why in _check_value(key, value)
             )
 
 
-def _find_value_problems(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
+def _check_value(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):

@@ -44,8 +44,7 @@ class DailyEvents(OperationGroup):
         """Record what happened on a day.
 
         Raises:
-            BadInput: the summary is blank.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: the summary is blank. BadInput, Busy, LogError: as `Store.append`.
         """
         if not summary.strip():
             raise BadInput("the summary is blank", hint="say what happened")
@@ -80,9 +79,7 @@ class DailyEvents(OperationGroup):
     def compress(
         self,
         *ids: Annotated[str, Meta(title="ID"), "The daily events."],
-        memory_ids: Annotated[
-            Sequence[str], "A memory that holds their content; may be given several times."
-        ] = (),
+        memory_ids: Annotated[Sequence[str], "A memory from them; may be given several times."] = (),
         event_id: EventId | None = None,
     ) -> Position:
         """Mark daily events as distilled into memories. The events stay.

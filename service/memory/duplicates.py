@@ -39,15 +39,7 @@ from memlog.service.memory.compared_text import (
     join_tokens,
     negates,
 )
-from memlog.service.memory.save import (
-    ALREADY_KNOWN,
-    SAVED,
-    Append,
-    SaveReport,
-    merge_decision,
-    save,
-    save_report,
-)
+from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, new_report, save
 
 # Near duplicates have a normalised Levenshtein similarity above 0.8. That alone would merge "pays 300" with
 # "pays 800", so each difference must also be known to be harmless: punctuation; and in a language with known
@@ -316,7 +308,7 @@ def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
 _OWN_FIELDS = ("category", "kind", "importance", "topic", "title")
 
 
-def own_save_event(memory: Memory) -> MemorySaved:
+def own_event(memory: Memory) -> MemorySaved:
     """Return the event that saves a memory unchanged, as if a person had saved it."""
     return MemorySaved(
         memory_id=memory.memory_id,
@@ -344,7 +336,7 @@ def takeover_event(memory: Memory, event: MemorySaved, content: str) -> MemorySa
     owned = replace(
         event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None
     )
-    kept = {name: getattr(own_save_event(memory), name) for name in _OWN_FIELDS}
+    kept = {name: getattr(own_event(memory), name) for name in _OWN_FIELDS}
     return replace(owned, **kept | given)
 
 
@@ -386,7 +378,7 @@ def save_once(
         return save(append, event)
     memory_id, decision, found = decide(lambda db: decide_save(db, log, event, any_chat), creates=True)
     (position,) = append([found])
-    return save_report(memory_id, decision, position)
+    return new_report(memory_id, decision, position)
 
 
 def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
@@ -406,7 +398,7 @@ def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -
         own = memories.memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
     if own is not None and is_kept and _is_same(own.content, event.content):
-        return _known_decision(db, own, event)
+        return _decide_known(db, own, event)
     if len(event.content) > LONGEST or (found := _compare_with_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
@@ -423,14 +415,12 @@ def _compare_with_others(
     texts = [(memory, Text(memory.content)) for memory in _find_candidates(db, event, own, any_chat)]
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
-        return _known_decision(
-            db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event
-        )
+        return _decide_known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
     if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
-            return _known_decision(db, memory, event, memory.content)
+            return _decide_known(db, memory, event, memory.content)
     alike = [
         (found, memory, text)
         for memory, text in texts
@@ -441,8 +431,8 @@ def _compare_with_others(
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
         # A model does not reword what a person saved.
-        return _known_decision(db, memory, event) if says_all(text, new) else None
-    return _merge_decision(db, memory, event)
+        return _decide_known(db, memory, event) if says_all(text, new) else None
+    return _decide_merge(db, memory, event)
 
 
 def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
@@ -473,9 +463,7 @@ def _is_same(stored: str, content: str) -> bool:
     return known in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
 
 
-def _known_decision(
-    db: Connection, memory: Memory, event: MemorySaved, content: str | None = None
-) -> Decision:
+def _decide_known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
     """Return the decision for a text that a memory already contains.
 
     content: the memory's text if it says more than `event`.
@@ -486,7 +474,7 @@ def _known_decision(
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merge_decision(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
+def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
     if _is_taken_over(db, memory, event):
         return Decision(memory.memory_id, SAVED, takeover_event(memory, event, event.content))
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
@@ -500,7 +488,7 @@ def _merge_decision(db: Connection, memory: Memory, event: MemorySaved) -> Decis
         importance=min(1.0, round(max(memory.importance, event.importance) + _OF_A_MERGE, _DIGITS)),
         tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
     )
-    return Decision(memory.memory_id, merge_decision(memory.memory_id), updated)
+    return Decision(memory.memory_id, merged_into(memory.memory_id), updated)
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
@@ -526,7 +514,7 @@ def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> De
     is_same = before.type == "memory_accessed" or _is_same(members.get("content") or "", event.content)
     decision = {
         "memory_saved": SAVED,
-        "memory_updated": merge_decision(memory_id),
+        "memory_updated": merged_into(memory_id),
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not is_same:

@@ -93,9 +93,7 @@ def parse_ranked_list(text: str) -> tuple[str, list[str]]:
     ]
     if len(statements) != 1:
         raise NoCertainList(
-            "the text has several lists"
-            if statements
-            else "the text has no topic that is certainly the author's own"
+            "the text has several lists" if statements else "no topic is certainly the author's own"
         )
     ((language, match),) = statements
     if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
@@ -338,8 +336,7 @@ class Facts(OperationGroup):
         *values: Annotated[str, Meta(title="VALUE"), "The values."],
         single: Annotated[bool, "Store a single value instead of a list."] = False,
         ranks: Annotated[
-            Sequence[Rank] | None,
-            "Set only this rank of the list; give one rank for each value, without a gap.",
+            Sequence[Rank] | None, "Set only these ranks of the list: one for each value, without a gap."
         ] = None,
         source_message_id: Annotated[str | None, "The id of the message that states it."] = None,
         chat: Scope = None,
@@ -357,9 +354,7 @@ class Facts(OperationGroup):
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
             if len(values) > 1:
-                raise BadInput(
-                    f"{len(values)} values for a single fact", hint="quote a value that has spaces"
-                )
+                raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
             events = [fact]
         elif ranks is None:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
@@ -432,8 +427,7 @@ class Facts(OperationGroup):
         or the list is uncertain, nothing is stored, and the answer says why.
 
         Raises:
-            BadInput: a value cannot be stored.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: a value cannot be stored. BadInput, Busy, LogError: as `Store.append`.
         """
         scope = chat and chat_text(chat)
         try:
@@ -451,17 +445,14 @@ class Facts(OperationGroup):
         self,
         topic: TopicName,
         *,
-        rank: Annotated[
-            Rank | None, "Remove only this rank of the list; the others keep their ranks."
-        ] = None,
+        rank: Annotated[Rank | None, "Remove only this rank; the others keep their ranks."] = None,
         chat: Scope = None,
     ) -> list[Position]:
         """Remove the values of a topic, or one rank of its list. The events stay in the log.
 
         Raises:
             NotFound: there is no such topic or rank.
-            BadInput: as `get`.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
         key, scope = key_of(topic), chat and chat_text(chat)
         standing = self._decide(lambda db: exactly(topics(db, scope), [key]))
@@ -493,9 +484,7 @@ class Facts(OperationGroup):
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:
-                raise BadInput(
-                    f"rank {rank} of {key} leaves a gap after rank {last}", hint=f"give rank {last + 1}"
-                )
+                raise BadInput(f"rank {rank} of {key} would leave a gap", hint=f"give rank {last + 1}")
             last = max(last, rank)
 
 

@@ -162,9 +162,7 @@ class Memories(OperationGroup):
     def resolve(
         self,
         conflict: Annotated[str, "The conflict's id."],
-        keep: Annotated[
-            Sequence[str], Meta(title="ID"), "The memories to keep; or only the proposed memory."
-        ],
+        keep: Annotated[Sequence[str], Meta(title="ID"), "The memories to keep, or the proposed memory."],
     ) -> "MemoryConflict":
         """Decide a conflict: keep some of its memories, and archive the others.
 
@@ -172,8 +170,8 @@ class Memories(OperationGroup):
 
         Raises:
             NotFound: no conflict with this id waits.
-            BadInput: `keep` is empty, or names another memory or a deleted one.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: `keep` is empty, or names another or a deleted memory; or as `Store.append`.
+            Busy, LogError: as `Store.append`.
         """
         from memlog.service.memory.conflicts import resolve
 
@@ -246,8 +244,7 @@ class Memories(OperationGroup):
 
         Raises:
             NotFound: some memories do not exist; none is archived.
-            BadInput: no memory is given.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: no memory is given. BadInput, Busy, LogError: as `Store.append`.
         """
         from memlog.query.memories import memory
 
@@ -279,8 +276,7 @@ class Memories(OperationGroup):
 
         Raises:
             NotFound: some memories do not exist; no access is recorded.
-            BadInput: no memory is given.
-            BadInput, Busy, LogError: as `Store.append`.
+            BadInput: no memory is given. BadInput, Busy, LogError: as `Store.append`.
         """
         return self._append_change(memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(memory_ids)]))
 
@@ -298,9 +294,7 @@ class Memories(OperationGroup):
         tag: Annotated[str | None, "Only memories with this tag."] = None,
         min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
         archived: Annotated[bool, "List archived memories instead of active ones."] = False,
-        limit: Annotated[
-            int | None, Meta(ge=1, le=MOST), "The most memories to list; by default all."
-        ] = None,
+        limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
     ) -> _Memories:
         """List memories by descending salience; of equal ones, the last changed first.
 
@@ -352,8 +346,7 @@ class Memories(OperationGroup):
     ) -> "PruneReport":
         """Archive faded memories: those whose relevance today is at most a threshold.
 
-        Archived memories are kept, but left out of searches; saving one again restores it. Decays and
-        age lower the relevance.
+        They are kept, but left out of searches; a save restores a memory. Decays and age lower relevance.
 
         Raises:
             BadInput: there is no such category, or none is given.

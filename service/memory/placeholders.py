@@ -238,12 +238,10 @@ def tells_nothing(text: str) -> bool:
     if _FORM.fullmatch(spelled):
         return True
     is_of_somebody = _OWNS.search(spelled) is not None
-    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _telling_patterns()):
+    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _load_patterns()):
         return _WISH.match(spelled) is None
     _, _, rest = spelled.partition(" ")
-    return _LEADS.match(rest) is not None and _denies_telling(
-        rest, _telling_patterns()[0], is_of_somebody=True
-    )
+    return _LEADS.match(rest) is not None and _denies_telling(rest, _load_patterns()[0], is_of_somebody=True)
 
 
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
@@ -272,7 +270,7 @@ class _TellingPatterns(NamedTuple):
 
 
 @cache
-def _telling_patterns() -> list[_TellingPatterns]:
+def _load_patterns() -> list[_TellingPatterns]:
     made = []
     for words in _LANGUAGES:
         parts = [words.denying, words.telling, words.told]

@@ -17,7 +17,7 @@ SAVED = "saved"
 ALREADY_KNOWN = "already known"
 
 
-def merge_decision(memory_id: str) -> str:
+def merged_into(memory_id: str) -> str:
     """Return the `decision` of a report for a text that was merged into a memory."""
     return f"merged into {memory_id}"
 
@@ -48,10 +48,10 @@ def save(append: Append, event: MemorySaved) -> SaveReport:
     if (memory_id := event.memory_id) is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return save_report(memory_id, SAVED, position)
+    return new_report(memory_id, SAVED, position)
 
 
-def save_report(memory_id: str, decision: str, position: Position) -> SaveReport:
+def new_report(memory_id: str, decision: str, position: Position) -> SaveReport:
     """Return the report on a save whose event was appended."""
     return SaveReport(
         memory_id=memory_id,

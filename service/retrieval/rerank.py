@@ -76,9 +76,7 @@ class Reranker:
         return ranked
 
     def rank(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
-        """Return the indexes of `texts`, best first.
-
-        though_it_rests: whether to ask a provider that rests after a failure.
+        """Return the indexes of `texts`, best first. though_it_rests: ask even a provider that rests.
 
         Raises:
             ProviderError: the provider fails, or rests and is not asked.

@@ -183,9 +183,7 @@ def prepare_search(
     former = read_model.model.question_embedder_for(there)
     if first is None or former is None:
         return db, synced, models._replace(first=former or first), silent
-    silent["pending"] = (
-        f"searches use vectors of {there} until those of {first.id} are ready: project the log"
-    )
+    silent["pending"] = f"searches use {there} until the vectors of {first.id} are ready: project the log"
     return db, synced, models._replace(first=former), silent
 
 

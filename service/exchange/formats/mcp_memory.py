@@ -24,12 +24,10 @@ def read(source: ForeignData) -> Iterator[Record]:
             continue
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                yield _parse_record(
-                    f"{_SOURCE}{source.suffix}", line, f"{source.display_name(path)}:{number}"
-                )
+                yield _parse_line(f"{_SOURCE}{source.suffix}", line, f"{source.display_name(path)}:{number}")
 
 
-def _parse_record(prefix: str, line: str, where: str) -> Record:
+def _parse_line(prefix: str, line: str, where: str) -> Record:
     try:
         entity: dict[str, Any] = json.loads(line)
         if entity["type"] == "entity":

@@ -68,8 +68,7 @@ def _memory_records(source: ForeignData, text: str, file: str, ts: str) -> Itera
 def _split_blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
     """Yield each list item with its indented lines, and each paragraph, after the headings above it.
 
-    The nearest heading comes last; each has its level. Fenced code stays unchanged, and belongs to the lines
-    directly above it.
+    The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
     """
     headings: list[tuple[int, str]] = []
     fence, is_item = "", False

@@ -42,7 +42,7 @@ from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.llm.model import Completion
-from memlog.service.llm.task import FRAME, Items, Questions, entry_tokens, pack_batches, shorten_message
+from memlog.service.llm.task import FRAME, Items, Questions, entry_size, pack_batches, shorten_message
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
@@ -172,10 +172,10 @@ class Extractor:
             count, day = len(buffer.messages), self._local_day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._split_by_request(buffer.messages):
-                entries = [self._message_entry(each, each.content) for each in part]
+                entries = [self._build_entry(each, each.content) for each in part]
                 for request in pack_batches(entries, "content", self._rules.tokens):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(entry_tokens, request))
+                    report.tokens_in += of_prompt + sum(map(entry_size, request))
             yield report
 
     def _find_buffers(self, chat: Chat | None) -> list[Buffer]:
@@ -387,9 +387,7 @@ class Extractor:
     def _build_requests(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """Return the requests with the messages as data, with keys masked and long messages split."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
-        entries = (
-            self._message_entry(each, content) for each, content in zip(messages, contents, strict=True)
-        )
+        entries = (self._build_entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encode_entries, pack_batches(entries, "content", self._rules.tokens))]
 
     def _system_prompt(self, mode: str | None) -> str:
@@ -403,13 +401,13 @@ class Extractor:
         """Return the day of a time in the user's time zone."""
         return str(timestamps.in_zone(ts, self._zone).date())
 
-    def _message_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
+    def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
         time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
         shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _count_tokens(self, messages: Sequence[BufferedMessage]) -> int:
-        return sum(entry_tokens(self._message_entry(message, message.content)) for message in messages)
+        return sum(entry_size(self._build_entry(message, message.content)) for message in messages)
 
     def _events_of_answer(
         self,

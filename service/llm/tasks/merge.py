@@ -51,7 +51,7 @@ from memlog.service.llm.task import (
     Items,
     Outcome,
     Questions,
-    entry_tokens,
+    entry_size,
     set_aside_note,
     withheld_note,
 )
@@ -192,11 +192,11 @@ def _resolve_group(
     if kept is not None:
         others = (memory.memory_id for memory in members if memory.memory_id != kept)
         made += [MemoryArchived(memory_id=name, extraction=origin) for name in others]
-        return made, decision_record(group.relation, members, kept)
+        return made, make_decision(group.relation, members, kept)
     proposal = next((event.memory_id for event in made), None)
     if proposal is not None and has_room:
         made.append(MemoryArchived(memory_id=proposal, extraction=origin))
-    return made, decision_record(group.relation, members, None, proposal)
+    return made, make_decision(group.relation, members, None, proposal)
 
 
 def _choose_survivor(
@@ -279,7 +279,7 @@ def union_tags(members: Sequence[Memory]) -> list[str]:
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
-def decision_record(
+def make_decision(
     relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
     """Return the record of a decision about some memories.
@@ -323,7 +323,7 @@ class Merger:
         Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
         """
         archived = 0
-        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._group_by_partition(db)))
+        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partition_all(db)))
         separated = {event_id for each in sets for event_id in each}
         for partition, found in partitions.items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
@@ -358,9 +358,7 @@ class Merger:
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[
-                decision_record("same", group, _choose_kept(group, own).memory_id) for group in groups
-            ],
+            decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
@@ -374,9 +372,7 @@ class Merger:
             ProviderError: the model fails; earlier merges stay.
         """
         assert self._questions is not None
-        known, partitions = self._engine.decide(
-            lambda db: (compared(db, "memory"), self._group_by_partition(db))
-        )
+        known, partitions = self._engine.decide(lambda db: (compared(db, "memory"), self._partition_all(db)))
         items = self._questions.begin("merge")
         self._refused.clear()
         self._withheld.clear()
@@ -415,7 +411,7 @@ class Merger:
         notes += [each for each in (set_aside, withheld_note(len(self._withheld))) if each is not None]
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
-    def _group_by_partition(self, db: Connection) -> dict[_Partition, list[Memory]]:
+    def _partition_all(self, db: Connection) -> dict[_Partition, list[Memory]]:
         """Return the active memories by partition, sorted by last change, without long memories."""
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
@@ -431,14 +427,12 @@ class Merger:
         return by_partition
 
     def _read_partition(self, db: Connection, partition: _Partition) -> list[Memory]:
-        """Return the memories of one partition in the order of `_group_by_partition`."""
-        return self._group_by_partition(db).get(partition, [])
+        """Return the memories of one partition in the order of `_partition_all`."""
+        return self._partition_all(db).get(partition, [])
 
     def _shown_size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = entry_tokens(
-                memory_entry(len(self._sizes), memory, memory.content)
-            )
+            self._sizes[memory.event_id] = entry_size(memory_entry(len(self._sizes), memory, memory.content))
         return self._sizes[memory.event_id]
 
     def _choose_batch(self, waiting: list[Memory]) -> list[Memory]:

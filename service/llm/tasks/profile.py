@@ -32,7 +32,7 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
 from memlog.service.engine.prompts import read_prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list
-from memlog.service.llm.task import Items, Outcome, Questions, entry_tokens, set_aside_note, withheld_note
+from memlog.service.llm.task import Items, Outcome, Questions, entry_size, set_aside_note, withheld_note
 from memlog.service.llm.tasks.merge import memory_entry
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
 from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
@@ -422,7 +422,7 @@ class Profile:
 
         Omits memories in an open conflict.
         """
-        room = self._room - entry_tokens(
+        room = self._room - entry_size(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
         chosen: list[Memory] = []
@@ -439,7 +439,7 @@ class Profile:
             and each.memory_id not in kept
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            size = entry_tokens(memory_entry(len(chosen) + 1, memory, memory.content))
+            size = entry_size(memory_entry(len(chosen) + 1, memory, memory.content))
             if size <= room:
                 room -= size
                 chosen.append(memory)

@@ -26,7 +26,7 @@ from memlog.service.llm.task import (
     Items,
     Outcome,
     Questions,
-    entry_tokens,
+    entry_size,
     pack_batches,
     set_aside_note,
     shorten_message,
@@ -98,7 +98,7 @@ class Summariser:
 
     def _room_beside(self, before: str) -> int:
         """Return how many tokens of a request remain for messages beside the previous summary."""
-        return max(1, self._room - entry_tokens({"before": before, "messages": []}))
+        return max(1, self._room - entry_size({"before": before, "messages": []}))
 
     def _all_but_newest(self, messages: list[WindowMessage]) -> list[WindowMessage]:
         """Return all messages except the newest, which a context shows in full."""
@@ -114,7 +114,7 @@ class Summariser:
         """Return the first messages that fit into `room` tokens, at least one."""
         count = 0
         for message in messages:
-            room -= entry_tokens(_message_entry(message, message.content))
+            room -= entry_size(_message_entry(message, message.content))
             if count and room < 0:
                 break
             count += 1
