@@ -33,7 +33,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 
 
 def chat_text(chat: ChatName) -> str:
-    """Return a chat as the text that memories and facts store; a text, of any form, stays as it is.
+    """Return the text by which memories and facts name a chat: `chat` itself if it is a text.
 
     Raises:
         BadInput: `chat` is neither a text nor (channel, chat_id).

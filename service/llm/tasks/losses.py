@@ -199,7 +199,7 @@ def _occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
 
 
 def _ends_at(text: Sequence[str], at: int) -> bool:
-    """Whether a source that ends before `at` also ends its sentence there, with no question mark added."""
+    """Whether a sentence ends at `at`: the text ends, a full stop follows, or a question mark precedes."""
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
 
