@@ -75,7 +75,7 @@ def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
         BadInput: `given` is not a mapping.
     """
     if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {shown_value(given)}", hint='give factors, as in {"context": 0.9}')
+        raise BadInput(f"rates is {shown_value(given)}", hint='give rates by category: {"context": 0.9}')
     return given
 
 
