@@ -11,8 +11,8 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import escape_invisible, python_escape
 from memlog.query.request import Request
-from memlog.service.engine.operation import PLACES, Operation, group_named, operations_of, required
-from memlog.service.engine.readable import EVERYTHING, readable, reading_below
+from memlog.service.engine.operation import PLACES, Operation, call_required, group_named, operations_of
+from memlog.service.engine.readable import EVERYTHING, resolve_readable, restrict_files
 from memlog.service.projects import Projects
 
 GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
@@ -36,7 +36,7 @@ def project_operations() -> Operations:
 
 
 def tool_operations() -> Operations:
-    """Return the operations offered to agents as tools, such as `tools.memory_search`."""
+    """Return every operation offered to agents as a tool by its name, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -46,7 +46,7 @@ def _operations_of(groups: Iterable[str]) -> Operations:
     }
 
 
-def answer(
+def call_operation(
     owner: object,
     name: str,
     given: Mapping[str, Any],
@@ -57,8 +57,8 @@ def answer(
     """Call the operation `name` with the JSON values of a request, and return the answer.
 
     owner: a store, local or on a server, or `Projects`. given: fields of the request, except local ones.
-    root, exports: the resolved folders that paths to read or to write must be below, and that relative ones
-        are based on; None to allow no paths.
+    root, exports: the resolved folders for paths to read and to write, which must be below them or relative
+        to them; None to allow no paths.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -72,31 +72,31 @@ def answer(
     kind: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
     request = kind.of(given, name)
-    with reading_below(exports if known[name].writes_paths else root):
-        below = {field: _readable(getattr(request, field)) for field in of_paths}
-        return required(
+    with restrict_files(exports if known[name].writes_paths else root):
+        below = {field: _resolve_paths(getattr(request, field)) for field in of_paths}
+        return call_required(
             getattr(target, method), msgspec.structs.replace(request, **below) if below else request
         )
 
 
-def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
+def _resolve_paths(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
     if isinstance(given, tuple):
-        return tuple(map(readable, given))
-    return None if given is None else readable(given)
+        return tuple(map(resolve_readable, given))
+    return None if given is None else resolve_readable(given)
 
 
-def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in one
-    """Return an answer as JSON values, with invisible characters escaped as in contexts."""
+def escape_answer(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in one
+    """Convert an answer to JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
         return escape_invisible(value, python_escape, kept="\n\t")
     if isinstance(value, dict):
-        return {visible(key): visible(each) for key, each in value.items()}
-    return [visible(each) for each in value] if isinstance(value, list) else value
+        return {escape_answer(key): escape_answer(each) for key, each in value.items()}
+    return [escape_answer(each) for each in value] if isinstance(value, list) else value
 
 
 def answer_schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema of an operation's answer, which must be one struct, with its definitions."""
+    """Return the JSON schema of an operation's answer, with definitions; the answer must be one struct."""
     (schema,), components = msgspec.json.schema_components(
         operations()[name].found, ref_template="#/$defs/{name}"
     )

@@ -45,10 +45,10 @@ _NOT_WRITTEN = "see that all in it can be written, then remove it again"
 
 
 class Project(msgspec.Struct, kw_only=True):
-    """A project, as far as it is known without reading its log.
+    """A project, described without reading its log.
 
     folder: the folder of its store.
-    conversations: how many have a folder in the log. log_bytes: the size of all segments.
+    conversations: how many conversations have a folder in the log. log_bytes: the size of all segments.
     last_append: when memlog last appended to it; None if never.
     is_being_removed: whether the project is only the remains of an unfinished removal.
     """
@@ -62,13 +62,13 @@ class Project(msgspec.Struct, kw_only=True):
 
 
 class ProjectRemoval(msgspec.Struct, kw_only=True):
-    """What the removal of a project's store deletes, or has deleted.
+    """What the removal of a project deletes or, if `done`, has deleted.
 
-    files, bytes: how many its folder holds.
-    others: names in its folder that are not memlog's; they are deleted, too.
-    links: links below its folder; their targets stay.
-    finished: projects whose earlier, unfinished removal has now been finished.
-    done: whether the store is gone; False after a dry run.
+    files, bytes: the number of files in the store's folder, and of their bytes.
+    others: the names of other programs' files in the folder; they are deleted, too.
+    links: the links below the folder; their targets stay.
+    finished: the projects whose interrupted removal this call has finished.
+    done: whether the store is deleted; False after a dry run.
     """
 
     name: str
@@ -87,13 +87,13 @@ _Listed = list[Project]
 
 
 class Projects:
-    """The projects with stores in `folder`, as the commands use them by name."""
+    """The projects whose stores are in `folder`."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = read_argument("folder", to_path, folder).absolute()
 
     def path(self, name: str) -> Path:
-        """Return the folder of a project's store, whether it exists or not; always directly below `folder`.
+        """Return the folder of a project's store, directly below `folder`, even if it does not exist.
 
         The name of an existing project may be given in any canonical form.
 
@@ -107,20 +107,19 @@ class Projects:
     def list(self) -> _Listed:
         """List the projects by name, with size and last append.
 
-        The size is that of the log; no read model is opened. The list includes the remains of a removal that
-        was killed.
+        The size is that of the log. The list includes the remains of interrupted removals.
 
         Raises:
             LogError: a folder cannot be read.
         """
         with _as_log_errors(self.folder):
-            entries = [(Path(entry.path), unquote(entry.name)) for entry in _entries(self.folder)]
+            entries = [(Path(entry.path), unquote(entry.name)) for entry in _list_entries(self.folder)]
             found = [
                 _read_project(path, name)
                 for path, name in entries
                 if _is_folder_of(name, path.name) and _is_store(path)
             ]
-            left = [_read_project(path, name, is_left=True) for path, name in self._remains()]
+            left = [_read_project(path, name, is_left=True) for path, name in self._find_remains()]
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     @operation("read", missing="project_not_found")
@@ -140,48 +139,47 @@ class Projects:
         name: Annotated[str, "The project."],
         *,
         lock_timeout: Annotated[
-            float, LOCK_TIMEOUT.meta, "Seconds to wait for those who use the store."
+            float, LOCK_TIMEOUT.meta, "Seconds to wait for other users of the store."
         ] = LOCK_TIMEOUT.default,
         dry_run: DryRun = False,
     ) -> ProjectRemoval:
         """Remove a project and its store permanently.
 
-        Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy
-        brings it back. The folder is renamed atomically, then emptied: if the process is killed, either the
-        whole store remains, or the list shows the remains, and the next removal finishes the job. A process
-        that has the store open continues with an empty one. A link, or a folder that is not a store, is left
-        alone.
+        Everything in the store's folder is deleted: log, read model, cache and settings. Only a backup can
+        restore it. The folder is first renamed atomically: if the process is killed, either the whole store
+        stays, or the list shows the remains, and the next removal deletes them. A process that has the store
+        open continues with an empty store. Links, and folders that are not stores, are not removed.
 
         Raises:
             BadInput: the name is invalid; or the folder is a link, or not a store.
             NotFound: no project has this name.
             Busy: another process held a lock of the store for too long.
-            LogError: it cannot be removed, or not all of it.
+            LogError: the store, or a part of it, cannot be removed.
         """
         path = self.path(name)
         with _as_log_errors(path):
-            left = [*self._remains()]
+            left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
-            found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            found = _examine(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
             if dry_run:
                 return found
             if is_standing:
-                left.append((self._put_aside(path, lock_timeout), name))
+                left.append((self._rename_aside(path, lock_timeout), name))
             for folder, _ in left:
                 _delete(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]
         found.done = True
         return found
 
-    def _remains(self) -> Iterator[tuple[Path, str]]:
-        """Yield the remains of killed removals: folders that are empty or still have the projector's lock."""
-        for entry in _entries(self.folder):
+    def _find_remains(self) -> Iterator[tuple[Path, str]]:
+        """Yield each folder that a killed removal left, empty or with a projector's lock, and its project."""
+        for entry in _list_entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_remains(Path(entry.path)):
                 yield Path(entry.path), unquote(match[1])
 
     def _has_store_to_remove(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
-        """Whether there is a store to remove; False if there are only remains of one."""
+        """Whether there is a store to remove; False if there are only remains of a removal."""
         try:
             mode = disk.look(path).st_mode
         except FileNotFoundError:
@@ -191,16 +189,16 @@ class Projects:
         if stat.S_ISLNK(mode):
             raise BadInput(
                 f"{shown(path)} is a link: nothing was removed",
-                hint="remove it, and what it points to, by hand",
+                hint="remove the link, and the folder that it points to, by hand",
             )
         if not _is_store(path):
-            raise BadInput(f"not a store, so nothing was removed: {shown(path)}", hint="Projects.list()")
+            raise BadInput(f"{shown(path)} is not a store: nothing was removed", hint="Projects.list()")
         return True
 
-    def _put_aside(self, path: Path, lock_timeout: float) -> Path:
-        """Rename a store so that it belongs to no project, while nobody projects, writes or scrubs.
+    def _rename_aside(self, path: Path, lock_timeout: float) -> Path:
+        """Rename a store's folder so that it belongs to no project, and return the new path.
 
-        What a concurrent writer appended just before the rename is removed, too.
+        The store's locks are held meanwhile. Events appended just before the rename are removed, too.
         """
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / LOG
@@ -238,7 +236,7 @@ def _is_folder_of(name: str, folder: str) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    """Whether a folder is a store: its log has segments or no files; or, without a log, a read model."""
+    """Whether a folder is a store: its log has segments or no files; or it has only a read model."""
     log = folder / LOG
     if not disk.is_folder(log):
         return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
@@ -246,7 +244,7 @@ def _is_store(folder: Path) -> bool:
     return bool(segments) or not strangers
 
 
-def _entries(folder: Path) -> list[DirEntry[str]]:
+def _list_entries(folder: Path) -> list[DirEntry[str]]:
     """Return the entries of a folder sorted by name, a projector's lock last; [] if there is no folder."""
     if not disk.is_folder(folder):
         return []
@@ -255,12 +253,12 @@ def _entries(folder: Path) -> list[DirEntry[str]]:
 
 
 def _is_remains(folder: Path) -> bool:
-    names = [entry.name for entry in _entries(folder)]
+    names = [entry.name for entry in _list_entries(folder)]
     return not names or PROJECTOR_LOCK in names
 
 
 def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
-    """Return the project of a store's folder; None if the store has vanished."""
+    """Return the project of a store's folder; None if the folder has vanished."""
     with suppress(FileNotFoundError):
         segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
@@ -275,11 +273,11 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
     return None
 
 
-def _survey(folder: Path, name: str) -> ProjectRemoval:
+def _examine(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(
         name=name, folder=shown(folder), last_append=last_append_time(segments_of(folder / LOG)[0])
     )
-    for entry in _below(folder):
+    for entry in _walk_below(folder):
         path = Path(entry.path)
         if path.parent == folder and entry.name not in TOP:
             found.others.append(shown(entry.name))
@@ -292,23 +290,23 @@ def _survey(folder: Path, name: str) -> ProjectRemoval:
 
 
 def _delete(folder: Path) -> None:
-    """Remove a folder with its contents, even if another process does so concurrently."""
+    """Remove a folder with its contents, even if another process also removes it."""
     with suppress(FileNotFoundError):
-        for entry in _below(folder):
+        for entry in _walk_below(folder):
             remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
             with suppress(FileNotFoundError):
                 remove(Path(entry.path))
         disk.remove_folder(folder)
 
 
-def _below(folder: Path) -> Iterator[DirEntry[str]]:
+def _walk_below(folder: Path) -> Iterator[DirEntry[str]]:
     """Yield every path below a folder, each folder after its contents, without following links.
 
     The lock comes last: it marks the remains of a killed removal.
     """
-    for entry in _entries(folder):
+    for entry in _list_entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            yield from _below(Path(entry.path))
+            yield from _walk_below(Path(entry.path))
         yield entry
 
 
@@ -327,7 +325,7 @@ T = TypeVar("T")
 
 
 class _Opened:
-    """An open store, the number of requests that use it, and its watch."""
+    """An open store, with the number of requests that use it, and its watch."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -337,7 +335,7 @@ class _Opened:
         self.stop = threading.Event()
         self.is_closing = threading.Event()
 
-    def end(self) -> None:
+    def stop_watch(self) -> None:
         """Tell the watch to end."""
         self.is_closing.set()
         self.stop.set()
@@ -350,17 +348,17 @@ class _Opened:
 
 
 def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
-    """Remove the path of the server's stores from an error."""
+    """Return the error without the path of the server's stores."""
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
-        return NotFound(message, hint="its first append creates it", code=error.code)
+        return NotFound(message, hint="the project's first append creates its store", code=error.code)
     above = f"{shown(store.parent)}/"
     error.message, error.hint = (text.replace(above, "") for text in (error.message, error.hint))
     return error
 
 
 class OpenStores:
-    """Opens the store of a project at the first request, and keeps the most recently used ones open.
+    """Opens the store of a project at its first request, and keeps the most recently used stores open.
 
     open_store: opens the store in a folder. where: the folder of the single store, or the projects.
     notify: called with notes for people.
@@ -379,9 +377,9 @@ class OpenStores:
 
         Raises:
             BadInput: the name of the project is invalid.
-            NotFound: the server has a single store, and another project is named.
+            NotFound: the server has a single store, and `project` names another project.
         """
-        opened = self._acquire(self._path(project))
+        opened = self._acquire(self._project_path(project))
         try:
             return call(opened.store)
         except MemlogError as error:
@@ -390,11 +388,11 @@ class OpenStores:
             self._release(opened)
 
     def begin(self) -> None:
-        """Open the single store, or each project with documents, to follow changes of its files."""
+        """Open the single store, or the stores of all projects with documents, to watch their files."""
         threading.Thread(target=self._open_with_documents, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
-        """Return the problems of the open stores, by part; empty if all is well."""
+        """Return the problems of the open stores, by part; {} if there are none."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
         message = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}
@@ -405,17 +403,17 @@ class OpenStores:
         with self._lock:
             opened = [*self._open.values()]
             for each in opened:
-                each.end()
+                each.stop_watch()
         for each in opened:
             each.close()
 
-    def _path(self, project: str) -> Path:
+    def _project_path(self, project: str) -> Path:
         if isinstance(self._where, Projects):
             return self._where.path(project)
         if project != DEFAULT:
             raise NotFound(
                 f"no project {project!r}",
-                hint=f"this server has one store: its project is {DEFAULT}",
+                hint=f"this server has one store: name its project, {DEFAULT}",
                 code="project_not_found",
             )
         return self._where
@@ -448,7 +446,7 @@ class OpenStores:
             if opened.has_documents and path not in self._open:
                 self._open[path] = opened
                 return
-        opened.end()
+        opened.stop_watch()
         threading.Thread(target=opened.close, daemon=True).start()
 
     def _open_with_documents(self) -> None:
@@ -459,12 +457,12 @@ class OpenStores:
             try:
                 if not project.is_being_removed and self._has_documents(project.name):
                     self.run(project.name, lambda _: None)
-                    self._notify(f"{project.name}: its documents are followed")
+                    self._notify(f"{project.name}: its documents are watched")
             except MemlogError as error:
                 self._notify(f"{project.name}: {error.message}")
 
     def _has_documents(self, project: str) -> bool:
-        with self._open_store(self._path(project)) as store:
+        with self._open_store(self._project_path(project)) as store:
             return bool(store.documents.list())
 
     def _watch(self, opened: _Opened) -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 # Some imports are local, so that a process only pays for what it uses.
 
 
-def _events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
+def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
     if isinstance(given, Event | dict | bytes):
         return [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -96,7 +96,7 @@ class Store:
     create: create a missing store now; otherwise reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the bundled model.
     embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
-    language_model: distils conversations; None for no distilling. extraction: the rules of distilling.
+    language_model: distils conversations; None to distil nothing. extraction: the rules of distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
     people: which chats belong to whom; None to infer that from messages.
     memory: False to make searches and contexts return nothing; appends are still stored.
@@ -135,7 +135,7 @@ class Store:
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        _check(
+        _check_arguments(
             ("create", create, isinstance(create, bool), "True or False"),
             *_check_providers(
                 embedding=embedding,
@@ -165,7 +165,7 @@ class Store:
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=_model(model, embedding, self.path),
+            model=_choose_model(model, embedding, self.path),
             rerank=rerank,
             is_off=not memory,
             people=people,
@@ -216,28 +216,27 @@ class Store:
         self,
         events: Annotated[
             EventLike | Iterable[EventLike],
-            Reads(_events, wire=list[dict[str, Any]]),
+            Reads(_check_events, wire=list[dict[str, Any]]),
             "Events: structs, members by name, or lines of JSON.",
         ],
     ) -> list[Position]:
-        """Append events, or one, and answer their positions, once all are durable.
+        """Append one or several events, and return their positions once all are durable.
 
-        `warnings` of a position tell what is odd about its event; if another event has its id, as far as the
-        read model knows, `conflict` names it. An event with an id is stored once: to append it again is
-        harmless.
+        A position's `warnings` say what is odd about its event; if the read model knows another event with
+        the same id, `conflict` names it. An event with an id is stored only once: a retry is harmless.
 
         Raises:
             BadInput: an event cannot be stored; none was written.
-            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
+            NotFound: a redaction names no stream, and no stream has its target; none was written.
             Busy: another writer held the stream for too long.
-            LogError: the log could not be written. Safe to try again with the same ids.
+            LogError: the log could not be written. It is safe to retry with the same ids.
         """
-        return self._engine.append(events)  # type: ignore[arg-type] # `_events` makes a list
+        return self._engine.append(events)  # type: ignore[arg-type] # `_check_events` makes a list
 
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
     ) -> list[tuple[int, Position | RefusedLine]]:
-        """Append lines of JSON except blank ones, and return the outcomes with line numbers once durable.
+        """Append numbered lines of JSON (None: too long), except blank lines; return their outcomes.
 
         Raises:
             LogError: the log cannot be written.
@@ -263,12 +262,12 @@ class Store:
 
     @operation("append", request=BuildContext)
     def context(self, request: BuildContext) -> "Context":
-        from memlog.service.retrieval.search import context
+        from memlog.service.retrieval.search import create_context
 
         rules = self._engine.job_rules
         if request.timezone is None and rules is not None:
             request = replace(request, timezone=rules.timezone)
-        return context(self._engine.reads, self._engine.nonblocking_log, request)
+        return create_context(self._engine.reads, self._engine.nonblocking_log, request)
 
     @operation("append")
     def pre_route(
@@ -278,14 +277,14 @@ class Store:
         chat: Annotated[ChatField | None, "The current conversation."] = None,
         max_tokens: Annotated[Count, "The most tokens of the context."] = 4000,
     ) -> "PreRoute":
-        """Answer `text` from the facts if it asks for one, or return the memory context to answer it with.
+        """Answer `text` from the facts if it asks for a fact; else return the memory context for an answer.
 
-        A question for a rank of a list, or for the list, is answered from the facts alone: a value that is
-        not stored is never guessed. Anything else is searched for.
+        A question for a list, or for a rank of it, is answered only from the facts: a missing value is never
+        guessed. For any other text, memories are searched.
 
         Raises:
             BadInput: the text is empty.
-            DatabaseError: the read model cannot be read, nor rebuilt.
+            DatabaseError: the read model can neither be read nor rebuilt.
         """
         from memlog.service.retrieval.search import pre_route
 
@@ -301,10 +300,10 @@ class Store:
             int, Meta(ge=0, le=100, title="N"), "Show a message with N others of its session on either side."
         ] = 0,
     ) -> "StoredEvent | None":
-        """Show the event with an id, as it is in the log.
+        """Show the event with an id, as the log has it.
 
-        The id is that of an event, or that of a memory, a fact (`topic_key/rank`) or a document
-        (`source/file`), whose newest event is shown.
+        The id is that of an event, a memory, a fact (`topic_key/rank`) or a document (`source/file`); of the
+        last three, the newest event is shown.
 
         Raises:
             BadInput: several streams have an event with this id, and `stream` is not given.
@@ -318,7 +317,7 @@ class Store:
         """Return the only stream that has an event with this id.
 
         Raises:
-            NotFound: no stream has such an event. BadInput: several streams have one.
+            NotFound: no stream has such an event. BadInput: several streams have such an event.
         """
         from memlog.query import provenance
 
@@ -343,7 +342,7 @@ class Store:
 
 
 def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield the arguments of `_check`; if there is no provider, as in most programs, import nothing."""
+    """Yield arguments of `_check_arguments`; without providers, as in most programs, import nothing."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings
@@ -360,16 +359,18 @@ def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]
         yield name, value, is_right, f"memlog.{kinds[name].__name__}(…)"
 
 
-def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
+def _choose_model(
+    folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path
+) -> EmbeddingModel:
     if folder is None:
         return model_of(provider, store)
     if provider is not None:
-        raise BadInput("both model and embedding are given", hint="leave out one of them")
+        raise BadInput("both model and embedding are given", hint="leave out model or embedding")
     return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
-def _check(*arguments: tuple[str, object, bool, str]) -> None:
-    """Refuse an invalid argument. A request could check it, but would add 0.8 ms to each command.
+def _check_arguments(*arguments: tuple[str, object, bool, str]) -> None:
+    """Raise BadInput for an invalid argument. A request could check it, but would add 0.8 ms per command.
 
     arguments: the name, the value, whether the value is right, and what would be right.
     """

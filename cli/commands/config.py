@@ -13,7 +13,7 @@ from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, neare
 from memlog.cli.output.answer import TextAnswer, print_answer
 from memlog.cli.output.output import note, printable
 from memlog.eventlog.log.streams import shown
-from memlog.service.engine.create import create_store, notes_beside
+from memlog.service.engine.create import create_store, find_notes_beside
 
 
 @click.command(cls=Command)
@@ -68,7 +68,7 @@ def init(ctx: click.Context) -> TextAnswer:
     """
     store = ctx.ensure_object(Settings).store
     done = create_store(store, file_with_defaults())
-    if (notes := notes_beside(store)) is not None:
+    if (notes := find_notes_beside(store)) is not None:
         folder = shlex.quote(shown(notes))
         words = ["memlog", *ctx.ensure_object(Settings).store_options, "import", "memory-folder", str(notes)]
         note(f"{folder} has notes; to import them: {printable(shlex.join(words))}")

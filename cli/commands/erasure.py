@@ -11,7 +11,7 @@ from memlog.cli.output.answer import Answer, Columns, list_answer, named_values,
 from memlog.cli.output.output import count_noun
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.cli.process.stdin import read_stdin_text
-from memlog.service.engine.operation import bound_to
+from memlog.service.engine.operation import bind_operation
 
 
 def _line_position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
@@ -30,7 +30,7 @@ def forget(store: Store, given: Given, *, yes: bool) -> Answer:
         lines = [f"{_line_position(line)}  {line.id}  {line.words}" for line in found.lines]
         return not lines or ask_yes_or_no(f"Forget {count_noun(len(lines), 'line')}?", lines)
 
-    done = run_if_confirmed(bound_to(store, "erasure.forget"), given, ask_person, is_yes=yes)
+    done = run_if_confirmed(bind_operation(store, "erasure.forget"), given, ask_person, is_yes=yes)
     # A person who answers no has not requested a dry run.
     done.dry_run = given.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
@@ -75,7 +75,7 @@ def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer
         what = f"{count_noun(found.lines, 'line')} in {count_noun(found.segments, 'segment')}"
         return ask_yes_or_no(f"Overwrite {what} permanently, and build a new read model?")
 
-    done = run_if_confirmed(bound_to(store, "erasure.scrub"), given, ask_person, is_yes=yes)
+    done = run_if_confirmed(bind_operation(store, "erasure.scrub"), given, ask_person, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)

@@ -12,14 +12,14 @@ from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
 from memlog.cli.output.output import count_noun, printable
-from memlog.service.engine.operation import bound_to
-from memlog.service.exchange.exchange import projects_of
-from memlog.service.exchange.formats import about, formats, importer
+from memlog.service.engine.operation import bind_operation
+from memlog.service.exchange.exchange import list_projects
+from memlog.service.exchange.formats import describe_format, format_names, load_importer
 from memlog.service.projects import Projects
 
 _UNREADABLE = 65
 
-_FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
+_FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_names())
 
 
 class _Account(TextAnswer, frozen=True):
@@ -49,13 +49,13 @@ def import_(store: Store, given: Given) -> _Account:
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
     projects: Sequence[str] = ()
-    if importer(given.format).projects is not None:
+    if load_importer(given.format).projects is not None:
         if origin != "default":
             given = replace(given, project=given.project or project)
         elif not settings.names_store:
-            projects = projects_of(given.format, given.paths) if given.project is None else [given.project]
+            projects = list_projects(given.format, given.paths) if given.project is None else [given.project]
     if not projects:
-        done: memlog.ImportReport = bound_to(store, "exchange.import_from")(given)
+        done: memlog.ImportReport = bind_operation(store, "exchange.import_from")(given)
         return _Account(done, text=[*_summary_lines(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []
@@ -66,7 +66,7 @@ def import_(store: Store, given: Given) -> _Account:
             nameless.append(f"left out: {error.message}")
             continue
         with open_store(ctx) as own:
-            reports.append(bound_to(own, "exchange.import_from")(replace(given, project=name)))
+            reports.append(bind_operation(own, "exchange.import_from")(replace(given, project=name)))
     lines = [
         line
         for done in reports

@@ -13,7 +13,7 @@ from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import note, print_lines, printable
 from memlog.eventlog.limits import MOST
-from memlog.service.engine.create import LogEntry, LogReader, fault_of, members_of
+from memlog.service.engine.create import LogEntry, LogReader, describe_fault, event_members
 
 
 @click.group(cls=Group)
@@ -102,7 +102,7 @@ def _open_reader(
 def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """Yield `entries` without the bad ones, which are reported on stderr."""
     for entry in entries:
-        fault = fault_of(entry)
+        fault = describe_fault(entry)
         if fault is not None:
             note(f"{entry.position}: {fault}")
         else:
@@ -113,4 +113,4 @@ def _format_entry(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
         return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
-    return msgspec.json.encode(members_of(entry, position=positions))
+    return msgspec.json.encode(event_members(entry, position=positions))

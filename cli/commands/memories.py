@@ -11,7 +11,7 @@ from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.output.output import bold, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
-from memlog.service.engine.requests import event_of
+from memlog.service.engine.requests import build_event
 from memlog.service.memory.memories import looks_for_duplicates
 from memlog.service.memory.save import save as save_memory
 
@@ -67,7 +67,7 @@ def save(ctx: click.Context, given: Given) -> Done:
             done = store.memories.save(given)
     else:
         # Without opening the store, the command starts fast.
-        done = save_memory(open_log(ctx).append, event_of(MemorySaved, **asdict(given)))
+        done = save_memory(open_log(ctx).append, build_event(MemorySaved, **asdict(given)))
     sentence = _SAVED.get(done.decision, "The memory {id} almost had this text, and now has it.")
     return Done(done, sentence.format(id=done.memory_id))
 

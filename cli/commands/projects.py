@@ -15,7 +15,7 @@ from memlog.cli.options.zone import ZONE, format_minute
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silent_notes, table_of
 from memlog.cli.output.output import count_noun, printable
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
-from memlog.service.engine.operation import required
+from memlog.service.engine.operation import call_required
 from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
@@ -50,7 +50,7 @@ def list_(_: click.Context, __: Given) -> Answer:
 )
 def show(ctx: click.Context, given: Given) -> Answer:
     known = Projects(projects_folder())
-    found = required(known.get, given)
+    found = call_required(known.get, given)
     ctx.obj = ctx.ensure_object(Settings).at(known.path(given.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()

@@ -12,7 +12,7 @@ from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Table, silent_notes, table_of
 from memlog.cli.output.output import bold, dim, highlight, one_line
 from memlog.cli.output.turns import indent_rest, surroundings_lines
-from memlog.service.retrieval.search import Highlighter, highlighter
+from memlog.service.retrieval.search import Highlighter, create_highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
 
@@ -32,7 +32,7 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
 )
 def query(result: "memlog.SearchResult", given: Given) -> Answer:
-    matched = highlighter(given)
+    matched = create_highlighter(given)
     notes = [] if result.hits else ["nothing found"]
     if result.hits and result.certain is False:
         notes.append("nothing certain")

@@ -21,7 +21,7 @@ from memlog.cli.output.output import (
     progress_line,
     with_options,
 )
-from memlog.service.engine.operation import bound_to
+from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 
 
@@ -37,7 +37,7 @@ def watch(ctx: click.Context, given: Given) -> None:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
         with open_store(ctx, notify=output.note) as store, _stop_on_sigterm(once=given.once) as stop:
             progress = line.show if line else None
-            bound_to(store, "maintenance.watch")(
+            bind_operation(store, "maintenance.watch")(
                 replace(given, stop=stop, tell=output.tell, progress=progress)
             )
 

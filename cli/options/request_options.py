@@ -14,7 +14,7 @@ from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.settings import Command, Group, SettingOption, Settings
 from memlog.cli.process.stdin import read_stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.service.engine.operation import bound_to, operation_named, operations_of, required
+from memlog.service.engine.operation import bind_operation, call_required, operation_named, operations_of
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class RequestCommand(Command):
             with open_store(ctx) as store, _with_progress(request) as shown:
                 first: Any = store
                 if self._spelling.gets == "answer":
-                    first = required(bound_to(store, self._spelling.operation), shown)
+                    first = call_required(bind_operation(store, self._spelling.operation), shown)
                 answer = self._function(first, shown, **given)
         return 0 if answer is None else answer.print(ctx)
 

@@ -138,9 +138,9 @@ def _parse_mode(text: str) -> str:
 
 def _check_job_time(text: str, *, has_day: bool) -> str:
     # Imported here: most commands set no time.
-    from memlog.service.engine.settings import schedule_of
+    from memlog.service.engine.settings import parse_schedule
 
-    schedule_of(text, has_day=has_day)
+    parse_schedule(text, has_day=has_day)
     return text
 
 

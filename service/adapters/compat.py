@@ -12,7 +12,7 @@ from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import comparable_key, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
-from memlog.service.catalogue import answer
+from memlog.service.catalogue import call_operation
 from memlog.service.engine.operation import not_found, operation_named
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
@@ -134,7 +134,7 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     chat = decimal(given.get("chat"))
     given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
     if store.exists:
-        return answer(store, "pre_route", given)
+        return call_operation(store, "pre_route", given)
     request: Any = operation_named("pre_route").request.of(given, "pre_route")
     asks_for_fact = any(parse(request.text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")

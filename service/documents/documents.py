@@ -24,18 +24,18 @@ from memlog.service.documents.indexing import (
     IndexingTools,
     SourceRecords,
     SourceStatus,
-    described,
-    status_of,
+    describe_error,
+    to_status,
 )
 from memlog.service.documents.scan import Patterns
 from memlog.service.documents.sources import (
     USER_FILE,
     IndexingReport,
     SourcePlan,
-    as_registered,
-    claiming,
-    registration_of,
-    without_file,
+    claim_call,
+    registration_event,
+    removal_events,
+    unchanged_plan,
 )
 from memlog.service.documents.text_files import filetype
 from memlog.service.engine.engine import Engine
@@ -74,9 +74,9 @@ def folder_requests(
     Raises:
         BadInput: a path, the name or a pattern is invalid.
     """
-    given = valid_patterns(include, exclude)
+    given = check_patterns(include, exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
-    for path in map(valid_path, paths):
+    for path in map(check_path, paths):
         is_folder = path.is_dir()
         named = names.setdefault((path if is_folder else path.parent, is_folder), [])
         if not is_folder:
@@ -85,7 +85,7 @@ def folder_requests(
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            valid_name(root.name if source is None else source),
+            check_name(root.name if source is None else source),
             kind,
             given,
         )
@@ -93,15 +93,15 @@ def folder_requests(
     ]
 
 
-def valid_path(path: str | Path) -> Path:
-    """Return an absolute path.
+def check_path(path: str | Path) -> Path:
+    """Return the absolute path of a readable file or folder.
 
     Raises:
-        BadInput: the path is neither a file nor a folder, or is not UTF-8.
+        BadInput: the path is not a readable file or folder, or its name is not UTF-8.
     """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the user's name of a link
     if shown(absolute) != str(absolute):
-        raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename it")
+        raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename the file or folder")
     try:
         absolute.stat()
     except OSError as error:
@@ -111,7 +111,7 @@ def valid_path(path: str | Path) -> Path:
     return absolute
 
 
-def valid_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Return `name` if it can name a source.
 
     Raises:
@@ -122,12 +122,12 @@ def valid_name(name: str) -> str:
     except msgspec.ValidationError as error:
         raise BadInput(
             f"{name!r} cannot name a source: {error}",
-            hint="source=NAME: up to 255 characters, without / and control characters",
+            hint="give source=NAME: up to 255 characters, without / and control characters",
         ) from error
 
 
-def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
-    """Return the patterns of a source.
+def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
+    """Return the patterns for a source, after a check.
 
     Raises:
         BadInput: a pattern is malformed, or can match nothing.
@@ -143,8 +143,8 @@ def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
     return patterns
 
 
-def refuse_keys(texts: Iterable[str]) -> None:
-    """Refuse texts that contain a key, before they are written anywhere.
+def check_no_keys(texts: Iterable[str]) -> None:
+    """Check that no text of a registration contains a key, before the texts are written anywhere.
 
     Raises:
         BadInput: a text has a probable key; masking it would change the meaning of the text.
@@ -155,43 +155,43 @@ def refuse_keys(texts: Iterable[str]) -> None:
     if any(kinds_in(text) for text in texts):
         raise BadInput(
             "the name, the folder or a pattern of the source looks like a key",
-            hint="use another name: names are stored",
+            hint="use another name, since memlog stores it",
         )
 
 
-def registration_for(
+def build_registration(
     request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
-    """Return the registration that a source has after this request.
+    """Return the registration of a source after a request.
 
-    before: its current registration. may_move: whether its folder may change.
+    before: the current registration. may_move: whether the folder of the source may change.
 
     Raises:
         BadInput: another folder has the source's name, or the patterns do not fit the request.
     """
-    patterns = _new_patterns(request, before)
+    patterns = _choose_patterns(request, before)
     return SourceRegistered(
         source_id=request.source_id,
         kind=request.kind,
-        root=str(request.root) if before is None or may_move else _same_root(request.root, before),
+        root=str(request.root) if before is None or may_move else _check_same_root(request.root, before),
         include=[*patterns.include],
         exclude=[*patterns.exclude],
     )
 
 
-def _same_root(root: Path, source: Registered) -> str:
-    """Return the root of a registered source, which must be the same folder as `root`."""
+def _check_same_root(root: Path, source: Registered) -> str:
+    """Return the registered root of a source; raise BadInput unless `root` is the same folder."""
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
-            f"the source {source.source_id!r} is {known_root}, not {root}",
-            hint="give the new one another name: source=NAME",
+            f"the source {source.source_id!r} is the folder {known_root}, not {root}",
+            hint="give the new source another name: source=NAME",
         )
     return str(known_root)
 
 
-def _new_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
-    """Return the patterns that a source has after this request; those of `source` are the current ones."""
+def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
+    """Return the patterns of a source after a request. source: its current registration, if any."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
@@ -205,7 +205,7 @@ def _new_patterns(request: FolderRequest, source: Registered | None) -> Patterns
 
 
 def _add_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """Add files of the root by their escaped names, even if they were removed by name."""
+    """Return `before`, changed to include files with the escaped `names`, even if removed by name before."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
     if is_known and not before.include:
@@ -229,14 +229,12 @@ _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
 
 
-SourceName = Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."]
-Include = Annotated[Globs, "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'."]
-Exclude = Annotated[Globs, "No files that match."]
-Kind = Annotated[
-    Literal["docs", "memory"], "memory for files that are searched as memories, docs for other documents."
-]
-OnlySource = Annotated[str | None, "The source; all where not given."]
-DocumentName = Annotated[str, Meta(title="SOURCE[/FILE]"), "The source, or the document."]
+SourceName = Annotated[str | None, Meta(title="NAME"), "The source's name; by default the folder's."]
+Include = Annotated[Globs, "Read only matching files, of any type, such as 'guide/*.md' or '**/*.py'."]
+Exclude = Annotated[Globs, "Skip matching files."]
+Kind = Annotated[Literal["docs", "memory"], "memory: files are searched as memories. docs: other documents."]
+OnlySource = Annotated[str | None, "The source; by default all sources."]
+DocumentName = Annotated[str, Meta(title="SOURCE[/FILE]"), "The source, or a document of it."]
 
 
 class Documents(OperationGroup):
@@ -270,13 +268,13 @@ class Documents(OperationGroup):
         kind: Kind = "docs",
         progress: ProgressField = None,
     ) -> IndexingReport:
-        """Make a folder, or one file of it, a source of documents, and read its new and changed files.
+        """Register a folder, or one file of it, as a source of documents, and read new and changed files.
 
         See `add_all`.
 
         Raises:
-            BadInput: there is no such file or folder; another folder has the source's name; or a pattern or
-                name cannot be used.
+            BadInput: there is no such file or folder, another folder has the source's name, or a pattern or
+                name is invalid.
             LogError: the folder cannot be listed; or as `Store.append`.
             Busy, DatabaseError: as `Store.append` and `Store.search`.
         """
@@ -291,7 +289,7 @@ class Documents(OperationGroup):
         paths: Annotated[
             Paths,
             Meta(title="PATH"),
-            "Folders and files; the files of one folder are added together.",
+            "Folders and files; files of one folder become one source.",
         ],
         *,
         source: SourceName = None,
@@ -300,14 +298,14 @@ class Documents(OperationGroup):
         kind: Kind = "docs",
         progress: ProgressField = None,
     ) -> list[IndexingReport]:
-        """Make each of `paths`, a folder or a file of one, a source of documents; read changed files.
+        """Register folders, or single files of folders, as sources of documents, and read changed files.
 
-        Only new and changed files are appended. Interrupted, the next run goes on from there. A folder gives
-        its text files of known types, or those that `include` matches. The patterns stay with the source
-        until others are given.
+        Only new and changed files are appended. If a run is interrupted, the next run continues from there.
+        Of a folder, the text files of known types are read, or the files that `include` matches. A source
+        keeps its patterns until others are given.
 
-        A source that another copy of the store registered is left to it, unless `source` names it: then this
-        copy registers it again, and refreshes it from now on.
+        A source that another copy of the store registered is left unchanged, unless `source` names it: then
+        this copy of the store registers and refreshes it from now on.
 
         Raises:
             BadInput, Busy, LogError, DatabaseError: as `add`.
@@ -319,7 +317,7 @@ class Documents(OperationGroup):
                     f"{each.root} is part of the store itself", hint="name a folder outside the store"
                 )
             if self._tools.redact:
-                refuse_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
+                check_no_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # This comes first, as locking the records creates their folder: that a store cannot be created must
         # be a memlog error.
         self._decide(queries.registered_sources, creates=True)
@@ -334,10 +332,10 @@ class Documents(OperationGroup):
     ) -> list[IndexingReport]:
         """Read new and changed files of `source`, or of all sources, and remove documents of missing files.
 
-        Without changes nothing is appended. Files whose inode, size and times are as before are not read
-        again. Where the folder of a source is gone, cannot be listed, or is read by another process for too
-        long, its documents stay, the answer says why, and the other sources go on. Only the copy of the store
-        that registered a source refreshes it.
+        Without changes nothing is appended. Files whose inode, size and times are unchanged are not read
+        again. If the folder of a source is gone, cannot be listed, or is read by another process for too
+        long, its documents stay, the answer says why, and the other sources are still read. Only the copy of
+        the store that registered a source refreshes it.
 
         Raises:
             NotFound: there is no source of this name.
@@ -368,14 +366,14 @@ class Documents(OperationGroup):
 
     @operation("read", missing="document_not_found")
     def get(self, name: DocumentName) -> DocumentText | Source | None:
-        """Show a source, or a document of it with its text, as it was read."""
+        """Show a source, or a document of a source with the text that was read."""
         if "/" in name:
             return self._read(lambda db: queries.document_with_text(db, name))
         return self._read(lambda db: queries.source(db, name))
 
     @operation("read")
     def tree(self, source: OnlySource = None) -> _Folders:
-        """Show the folders and files that are documents, of `source` or of all sources.
+        """Show the documents of `source`, or of all sources, as a tree of folders and files.
 
         Raises:
             NotFound: there is no source of this name.
@@ -391,15 +389,15 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
+        return [to_status(each, self._records(each.source_id).read_job()) for each in self._sources(source)]
 
     @operation("read")
     def jobs(self) -> _Jobs:
-        """List the last reading of each source, the newest first: its progress or its result.
+        """List the last reading of each source, newest first, with its progress or result.
 
-        They are kept in cache/, and are forgotten with it.
+        The list is stored in cache/, and is lost if cache/ is deleted.
         """
-        jobs = (self._records(each.source_id).job() for each in self.list())
+        jobs = (self._records(each.source_id).read_job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
 
     def _sources(self, source: str | None) -> _Sources:
@@ -410,9 +408,9 @@ class Documents(OperationGroup):
 
     @operation("append", missing="document_not_found")
     def remove(self, name: DocumentName) -> Position | Literal[False]:
-        """Remove a source with all its documents, or one document of it.
+        """Remove a source with all its documents, or one document of a source.
 
-        The files stay. A removed document comes back when its file is added by name.
+        The files stay. To restore a removed document, add its file by name.
 
         Raises:
             BadInput: another copy of the store refreshes the source of the document.
@@ -420,34 +418,34 @@ class Documents(OperationGroup):
         source_id, is_document, file = name.partition("/")
         # This comes first, as locking the records creates their folder: a missing store must stay missing.
         self._decide(queries.registered_sources)
-        with self._records(source_id).held(self._lock_timeout):
+        with self._records(source_id).hold_lock(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
                 raise BadInput(
                     f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
-                    hint=f"remove the document there, or claim the source first: {claiming(source_id)}",
+                    hint=f"remove the document there, or claim the source first: {claim_call(source_id)}",
                 )
             if is_document:
-                return self._append(without_file(source_id, found, file))[-1]
+                return self._append(removal_events(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
     def _add_folder(
         self, request: FolderRequest, progress: Progress | None, *, claims: bool
     ) -> IndexingReport:
-        with self._records(request.source_id).held(self._lock_timeout):
+        with self._records(request.source_id).hold_lock(self._lock_timeout):
             before, versions = self._source_and_versions(request.source_id)
             registered = self._decide(queries.registered_sources)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
-                return as_registered(before, versions).report(registered_by=before.writer)
+                return unchanged_plan(before, versions).report(registered_by=before.writer)
             # On another machine the folder may have another path.
-            registration = registration_for(request, before, may_move=is_of_another)
+            registration = build_registration(request, before, may_move=is_of_another)
             is_new = (
                 before is None
                 or before.writer not in self._own_writers()
-                or registration_of(before) != registration
+                or registration_event(before) != registration
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
@@ -463,19 +461,19 @@ class Documents(OperationGroup):
         return source.writer not in ("", *self._own_writers())
 
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
-        plan = as_registered(source, {})
+        plan = unchanged_plan(source, {})
         try:
-            with self._records(source.source_id).held(self._lock_timeout):
+            with self._records(source.source_id).hold_lock(self._lock_timeout):
                 # Another process may have changed the registration meanwhile.
                 found, versions = self._source_and_versions(source.source_id)
                 if found is None:
-                    return plan.report(error="it was removed")
-                plan = as_registered(found, versions)
+                    return plan.report(error="the source was removed")
+                plan = unchanged_plan(found, versions)
                 if self.is_of_another_copy(found):
                     return plan.report(registered_by=found.writer)
                 return Indexing(plan, self._tools, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
-            return plan.report(error=described(error))
+            return plan.report(error=describe_error(error))
 
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
@@ -495,7 +493,7 @@ FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 class Workspaces(OperationGroup):
     """The workspaces of a store: `store.workspaces`.
 
-    Each is a source of kind `memory`; `store.documents.refresh` updates it with the others.
+    Each workspace is a source of kind `memory`; `store.documents.refresh` also refreshes workspaces.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -507,25 +505,24 @@ class Workspaces(OperationGroup):
         self,
         path: Annotated[PathField, Meta(title="DIR"), "The folder."],
         *,
-        source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None,
+        source: Annotated[str | None, Meta(title="NAME"), "Its name; by default the folder's."] = None,
         progress: ProgressField = None,
     ) -> IndexingReport:
-        """Make the folder `path` of an agent a workspace, and read its new and changed notes.
+        """Register the folder of an agent as a workspace, and read its new and changed notes.
 
-        MEMORY.md and memory/*.md are searched as memories. What USER.md says is set in the core memory, where
-        no value is set; a value that was deleted since is not set again. `store.documents.refresh()` reads
-        later changes.
+        MEMORY.md and memory/*.md are searched as memories. Values in USER.md that the core memory lacks are
+        added to it, except values that were deleted there. `store.documents.refresh()` reads later changes.
 
         Raises:
-            BadInput: a source of documents has this name; or as `add`, as Busy, LogError,
-                DatabaseError.
+            BadInput: a source of documents has this name.
+            BadInput, Busy, LogError, DatabaseError: as `Documents.add`.
         """
         name = Path(path).absolute().name if source is None else source
         if name in self._sources_of_documents():
             raise BadInput(
-                f"not a workspace, but a source of documents: {name!r}",
-                hint=f"remove it first (store.documents.remove({name!r})), or give the workspace another"
-                " name",
+                f"{name!r} is already a source of documents",
+                hint=f"give the workspace another name, or first remove the source:"
+                f" store.documents.remove({name!r})",
             )
         return self._documents.add(path, source=source, include=FILES, kind="memory", progress=progress)
 
@@ -537,14 +534,14 @@ class Workspaces(OperationGroup):
 
     @operation("read")
     def list(self) -> list[Source]:
-        """List the workspaces, by name."""
+        """List the workspaces by name."""
         return [each for each in self._documents.list() if each.kind == "memory"]
 
     @operation("append", missing="source_not_found")
     def remove(self, name: Annotated[str, "The workspace."]) -> Position | Literal[False]:
-        """Remove a workspace with the memories that are its files.
+        """Remove a workspace and the memories from its files.
 
-        The files stay, and so does the core memory.
+        The files and the core memory stay.
         """
         if not any(each.source_id == name for each in self.list()):
             return False

@@ -18,22 +18,22 @@ _MARKS = {f"h{level}": "#" * level + " " for level in range(1, 7)} | {"title": "
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
-def text_of(page: bytes) -> str:
+def extract_text(page: bytes) -> str:
     """Return the text of a page, with headings as in Markdown and list items marked by a dash.
 
     Raises:
         ValueError: the page is nested too deeply.
     """
     lines: dict[int, list[str]] = {}
-    for text, first in _pieces(page):
+    for text, first in _texts_with_lines(page):
         for number, line in enumerate(text.split("\n"), start=first):
             lines.setdefault(number, []).append(line)
     whole = ("".join(lines.get(number, ())) for number in range(1, max(lines, default=0) + 1))
     return "\n".join(_SPACES.sub(" ", line).strip() for line in whole)
 
 
-def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the texts of a page in order, each with its first line.
+def _texts_with_lines(page: bytes) -> Iterator[tuple[str, int]]:
+    """Yield the texts of a page in order, each with the number of its first line.
 
     A text outside elements begins where the previous text ends.
     """
@@ -53,13 +53,13 @@ def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
             unseen += 1 if event == "start" else -1
         text = (node.text if event == "start" else node.tail) or ""
         if not unseen:
-            mark = _mark(node.tag, event) if is_element else ""
+            mark = _markdown_mark(node.tag, event) if is_element else ""
             # A mark stands before the text of an element, or after its end.
             yield mark + text, line
         line += text.count("\n")
 
 
-def _mark(tag: str, event: str) -> str:
+def _markdown_mark(tag: str, event: str) -> str:
     if event == "start" and tag in _MARKS:
         return _MARKS[tag]
     return " " if tag in _APART or tag in _MARKS else ""

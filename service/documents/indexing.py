@@ -45,7 +45,7 @@ class IndexingJob(msgspec.Struct, kw_only=True):
     """The last reading of a source.
 
     state: `indexing` while a process reads it. started, ended: RFC 3339; `ended` is None until then.
-    done, total: files. failures: files that could not be read. error: what aborted it, if anything.
+    done, total: numbers of files. failures: how many could not be read. error: what aborted it; else None.
     """
 
     source_id: str
@@ -63,9 +63,9 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
     state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last reading was
         aborted.
-    files, chunks, bytes: documents, their passages, and the bytes of their files.
+    files, chunks, bytes: the numbers of documents, of their passages, and of the bytes of their files.
     last_indexed: when the newest document was indexed, RFC 3339; None if there are no documents.
-    last_error: a current error, or the error of the last reading; None if there is neither.
+    last_error: the current error, or the error of the last reading; None if there is no error.
     """
 
     source_id: str
@@ -78,7 +78,7 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """A file when it was last read. version: sha256 of its bytes. reason: why it is not a document."""
+    """A file as last read. version: sha256 of its bytes. reason: why it is not a document, if it is not."""
 
     look: Look
     version: str | None
@@ -89,8 +89,8 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
 class Sightings(msgspec.Struct, array_like=True):
     """The files of a source when they were last read.
 
-    root: device and inode of the source's folder; None if it was never read.
-    files: by their paths below it. seconds: the time limit per file; a longer limit may allow more files.
+    root: device and inode of the source's folder; None if the source was never read.
+    files: by path below the folder. seconds: the time limit per file; a longer limit may allow more files.
     """
 
     root: tuple[int, int] | None = None
@@ -102,7 +102,7 @@ _SUFFIXES: dict[type, str] = {IndexingJob: "job", Sightings: "seen"}
 
 
 class SourceRecords:
-    """The records of one source of the store at `store`."""
+    """The records of the last reading of one source, in the cache of the store at `store`."""
 
     def __init__(self, store: Path, source_id: str) -> None:
         self._source_id = source_id
@@ -110,8 +110,8 @@ class SourceRecords:
         self._stem = sha256(source_id.encode(errors="surrogatepass")).hexdigest()[:32]
 
     @contextmanager
-    def held(self, timeout: float) -> Iterator[None]:
-        """Hold the lock of the source, so that no file is appended twice.
+    def hold_lock(self, timeout: float) -> Iterator[None]:
+        """Hold the lock of the source in this context, so that no file is appended twice.
 
         Raises:
             Busy: another process holds the lock for longer than `timeout` seconds.
@@ -121,20 +121,20 @@ class SourceRecords:
         with locks.locked(self._path("lock"), f"the reading of the source {self._source_id!r}", timeout):
             yield
 
-    def job(self) -> IndexingJob | None:
-        """Return the last reading, if any."""
+    def read_job(self) -> IndexingJob | None:
+        """Return the last reading; None if there is no record."""
         job = self._read(IndexingJob)
         # The kernel releases the lock when a process ends for any reason.
         if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
             return msgspec.structs.replace(job, state="error", error=_KILLED)
         return job
 
-    def sightings(self) -> Sightings:
-        """Return the files as they were last read; none if the source was never read."""
+    def read_sightings(self) -> Sightings:
+        """Return the files as they were last read; no files if the source was never read."""
         return self._read(Sightings) or Sightings()
 
-    def keep(self, record: IndexingJob | Sightings) -> None:
-        """Replace the record of the last reading, or of the files."""
+    def write(self, record: IndexingJob | Sightings) -> None:
+        """Write the record of the last reading, or of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
             core_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
@@ -151,8 +151,8 @@ class SourceRecords:
             return None
 
 
-def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
-    """Return the status of a source. job: its last reading."""
+def to_status(source: Source, job: IndexingJob | None) -> SourceStatus:
+    """Return the status of a source. job: its last reading, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
     failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
@@ -173,12 +173,12 @@ def _why_unreachable(root: str | None) -> str | None:
     try:
         os.scandir(root).close()
     except OSError as error:
-        return described(error)
+        return describe_error(error)
     return None
 
 
-def described(error: BaseException) -> str:
-    """Describe in one line an error that stopped work."""
+def describe_error(error: BaseException) -> str:
+    """Return a description, of one line, of an error that stopped work."""
     match error:
         case MemlogError():
             return error.message
@@ -189,7 +189,7 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def forget_all(store: Path) -> None:
+def remove_all_records(store: Path) -> None:
     """Remove the records of every source, which contain file names and errors.
 
     Raises:
@@ -224,7 +224,7 @@ Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 class IndexingTools(NamedTuple):
     """The dependencies of indexing, shared by all sources of a store.
 
-    store: its folder, which is never indexed. append: appends events.
+    store: the store's folder, which is never indexed. append: appends events.
     take_over: imports a text, given with its name, into the core memory.
     readers: read HTML, PDF and the rules of `.gitignore`. redact: skip files whose names look like keys.
     """
@@ -237,7 +237,7 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its lock. One file at a time is in memory."""
+    """One reading of a source, by the process that holds its lock; it holds one file at a time in memory."""
 
     def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan
@@ -246,7 +246,7 @@ class Indexing:
         self._source_id = plan.registration.source_id
         self._records = SourceRecords(tools.store, self._source_id)
         self._report = plan.report()
-        self._before = self._records.sightings()
+        self._before = self._records.read_sightings()
         self._seen: dict[str, Seen] = {}
         # No event can name a document whose name looks like a key, so it stays.
         self._gone = {file for file in plan.versions if not self._is_secret(file)}
@@ -254,22 +254,22 @@ class Indexing:
         self._recorded = 0.0
 
     def run(self, *, is_by_name: bool) -> IndexingReport:
-        """Bring the documents up to date with the files.
+        """Bring the documents up to date with the files, and return a report.
 
-        is_by_name: whether a user named the folder, and so means the current one.
+        is_by_name: whether a user named the folder; then an empty folder in its place is accepted.
 
         Raises:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. Earlier appends stay.
         """
-        self._records.keep(self._job)
+        self._records.write(self._job)
         try:
             with Root(self._plan.root) as root:
                 self._read_all(root, is_by_name=is_by_name)
         except BaseException as error:
-            self._end("error", described(error))
+            self._record_end("error", describe_error(error))
             raise
-        self._end("done", None)
+        self._record_end("done", None)
         return self._report
 
     def _read_all(self, root: Root, *, is_by_name: bool) -> None:
@@ -305,8 +305,8 @@ class Indexing:
             self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
             now = Sightings(root.identity, self._seen, tools.readers.seconds)
             if now != self._before:
-                self._records.keep(now)
-        report.removed = len(tools.append(self._removals()))
+                self._records.write(now)
+        report.removed = len(tools.append(self._removal_events()))
         if has_user:
             self._read_user(root)
 
@@ -344,9 +344,7 @@ class Indexing:
         return line
 
     def _is_secret(self, file: str) -> bool:
-        """Whether keys are masked and the file's name has one: as names cannot be masked, the file is not
-        read.
-        """
+        """Whether keys are masked and the file's name has a key: such a file is not read."""
         return self._tools.redact and masked(file) != file
 
     def _is_up_to_date(self, root: Root, file: str) -> bool:
@@ -371,7 +369,7 @@ class Indexing:
 
     def _read(self, root: Root, file: str, moment: int) -> bytes | None:
         """Return the event of a file; None if the log already has its content."""
-        text = text_files.read(root, file, self._tools.readers)
+        text = text_files.read_text_file(root, file, self._tools.readers)
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
         is_known = text.version == self._plan.versions.get(file)
@@ -380,8 +378,8 @@ class Indexing:
             self._seen[file] = Seen(text.look, text.version, None)
         return line
 
-    def _removals(self) -> list[DocumentRemoved]:
-        """Return the removal events of documents whose files are gone, except below unread places."""
+    def _removal_events(self) -> list[DocumentRemoved]:
+        """Return events to remove documents whose files are gone, except below folders that were not read."""
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
@@ -391,7 +389,7 @@ class Indexing:
 
     def _read_user(self, root: Root) -> None:
         try:
-            text = text_files.read(root, USER_FILE, self._tools.readers)
+            text = text_files.read_text_file(root, USER_FILE, self._tools.readers)
         except GONE:
             return
         except Unfit as unfit:
@@ -405,22 +403,22 @@ class Indexing:
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _record_progress(self, done: int, total: int) -> None:
-        """Report how many files were read, and periodically record it."""
+        """Report how many files were read, and periodically write the record of the reading."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
             self._recorded = now
-            self._records.keep(self._job)
+            self._records.write(self._job)
         if self._show is not None:
             self._show(_READING, done, total)
 
-    def _end(self, state: JobState, error: str | None) -> None:
+    def _record_end(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
-        self._records.keep(self._job)
+        self._records.write(self._job)
 
 
 def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:
-    """Return the event of a document, encoded here to check its size.
+    """Return the encoded event of a document.
 
     Raises:
         Unfit: the event is too large.

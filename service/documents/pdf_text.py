@@ -10,7 +10,7 @@ import pypdf
 PAGE_END = "\f"
 
 
-def text_of(data: bytes) -> str:
+def extract_text(data: bytes) -> str:
     """Return the text of a PDF.
 
     Raises:

@@ -40,8 +40,8 @@ class Rules(NamedTuple):
     above: str
 
 
-def rules_within(root: Root, folder: str) -> list[Rules]:
-    """Return the rules of a folder below `root`, if any.
+def read_rules_within(root: Root, folder: str) -> list[Rules]:
+    """Return the rules of the folder `folder` below `root`, if any.
 
     Raises:
         Unfit: the `.gitignore` is unreadable.
@@ -51,8 +51,8 @@ def rules_within(root: Root, folder: str) -> list[Rules]:
     return [] if text is None else [Rules(prefix + GITIGNORE, text, len(prefix), "")]
 
 
-def rules_above(root: Root) -> list[Rules]:
-    """Return the rules from the folders above `root` in its repository, nearest first.
+def read_rules_above(root: Root) -> list[Rules]:
+    """Return the rules of the folders above `root` in its Git repository, nearest first.
 
     Raises:
         Unfit: a file is unreadable.
@@ -70,18 +70,18 @@ def rules_above(root: Root) -> list[Rules]:
     return found
 
 
-def excluded(
+def find_excluded(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
-    """Return the paths that rules exclude. A folder's path ends with `/`; the root's is empty.
+    """Return the paths that rules exclude. A folder's path ends with `/`; the root's path is "".
 
-    rules: nearest first. refuse: called with each file whose rules cannot be applied, and why.
+    rules: nearest first. refuse: called with each .gitignore that cannot be applied, and the reason.
     """
     found, undecided = set(), list(paths)
     for each in rules:
         seen = [os.fsencode(each.above + path[each.prefix :]) for path in undecided]
         try:
-            verdicts = dict(zip(undecided, readers.verdicts(each.text, seen), strict=True))
+            verdicts = dict(zip(undecided, readers.match_rules(each.text, seen), strict=True))
         except ReaderFailed as failed:
             refuse(each.file, str(failed))
             continue
@@ -116,7 +116,7 @@ _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
 class SkippedFile(msgspec.Struct, frozen=True):
-    """A skipped file or folder, by its path below the root; `detail` is the system's message."""
+    """A skipped file or folder, by its path below the root. detail: the system's message, if any."""
 
     file: str
     reason: Reason
@@ -152,7 +152,7 @@ class Patterns:
                 )
 
     def includes(self, file: str) -> bool:
-        """Whether a file is included, as every file is that is not excluded if `include` is empty."""
+        """Whether a file is included: it is not excluded, and `include` matches it or is empty."""
         return not self.excludes(file) and (not self.include or self._include.match(file))
 
     def may_include_below(self, folder: str) -> bool:
@@ -163,9 +163,9 @@ class Patterns:
         """Whether a file, or a folder with everything below it, is excluded."""
         return self._exclude.match(path)
 
-    def name(self, path: str) -> bool:
-        """Whether a pattern without a wildcard includes a path, or one above or below it."""
-        return self._include.name(path)
+    def names_path(self, path: str) -> bool:
+        """Whether a pattern without a wildcard names a path, or a path above or below it."""
+        return self._include.names_path(path)
 
     @property
     def are_names(self) -> bool:
@@ -182,7 +182,7 @@ class Patterns:
 
 
 class _Globs:
-    """A set of globs. Those without a wildcard are looked up in a set, as there may be one per file."""
+    """A set of globs. Globs without a wildcard are looked up in a set: there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
@@ -196,14 +196,14 @@ class _Globs:
     def match(self, path: str) -> bool:
         """Whether a path, or a folder above it, matches."""
         parts = tuple(path.split("/"))
-        return self._is_listed(parts) or any(len(glob) in _matched_parts(parts, glob) for glob in self._wild)
+        return self._is_listed(parts) or any(len(glob) in _match_parts(parts, glob) for glob in self._wild)
 
     def may_match_below(self, folder: str) -> bool:
         """Whether something below a folder may match."""
-        return self.name(folder) or any(_matched_parts(folder.split("/"), glob) for glob in self._wild)
+        return self.names_path(folder) or any(_match_parts(folder.split("/"), glob) for glob in self._wild)
 
-    def name(self, path: str) -> bool:
-        """Whether a glob without a wildcard names a path, or one above or below it."""
+    def names_path(self, path: str) -> bool:
+        """Whether a glob without a wildcard names a path, or a path above or below it."""
         parts = tuple(path.split("/"))
         return parts in self._above or self._is_listed(parts)
 
@@ -216,9 +216,9 @@ def _is_plain(glob: str) -> bool:
 
 
 def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
-    """Return the files of `root` that a source includes. Only reads `.gitignore` files, and follows no link.
+    """Return a finished walk through `root`, which opens no file but `.gitignore`, and follows no link.
 
-    store: a folder to skip. For a source of memories `.gitignore` does not apply.
+    store: a folder to skip. To sources of memories `.gitignore` does not apply.
 
     Raises:
         OSError: the root cannot be listed.
@@ -231,8 +231,8 @@ def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers
 class Walk:
     """A walk through a folder.
 
-    files: the included ones, by their paths below the root, in order. skipped: all others.
-    readers: match the rules of `.gitignore`; None if they do not apply.
+    files: the paths of the included files below the root, in order. skipped: all other entries.
+    readers: match the rules of `.gitignore`; None if the rules do not apply.
     """
 
     def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
@@ -249,23 +249,21 @@ class Walk:
 
         Raises OSError if the root cannot be listed.
         """
-        waiting = [("", self._rules_above())]
+        waiting = [("", self._find_rules_above())]
         while waiting:
             # Reversed, so that the first folder is popped next.
             waiting += reversed(self._enter(*waiting.pop()))
 
-    def _rules_above(self) -> list[Rules]:
-        """Return the rules from above the root; none if they exclude the root itself, since the user named
-        it.
-        """
+    def _find_rules_above(self) -> list[Rules]:
+        """Return the rules from above the root; [] if they exclude the root itself, as the user named it."""
         if self._readers is None:
             return []
         try:
-            rules = rules_above(self._root)
+            rules = read_rules_above(self._root)
         except Unfit as unfit:
             self._skip("..", unfit.reason, unfit.detail)
             return []
-        return [] if excluded([""], rules, self._readers, self._report_unusable) else rules
+        return [] if find_excluded([""], rules, self._readers, self._report_unusable) else rules
 
     def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
         """Classify the entries of a folder, and return the folders to enter, with their rules."""
@@ -280,24 +278,24 @@ class Walk:
         below = f"{folder}/" if folder else ""
         if self._readers is not None and any(entry.name == GITIGNORE for entry in listed):
             try:
-                rules = rules_within(self._root, folder) + rules
+                rules = read_rules_within(self._root, folder) + rules
             except Unfit as unfit:
                 self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
         entries = {below + entry.name: entry for entry in listed}
         return [(path, rules) for path in self._classify(entries, rules)]
 
     def _report_unusable(self, file: str, why: str) -> None:
-        """Report once that the rules of a file are not applied."""
+        """Report, once per file, that the rules of a .gitignore are not applied."""
         if file not in self._refused:
             self._refused.add(file)
-            self._skip(file, "limit", f"its rules are not followed: {why}")
+            self._skip(file, "limit", f"its rules are not applied: {why}")
 
     def _classify(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """Add the entries of a folder to `files` or `skipped`, or yield them as folders."""
+        """Add the files of a folder to `files` or `skipped`, and yield the folders to enter."""
         matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
         reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
         seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
-        reasons |= dict.fromkeys(self._ignored(seen, rules), "ignored")
+        reasons |= dict.fromkeys(self._find_ignored(seen, rules), "ignored")
         for path, entry in matched.items():
             reason = reasons[path] or self._why_unfit(entry)
             if reason is not None:
@@ -312,26 +310,26 @@ class Walk:
         return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped before the rules apply: for its name, or as a link."""
+        """Return why an entry is skipped, whatever the rules say: for its name, or as a link; else None."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
             return "link"
-        return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
+        return "hidden" if entry.name.startswith(".") and not self._patterns.names_path(path) else None
 
-    def _ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """Yield the paths that the rules exclude, except those named by patterns."""
+    def _find_ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+        """Yield the paths that the rules exclude, except paths that patterns name."""
         if self._readers is None:
             return
         paths = {
             f"{path}/" if entry.is_dir(follow_symlinks=False) else path: path
             for path, entry in entries.items()
-            if not self._patterns.name(path)
+            if not self._patterns.names_path(path)
         }
-        yield from (paths[each] for each in excluded(paths, rules, self._readers, self._report_unusable))
+        yield from (paths[each] for each in find_excluded(paths, rules, self._readers, self._report_unusable))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped for its type, without opening it."""
+        """Return why an entry is skipped for its type; None if it is not skipped."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -351,18 +349,18 @@ class Walk:
 
 
 def _may_be_folder(link: _Entry) -> bool:
-    """Whether a link may point to a folder: it does, or is broken."""
+    """Whether a link may point to a folder: it does not point to a file, or is broken."""
     try:
         return not link.is_file()
     except OSError:  # a cycle
         return True
 
 
-def _matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """Return how many pattern parts a path may have matched, in each possible way.
+def _match_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
+    """Return the possible numbers of pattern parts that a path has matched.
 
-    Contains the number of all parts if the path, or a folder above it, matches the pattern; empty if nothing
-    below it can. All ways are followed in parallel, as backtracking takes exponential time with many `**`.
+    The number of all parts is among them if the path, or a folder above it, matches; there are none if
+    nothing below can match. All ways are followed in parallel: with many `**`, backtracking is exponential.
     """
     reached = _skip_any_folders({0}, pattern)
     for part in parts:

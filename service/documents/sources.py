@@ -16,9 +16,9 @@ USER_FILE = "USER.md"
 
 
 class FileWarning(msgspec.Struct, frozen=True):
-    """A warning about a file, by its path below the root, in one short line.
+    """A warning about a file, in one short line. file: its path below the root.
 
-    A library printed it, so it is untrusted; or the file's event has a probable key.
+    The text comes from a library, so it is untrusted, or says that the file's event has a probable key.
     """
 
     file: str
@@ -30,17 +30,17 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 
     registered: whether the source is new, or its registration changed.
     found: files and skipped folders, equal to the sum of indexed, unchanged and skipped.
-    indexed, unchanged, removed: documents that were read into the log, are up to date, or whose file is gone
-        or no longer matches.
-    skipped: files and folders that were skipped, and why. The document of an unreadable file stays.
+    indexed, unchanged, removed: how many documents were read into the log, are up to date, or were removed
+        because their file is gone or no longer matches.
+    skipped: the skipped files and folders, with the reasons. The document of an unreadable file stays.
     warnings: about files that were read nevertheless, one line each, and about their events.
-    user: what a workspace's USER.md, which does not count as a file, has set in the core memory; None if it
-        was not read.
-    shared: for an added source: how many of its files other sources also have, by their names. A search
-        returns such a file once, as one of the innermost folder.
-    registered_by: the writer of another copy of the store, if only that copy refreshes the source: nothing
-        was done here.
-    error: why the files could not be read, so that the documents stay; None if they were.
+    user: what a workspace's USER.md, which does not count as a file, set in the core memory; None if it was
+        not read.
+    shared: for an added source: how many of its files other sources also have, by source name. A search
+        returns such a file once, from the source with the innermost folder.
+    registered_by: the writer of another copy of the store, if only that copy refreshes the source; then
+        nothing was done here.
+    error: why the files could not be read, so that the documents stay; None if they were read.
     """
 
     source_id: str
@@ -59,14 +59,14 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 
     @property
     def problem(self) -> str | None:
-        """Why nothing was done, in words."""
+        """Why the source was not read, as a sentence; None if it was read."""
         if self.registered_by is not None:
-            return left_to_another_copy(self.source_id, self.registered_by)
+            return why_not_refreshed(self.source_id, self.registered_by)
         return None if self.error is None else f"{self.source_id}: {self.error}: its documents stay"
 
 
 class SourcePlan(NamedTuple):
-    """The registration of a source, and which of its documents the log has.
+    """The registration of a source, and the versions of its documents in the log.
 
     is_new: whether the log has no such registration. versions: the versions of its documents, by file.
     """
@@ -77,7 +77,7 @@ class SourcePlan(NamedTuple):
 
     @property
     def is_workspace(self) -> bool:
-        """Whether USER.md is imported into the core memory."""
+        """Whether the source is a workspace, whose USER.md is imported into the core memory."""
         return self.registration.kind == "memory" and USER_FILE in self.registration.include
 
     @property
@@ -86,7 +86,7 @@ class SourcePlan(NamedTuple):
         return Path(str(self.registration.root))
 
     def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
-        """Return a report without any files."""
+        """Return a report on no files, which the reading of the source fills in."""
         return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
@@ -96,33 +96,33 @@ class SourcePlan(NamedTuple):
         )
 
 
-def claiming(source_id: str) -> str:
-    """Return the call by which this copy of a store takes over a source from another copy."""
+def claim_call(source_id: str) -> str:
+    """Return the call by which a user lets this copy of a store take over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
 
-def left_to_another_copy(source_id: str, writer: str) -> str:
-    """Return why this copy of the store does not refresh a source."""
+def why_not_refreshed(source_id: str, writer: str) -> str:
+    """Return the note that another copy of the store, with the writer `writer`, refreshes a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
-        f" {claiming(source_id)}"
+        f" {claim_call(source_id)}"
     )
 
 
-def registration_of(source: Registered) -> SourceRegistered:
+def registration_event(source: Registered) -> SourceRegistered:
     """Return the event of the current registration of a source."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
-def as_registered(source: Registered, versions: dict[str, str]) -> SourcePlan:
-    """Return a plan without changes, except that a source from an older memlog gets this copy's writer."""
-    return SourcePlan(registration_of(source), source.writer == "", versions)
+def unchanged_plan(source: Registered, versions: dict[str, str]) -> SourcePlan:
+    """Return a plan that keeps the registration; a source from an older memlog gets this copy's writer."""
+    return SourcePlan(registration_event(source), source.writer == "", versions)
 
 
-def without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
+def removal_events(source_id: str, source: Registered | None, file: str) -> list[Event]:
     """Return the events that remove a document, and exclude its file so that it is not read again."""
     removed = DocumentRemoved(source_id=source_id, file=file)
     if source is None:
         return [removed]
     exclude = [*source.exclude, escape(file)]
-    return [msgspec.structs.replace(registration_of(source), exclude=exclude), removed]
+    return [msgspec.structs.replace(registration_event(source), exclude=exclude), removed]

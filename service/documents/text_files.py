@@ -39,7 +39,7 @@ class Root:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._keep("", self._fd)
+        self._cache_folder("", self._fd)
         disk.close(self._fd)
 
     def entries(self, folder: str) -> "list[os.DirEntry[str]]":
@@ -52,7 +52,7 @@ class Root:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
-        """Open a file for reading, without following a link or waiting for a pipe.
+        """Open a file for reading, without following a link or waiting for a pipe; return its descriptor.
 
         Raises:
             OSError: the file, or a folder above it, is gone or a link.
@@ -61,7 +61,7 @@ class Root:
         return disk.open(name, disk.READ, folder=folder)
 
     def status(self, path: str) -> os.stat_result:
-        """Return the status of a file, or of a link itself.
+        """Return the status of a file or, if it is a link, of the link.
 
         Raises:
             OSError: the file is gone, or a folder above it is gone or a link.
@@ -79,24 +79,24 @@ class Root:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
     def _locate(self, path: str) -> tuple[int, str]:
-        """Return the descriptor of a path's folder, and the name in it."""
+        """Return the descriptor of a path's folder, and the last name of the path."""
         folder, _, name = path.rpartition("/")
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """Return the descriptor of a folder, cached until the next call, as files come folder by folder."""
+        """Return the descriptor of a folder; it stays open until the next call, for its other files."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
             entered, fd = "", self._fd
-            self._keep(entered, fd)
+            self._cache_folder(entered, fd)
         for name in filter(None, folder[len(entered) :].split("/")):
             fd = disk.open(name, disk.FOLDER, folder=fd)
             entered = f"{entered}/{name}" if entered else name
-            self._keep(entered, fd)
+            self._cache_folder(entered, fd)
         return fd
 
-    def _keep(self, folder: str, fd: int) -> None:
-        """Replace the cached descriptor."""
+    def _cache_folder(self, folder: str, fd: int) -> None:
+        """Cache the descriptor of a folder, and close the previous descriptor."""
         _, before = self._entered
         self._entered = (folder, fd)
         if before not in (self._fd, fd):
@@ -170,7 +170,7 @@ _HEAD = 8 * 1024
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
-    """The status of a file, by which a change is noticed; times are in nanoseconds since 1970."""
+    """The part of a file's status that shows a change; times are in nanoseconds since 1970."""
 
     inode: int
     size: int
@@ -179,7 +179,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Look":
-        """Convert the status of a file."""
+        """Return the look of a file with this status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     @property
@@ -194,15 +194,15 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would be visible.
 
-        Within one clock tick a file may change again and look the same.
+        Within one clock tick, a file may change again without a change of its times.
         """
         return max(self.mtime, self.ctime) < moment - TICK_NS
 
 
 class Unfit(Exception):
-    """A file that cannot be a document.
+    """The error for a file that cannot be a document.
 
-    detail: the message of the system or a library. look: the file's look, if its content is the reason.
+    detail: the message of the system or of a library. look: the file's look, if its content is the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -215,8 +215,8 @@ class Unfit(Exception):
 class TextFile(msgspec.Struct, frozen=True):
     """The content of a file.
 
-    content: the text, without a byte order mark. warning: that of the library that read it, or "".
-    version: sha256 of its bytes, in hex. look: the same before and after the reading.
+    content: the text, without a byte order mark. warning: what the library that read it printed, or "".
+    version: sha256 of its bytes, in hex. look: the file's look, unchanged during the reading.
     """
 
     content: str
@@ -226,13 +226,13 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def filetype(file: str) -> str | None:
-    """Return the default type for a file's suffix, if any."""
+    """Return the type that a file's suffix implies; None if memlog does not know the suffix."""
     suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
 def look_at(root: Root, file: str) -> Look:
-    """Return the look of a file, or of a link.
+    """Return the look of a file or, if it is a link, of the link.
 
     Raises:
         FileNotFoundError, NotADirectoryError: the file is gone.
@@ -242,7 +242,7 @@ def look_at(root: Root, file: str) -> Look:
         return Look.of(root.status(file))
 
 
-def read(root: Root, file: str, readers: Readers) -> TextFile:
+def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
     """Return the text of a file below a root, as it was at one moment.
 
     Raises:
@@ -261,9 +261,9 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 
 
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
-    """Return the bytes of a file whose head is not binary, and its look.
+    """Return the bytes of a text or PDF file, and its look.
 
-    Raises the errors of `read`.
+    Raises the errors of `read_text_file`.
 
     opened: opens the file without following a link or blocking: it may have become a pipe.
     """
@@ -272,7 +272,7 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
 
 def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
-    """Return a consistent snapshot of a file: its look is the same before and after the reading."""
+    """Return a consistent snapshot of a file, whose look is the same before and after the reading."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
         look = Look.of(status)
@@ -288,7 +288,7 @@ def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
 
 
 def _read_up_to(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
-    """Read a file up to its expected size.
+    """Return the bytes of a file, at most one more than its expected size.
 
     Raises:
         Unfit: the file is binary, though `is_binary` is false.
@@ -314,14 +314,14 @@ def _extract_text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
         data = text.encode()
     try:
         with _os_errors_as_unfit():
-            return readers.text_of(data, kind)
+            return readers.extract_text(data, kind)
     except ReaderFailed as failed:
         raise Unfit(failed.why, str(failed) or None) from failed
 
 
 @contextmanager
 def _os_errors_as_unfit() -> Iterator[None]:
-    """Convert an OSError to Unfit, unless the file is gone."""
+    """Convert an OSError in this context to Unfit, unless the file is gone."""
     try:
         yield
     except GONE:

@@ -51,9 +51,9 @@ _FOR_GIT = {layout.GITIGNORE: _GITIGNORE, layout.GITATTRIBUTES: _GITATTRIBUTES}
 class Creation(msgspec.Struct, frozen=True):
     """The files that were created.
 
-    store: the absolute path of its folder.
+    store: the absolute path of the store's folder.
     made: the names of new files and folders; empty if the store was complete.
-    missing: the lines that existing files for git lack, by the name of the file.
+    missing: the lines that existing files for git lack, by file name.
     """
 
     store: str
@@ -75,11 +75,11 @@ def create_store(store: Path, settings: str) -> Creation:
             name: lines for name, text in _FOR_GIT.items() if (lines := _missing_lines(store / name, text))
         }
     except OSError as error:
-        raise cannot_create(store, error.strerror) from error
+        raise cannot_create_error(store, error.strerror) from error
     return Creation(shown(store.absolute()), made, missing)
 
 
-def cannot_create(store: Path, why: str | None) -> LogError:
+def cannot_create_error(store: Path, why: str | None) -> LogError:
     """Return the error for a store that cannot be created or written."""
     return LogError(
         f"{shown(store)}: {why}",
@@ -100,7 +100,7 @@ def _make_missing_files(store: Path, files: dict[str, str]) -> list[str]:
 
 
 def _write_new_file(path: Path, text: str) -> bool:
-    """Create a file unless it exists; return whether it was created."""
+    """Create a file unless it already exists; return whether it was created."""
     try:
         file = file_io.open_file(path, disk.WRITE | disk.NEW)
     except FileExistsError:
@@ -123,8 +123,8 @@ def _missing_lines(path: Path, text: str) -> list[str]:
 _NOTES = "MEMORY.md"
 
 
-def notes_beside(store: Path) -> Path | None:
-    """Return the parent folder of an empty store if it has a MEMORY.md."""
+def find_notes_beside(store: Path) -> Path | None:
+    """Return the parent folder of the store if it has a MEMORY.md and the store is empty; else None."""
     folder = store.absolute().parent
     is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
     return folder if is_empty and (folder / _NOTES).is_file() else None
@@ -158,17 +158,17 @@ class LogReader:
         return accepted_events(self._segments_or_raise(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
-        """Return the last `count` lines. all: include redacted ones."""
+        """Return the last `count` lines. all: whether to include redacted lines."""
         segments = self._segments_or_raise()
         return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
 
     def follow(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
-        """Yield the last `count` lines, then, at each poll of the log, the lines appended since; never end.
+        """Yield the last `count` lines, then, at each poll of the log, the new lines; never end.
 
         notify: called with notes for people, such as that a segment was truncated.
-        all: include lines that are already redacted when they are read.
+        all: whether to include lines that are already redacted when they are read.
         """
         follower = Follower(self._find_segments, notify)
         redacted = set() if all else redacted_keys(self._find_segments())
@@ -196,13 +196,13 @@ class LogReader:
         raise NotFound(f"no stream {self._stream!r}", hint=hint, code="stream_not_found")
 
 
-def fault_of(entry: LogEntry) -> str | None:
-    """Return why a line holds no event; None if it holds one."""
+def describe_fault(entry: LogEntry) -> str | None:
+    """Return why a line holds no event; None if it holds an event."""
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
-def members_of(entry: LogEntry, *, position: bool) -> dict[str, Any]:
-    """Return the members of an entry's event in today's shape.
+def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
+    """Return the members of an entry's event in the current format.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
     """

@@ -65,8 +65,8 @@ class EmbeddingModel(ABC):
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
-    def for_vectors_of(self, model_id: str) -> Embedder | None:
-        """Return an embedder of questions for the vectors of an older model, which await replacement.
+    def question_embedder_for(self, model_id: str) -> Embedder | None:
+        """Return an embedder of questions for vectors of an older model, which are still to be replaced.
 
         Return None unless that model is the bundled one.
         """
@@ -77,11 +77,11 @@ class EmbeddingModel(ABC):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """The multilingual model beside this one; None if it is not installed or not wanted."""
+        """The multilingual model used with this model; None if it is not installed or not wanted."""
         return None
 
     def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
-        """Return both models, and the reason if the first one does not work."""
+        """Return both models, and the reason under `vector` if the first one does not work."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
@@ -96,7 +96,7 @@ class EmbeddingModel(ABC):
 
     @abstractmethod
     def known(self) -> Model | None:
-        """Return the id and dimension of the model, without loading it if possible."""
+        """Return the id and dimension of the model, without loading it if possible; None if unknown."""
 
 
 class LocalModel(EmbeddingModel, SplitByFork):
@@ -200,15 +200,15 @@ class NoModel(EmbeddingModel):
     def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
         raise EmbeddingError(NO_MODEL)
 
-    def for_vectors_of(self, model_id: str) -> None:
-        """Return None."""
+    def question_embedder_for(self, model_id: str) -> None:
+        """Return None, since there is no model."""
 
     def known(self) -> None:
         """Return None."""
 
 
 class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works; if none does, the reasons of all."""
+    """The first of several models that works; if none works, its error has all reasons."""
 
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models
@@ -238,7 +238,7 @@ class FirstThatWorks(EmbeddingModel):
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model for the settings of a store; if `provider` is None, the bundled model."""
+    """Return the model that the settings of a store choose; if `provider` is None, the bundled model."""
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":
@@ -267,17 +267,17 @@ MOST = 256
 
 
 class QuestionVectors:
-    """Caches the vectors of questions by model and text. Thread-safe."""
+    """A cache of the vectors of questions, by model and text. Thread-safe."""
 
     def __init__(self) -> None:
-        self.empty()
+        self.clear()
 
-    def empty(self) -> None:
-        """Forget all questions, including those being embedded."""
+    def clear(self) -> None:
+        """Drop all vectors, including those of questions that are still being embedded."""
         self.cached = lru_cache(MOST)(_embed_question)
         """Returns the vector of a question as a read-only array of one row."""
 
-    def of(self, embedder: Embedder) -> Embedder:
+    def wrap(self, embedder: Embedder) -> Embedder:
         """Wrap an embedder so that it embeds each question once."""
         return _CachingEmbedder(embedder, self)
 
@@ -302,7 +302,7 @@ def _embed_question(model: _ModelKey, question: str) -> "NDArray[np.float32]":
 
 
 class _CachingEmbedder:
-    """See `QuestionVectors.of`."""
+    """See `QuestionVectors.wrap`."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
         self._embedder, self._known = embedder, known

@@ -153,7 +153,7 @@ class Engine:
 
     @cached_property
     def nonblocking_log(self) -> "Log":
-        """The log for records of reads, which barely wait for other writers."""
+        """The log for records of reads; it waits only briefly for other writers."""
         return self._log(min(self.lock_timeout, _READS_WAIT))
 
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401

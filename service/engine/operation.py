@@ -112,10 +112,10 @@ class Operation:
             if self._given is not None:
                 return self._method(owner, request)
             values = {name: getattr(request, name) for name in request.__struct_fields__}
-            if self._rest is None:
+            if self._variadic_name is None:
                 return self._method(owner, **values)
-            rest = values.pop(self._rest)
-            first = (values.pop(name) for name in self.arguments if name != self._rest)
+            rest = values.pop(self._variadic_name)
+            first = (values.pop(name) for name in self.arguments if name != self._variadic_name)
             return self._method(owner, *first, *rest, **values)
         except OSError as error:
             raise system_error(error) from error
@@ -157,13 +157,13 @@ class Operation:
         """
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
-        named = [name for name in self.request.__struct_fields__ if name != self._rest]
+        named = [name for name in self.request.__struct_fields__ if name != self._variadic_name]
         check_names(f"{self.name}()", kwargs, named)
-        first = [name for name in self.arguments if name != self._rest]
+        first = [name for name in self.arguments if name != self._variadic_name]
         values: dict[str, Any] = dict(zip(first, args, strict=False))
         rest = args[len(values) :]
-        if self._rest is not None:
-            values[self._rest], rest = unpack_single_list(rest), ()
+        if self._variadic_name is not None:
+            values[self._variadic_name], rest = unpack_single_list(rest), ()
         if rest:
             wrong = f"takes {len(first)} arguments by position, and {len(args)} are given"
             raise BadInput(f"{self.name}() {wrong}", hint=self._usage())
@@ -187,7 +187,7 @@ class Operation:
         return [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
 
     @cached_property
-    def _rest(self) -> str | None:
+    def _variadic_name(self) -> str | None:
         return next((each.name for each in self._parameters if each.kind is each.VAR_POSITIONAL), None)
 
     @cached_property
@@ -204,12 +204,12 @@ class Operation:
 
     @property
     def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
-        """The type of the answer, including None or False if that says that something is missing."""
+        """The type of the answer, including None or False for something that is missing."""
         return self._hints()["return"]
 
     @property
     def found(self) -> tuple[Any, ...]:
-        """The types of the answer, without those that say that something is missing."""
+        """The types of the answer, without None and False if they say that something is missing."""
         if self.answer is None or self.answer is NoneType:
             return (NoneType,)
         kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
@@ -315,14 +315,14 @@ def operation_named(name: str) -> Operation:
     return found
 
 
-def bound_to(store: object, name: str) -> Callable[[Request], Any]:
+def bind_operation(store: object, name: str) -> Callable[[Request], Any]:
     """Return an operation of a store by its name, such as `facts.set`."""
     group, _, method = name.rpartition(".")
     found: Callable[[Request], Any] = getattr(getattr(store, group) if group else store, method)
     return found
 
 
-def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
+def call_required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
     """Call an operation of an object, and return its answer, which must not be empty.
 
     Raises:
@@ -331,14 +331,12 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
     declared: Operation = operation.__func__  # type: ignore[attr-defined]
     answer = operation(request)
     if declared.missing is not None and (answer is None or answer is False or answer == []):
-        raise not_found(declared.missing, ".".join(_names(request)))
+        raise not_found(declared.missing, ".".join(_identifying_values(request)))
     return answer
 
 
-def _names(request: Request) -> list[str]:
-    """Return the values by which a request names something: its required fields or, without any, all given
-    ones.
-    """
+def _identifying_values(request: Request) -> list[str]:
+    """Return the values of a request's required fields or, if it has none, of all fields that are set."""
     fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]

@@ -27,7 +27,7 @@ SUMMARISE = "summarise-1"
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """A prompt.
+    """A prompt for a language model.
 
     id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e.
     """
@@ -37,19 +37,19 @@ class Prompt(msgspec.Struct, frozen=True):
     text: str
 
 
-def names() -> list[str]:
+def prompt_names() -> list[str]:
     """Return the names of all prompts."""
     return sorted(path.stem for path in _FOLDER.glob("*.md"))
 
 
 @cache
-def prompt(name: str) -> Prompt:
+def read_prompt(name: str) -> Prompt:
     """Return a prompt by name.
 
     Raises:
         BadInput: no prompt has this name.
     """
-    if name not in names():
-        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(names())}")
+    if name not in prompt_names():
+        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(prompt_names())}")
     text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     return Prompt(name, f"{name}/{sha256(text.encode()).hexdigest()[:12]}", text)

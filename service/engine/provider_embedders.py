@@ -16,7 +16,7 @@ from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.projector.embedding.models import Kind, normalise
-from memlog.service.engine.http_client import Breaker, late, send_in_known_forms
+from memlog.service.engine.http_client import Breaker, late_error, send_in_known_forms
 from memlog.service.engine.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
@@ -46,18 +46,16 @@ _UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
 """The prefixes that the first version knew, whose vectors keep their old name."""
 
 
-def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
-    """Return the prefixes from the settings, else those known for the model."""
+def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
+    """Return the prefixes from the settings or, where none is set, those known for the model."""
     words = re.split(r"[^a-z0-9]+", model.lower())
     known = next((both for name, both in _KNOWN_PREFIXES if {*name} <= {*words}), Prefixes("", ""))
     given = (provider.query_prefix, provider.passage_prefix)
     return Prefixes(*(own if own is not None else usual for own, usual in zip(given, known, strict=True)))
 
 
-def mark_of(prefixes: Prefixes) -> str:
-    """Return the part of a vector's name that marks its prefixes: only vectors with equal names are
-    comparable.
-    """
+def prefix_mark(prefixes: Prefixes) -> str:
+    """Return the part of a model's id that identifies its prefixes: only equal ids are comparable."""
     if not any(prefixes):
         return ""
     if prefixes in _UNNAMED_PREFIXES:
@@ -72,11 +70,11 @@ _MAX_LENGTH = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
+    """Return a vector, or None if it has no direction, per text; None if they do not match `count` texts.
 
     The vectors come in the order of the texts, or are numbered from 0 or 1.
     """
-    entries = _entries(answer)
+    entries = _find_vectors(answer)
     if entries is None or not 0 < len(entries) <= count:
         return None
     places = _match_indexes(
@@ -90,7 +88,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
     return found
 
 
-def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
+def _find_vectors(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
     """Return the list of vectors from OpenAI (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # Ollama before 0.3.4
@@ -170,8 +168,8 @@ class AskVectors(Protocol):
 class EmbeddingRun:
     """Embeds texts by a provider.
 
-    found: the vectors. refused: the error of each failed text. most: how many texts the provider embeds in
-    time.
+    found: the vectors, by text. refused: the error of each failed text.
+    most: how many texts the provider embeds in one request without a timeout.
     is_brief: whether somebody waits, so that a timeout is not retried in parts.
     """
 
@@ -182,7 +180,7 @@ class EmbeddingRun:
         self._ask, self._is_brief = ask, is_brief
         self._is_working = False
 
-    def take(self, texts: Sequence[str], *, is_part: bool = False) -> None:
+    def embed(self, texts: Sequence[str], *, is_part: bool = False) -> None:
         """Embed texts; bisect a batch that fails as a whole, and retry single texts that fail.
 
         Raises:
@@ -194,20 +192,20 @@ class EmbeddingRun:
             return
         error = next(iter(errors.values()))
         if len(texts) == 1:
-            self._take_one(texts[0], error)
+            self._embed_failed_text(texts[0], error)
         elif found:
             self._is_working = True
             for text in errors:
-                self.take([text], is_part=True)
+                self.embed([text], is_part=True)
         else:
             self._check_provider(error, is_first=not is_part)
             middle = len(texts) // 2
-            self.take(texts[:middle], is_part=True)
-            self.take(texts[middle:], is_part=True)
+            self.embed(texts[:middle], is_part=True)
+            self.embed(texts[middle:], is_part=True)
             if error.is_late and self.refused.keys().isdisjoint(texts):
                 self.most = min(self.most, middle)
 
-    def _take_one(self, text: str, error: ProviderError) -> None:
+    def _embed_failed_text(self, text: str, error: ProviderError) -> None:
         if text == CONTROL:
             raise _mark_provider_error(error)
         if _is_too_long(error, text):
@@ -220,7 +218,7 @@ class EmbeddingRun:
         self.refused[text] = error
 
     def _embed_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """Return the mean of the vectors of both halves, or an error."""
+        """Return the mean of the vectors of both halves of a text, or the error of a half."""
         import numpy as np
 
         middle = len(text) // 2
@@ -239,7 +237,7 @@ class EmbeddingRun:
     def _try_texts(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """Return the vectors of texts, and the errors of those that failed."""
+        """Return the vectors of texts, and the errors of the texts that failed."""
         import numpy as np
 
         try:
@@ -265,7 +263,7 @@ class EmbeddingRun:
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
         """Check that the provider embeds the control text, unless it already has.
 
-        is_first: whether to check again, because the provider may have gone down since.
+        is_first: whether to check again after other errors, because the provider may have gone down since.
         """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):
@@ -288,7 +286,7 @@ def _says_too_long(error: ProviderError) -> bool:
 
 
 def _is_too_long(error: ProviderError, text: str) -> bool:
-    """Whether a provider may take a text in smaller parts."""
+    """Whether a provider refuses a text for its length, and the text can still be divided."""
     return _says_too_long(error) and len(text) >= _SHORTEST_PART
 
 
@@ -318,10 +316,10 @@ class RemoteEmbedder:
         self._name = name = provider.model or OLLAMA_MODEL
         self._dimension = provider.dimension or breaker.record().dimension
         self._batch = provider.batch
-        self._prefixes = prefixes_of(provider, name)
-        self._label = f"{kind}/{name}{mark_of(self._prefixes)}"
+        self._prefixes = choose_prefixes(provider, name)
+        self._label = f"{kind}/{name}{prefix_mark(self._prefixes)}"
         self._send: Callable[[list[str], float], list[Vector | None]] = (
-            self._ollama if kind == "ollama" else self._api
+            self._ask_ollama if kind == "ollama" else self._ask_api
         )
 
     @property
@@ -350,10 +348,10 @@ class RemoteEmbedder:
         try:
             while wanted:
                 batch, wanted = wanted[: run.most], wanted[run.most :]
-                run.take(batch)
+                run.embed(batch)
                 self._batch = run.most
         except ProviderError as error:
-            self._breaker.failed(error)
+            self._breaker.record_failure(error)
             raise self._embedding_error(error, run, is_of_texts=False) from error
         if run.refused:
             raise self._embedding_error(next(iter(run.refused.values())), run, is_of_texts=True)
@@ -372,7 +370,7 @@ class RemoteEmbedder:
 
     def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
-            self._breaker.check()
+            self._breaker.check_available()
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:
@@ -386,7 +384,7 @@ class RemoteEmbedder:
             else:
                 checked = [self._check_vector(vector) for vector in answers]
                 if any(not isinstance(each, ProviderError) for each in checked):
-                    self._breaker.worked(self._dimension)
+                    self._breaker.record_success(self._dimension)
                 return checked
 
     def _seconds_left(self) -> float:
@@ -394,7 +392,7 @@ class RemoteEmbedder:
             return self._provider.timeout
         left = self._until - time.monotonic()
         if left <= 0:
-            raise late(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
         return left
 
     def _check_vector(self, vector: Vector | None) -> Vector | ProviderError:
@@ -426,7 +424,7 @@ class RemoteEmbedder:
             raise self._unusable_answer(f"the answer does not have {len(texts)} vectors")
         return vectors
 
-    def _ollama(self, texts: list[str], seconds: float) -> list[Vector | None]:
+    def _ask_ollama(self, texts: list[str], seconds: float) -> list[Vector | None]:
         # A truncated text would not be found by its end; it is embedded in halves instead.
         body = {"model": self._name, "input": texts, "truncate": False}
         started = time.monotonic()
@@ -442,7 +440,7 @@ class RemoteEmbedder:
                 vectors += self._post("/api/embeddings", {"model": self._name, "prompt": text}, left)
             return vectors
 
-    def _api(self, texts: list[str], seconds: float) -> list[Vector | None]:
+    def _ask_api(self, texts: list[str], seconds: float) -> list[Vector | None]:
         path = "/embeddings" if urlsplit(self._url).path.strip("/") else "/v1/embeddings"
         body = {"model": self._name, "input": texts, "encoding_format": "float"}
         forms = {"encoding_format": self._provider.encoding_format}

@@ -27,7 +27,7 @@ from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, co
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import People, distinguishes_messengers, why_messengers_separate
 from memlog.query.search.vector_cache import HeldVectors
-from memlog.service.engine.create import cannot_create
+from memlog.service.engine.create import cannot_create_error
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
 
 if TYPE_CHECKING:
@@ -105,24 +105,22 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             return done
 
     def check_entry(self) -> None:
-        """Raise Busy if this thread is already catching up, so that a callback or a signal handler is
-        reading.
-        """
+        """Raise Busy if this thread is already catching up: a callback or a signal handler is reading."""
         if self._turn._is_owned():  # type: ignore[attr-defined] # as threading.Condition does
             raise Busy(
                 "this thread is bringing the read model up to date",
-                hint="read later, not in a callback or a signal handler",
+                hint="read after it has returned, not in a callback or a signal handler",
             )
 
     def _take_state(self) -> tuple[int, State | None]:
-        """Return an increasing number, and the state."""
+        """Return a number greater than all before, and the state."""
         return next(self._numbers), self._state()
 
     def _is_read(self, state: State | None) -> bool:
         return state is not None and state == self._read_state
 
 
-def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
+def projection_notes(done: Projection, projector: Projector, people: People) -> Iterator[str]:
     """Yield the notes of a projection in display order."""
     # The first build of a new store is not worth a note.
     if done.rebuilt and done.read.events:
@@ -132,11 +130,11 @@ def notes_of(done: Projection, projector: Projector, people: People) -> Iterator
         many = f"{done.read.conflicts} events reuse ids of earlier, different events: no read shows them"
         one = "1 event reuses the id of an earlier, different event: no read shows it"
         yield f"{one if done.read.conflicts == 1 else many}; store.maintenance.examine() lists them"
-    yield from narrowed_scope(done, projector, people)
+    yield from notes_of_separated_chats(done, projector, people)
 
 
-def narrowed_scope(done: Projection, projector: Projector, people: People) -> list[str]:
-    """Report, once, that contexts now separate chats that an older memlog, without messengers, joined."""
+def notes_of_separated_chats(done: Projection, projector: Projector, people: People) -> list[str]:
+    """Return the note, due once after an upgrade, that contexts no longer mix the chats of messengers."""
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
@@ -164,10 +162,10 @@ Ask = Callable[[Connection], Answer]
 
 
 class Deciding(Protocol):
-    """The type of `ReadModel.decide`."""
+    """The signature of `ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
-        """Return the result of `ask`."""
+        """Return the result of `ask`, with the parameters and errors of `ReadModel.decide`."""
 
 
 class _State(NamedTuple):
@@ -209,12 +207,12 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.questions = QuestionVectors()
         self.notify = notify
-        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
+        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._current_state)
         self._embedding = ForkMutex()
         self._told_behind: set[str] = set()
 
-    def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """Return the same read model for another thread, with its own connection, so that neither waits.
+    def for_thread(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
+        """Return a copy of this read model for another thread, with its own connection: neither waits.
 
         lock_timeout: seconds to wait for another projector, capped by the timeout of this read model.
         """
@@ -243,7 +241,7 @@ class ReadModel(SplitByFork):
         """Close the connections, and drop the caches."""
         with self.mutex:
             self.projector.close()
-            self.questions.empty()
+            self.questions.clear()
             self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:
@@ -298,12 +296,12 @@ class ReadModel(SplitByFork):
         with suppress(Busy):
             done = self._shared_catch_up.share(self._catch_up, shared)
             if done is not None:
-                self.noted(done)
+                self.pass_on_notes(done)
             db = self.projector.live()
             if self.projector.frozen is None:  # else it may lack what another connection has written
                 return db
         # Not shared: reads would have to wait for the other projector as long as a writer does.
-        self.noted(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
+        self.pass_on_notes(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
         return self.projector.live()
 
     def with_repair(self, work: Callable[[], Answer]) -> Answer:
@@ -314,12 +312,12 @@ class ReadModel(SplitByFork):
         """
         with self.mutex:
             try:
-                with converting_errors("the read model"), _decode_errors_wrapped():
+                with converting_errors("the read model"), _wrap_decode_errors():
                     return retry_without_unusable(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
-                self.noted(self.projector.replace_damaged(error))
+                self.pass_on_notes(self.projector.replace_damaged(error))
             with converting_errors("the read model"):
                 return work()
 
@@ -342,7 +340,7 @@ class ReadModel(SplitByFork):
         try:
             done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
-                self.noted(done)
+                self.pass_on_notes(done)
             self._told_behind.clear()
             for embedder in models.loaded:
                 self._embed_pending(embedder, {} if silent is None else silent)
@@ -396,15 +394,15 @@ class ReadModel(SplitByFork):
             is_whole = self.projector.core_view.is_current(self.projector.live())
         return done, is_whole
 
-    def _state(self) -> "_State | None":
+    def _current_state(self) -> "_State | None":
         live = self.projector.generations.current()
         if live is None:
             return None
         return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
 
-    def noted(self, done: Projection) -> Projection:
+    def pass_on_notes(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, and return the projection."""
-        for note in notes_of(done, self.projector, self.people):
+        for note in projection_notes(done, self.projector, self.people):
             self.notify(note)
         return done
 
@@ -415,8 +413,8 @@ class ReadModel(SplitByFork):
             self.projector.live(read_only=True)  # why_unusable() reads by this connection
         if why := self.projector.why_unusable():
             raise DatabaseError(
-                f"{why}, and {where} cannot be written to make one",
-                hint="run store.maintenance.project() as someone who may write there, or on a copy",
+                f"{why}, and {where} cannot be written to build one",
+                hint="run store.maintenance.project() as a user who may write there, or on a copy",
                 code="cannot_create",
             )
         self.notify(f"{where} cannot be written: the read model stays as it is")
@@ -431,14 +429,14 @@ class ReadModel(SplitByFork):
         try:
             make_path(self.path / LOG)
         except OSError as error:
-            raise cannot_create(self.path, error.strerror) from error
+            raise cannot_create_error(self.path, error.strerror) from error
         self.check_writable()
 
     def check_writable(self) -> None:
         """Raise NotFound if there is no store, LogError if one of its folders cannot be written."""
         check_store(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
-            raise cannot_create(folder, "the folder cannot be written")
+            raise cannot_create_error(folder, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
@@ -451,7 +449,7 @@ class ReadModel(SplitByFork):
         return self.is_read_only or self.projector.frozen is not None
 
 
-def name_pending(db: Connection, silent: dict[str, str]) -> None:
+def report_pending(db: Connection, silent: dict[str, str]) -> None:
     """Add the number of passages without a vector, if any, to `silent`."""
     if pending := index.count_all_pending(db):
         why = silent.get("pending", "project the log")
@@ -459,16 +457,16 @@ def name_pending(db: Connection, silent: dict[str, str]) -> None:
 
 
 @contextmanager
-def _decode_errors_wrapped() -> Iterator[None]:
-    """Report a column that cannot be decoded as damage, and a lone surrogate as bad input.
+def _wrap_decode_errors() -> Iterator[None]:
+    """Convert decoding errors of columns to DatabaseError, and errors of a lone surrogate to BadInput.
 
     Every other exception passes: SQLite itself reports a damaged file.
     """
     try:
         yield
     except UnicodeEncodeError as error:
-        # The surrogate comes from the caller: no text in a log has one.
-        raise BadInput(f"not text, since it has a lone surrogate: {error.object!r}") from error
+        # The surrogate comes from the caller: no text in a log has any.
+        raise BadInput(f"a lone surrogate in {error.object!r}", hint="give valid Unicode") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 
@@ -480,7 +478,7 @@ connection used for many searches caches up to 64 MiB of vectors per shelf."""
 
 
 class _Claim:
-    """A read or a decision of a thread that waits or runs."""
+    """The claim of a thread on a read model: it waits for a read model, or uses it."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -500,12 +498,12 @@ class ReadPool(SplitByFork):
     def __init__(self, first: ReadModel) -> None:
         super().__init__()
         self.first = first
-        self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
-        self.maintenance = first.another(notify=first.notify)
+        self._read_models = [first, *(first.for_thread(notify=first.notify) for _ in range(READERS - 1))]
+        self.maintenance = first.for_thread(notify=first.notify)
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Forget the claims of the parent's threads."""
+        """Drop the claims of the parent's threads."""
         self._lock = threading.RLock()
         self._returned = threading.Condition(self._lock)
         self._waiting: list[_Claim] = []
@@ -583,7 +581,7 @@ class ReadPool(SplitByFork):
                 self._returned.wait()
 
     def _pick_free(self, thread: int) -> ReadModel | None:
-        """Return a free read model, if any.
+        """Return a free read model; None if all are in use.
 
         While others read, the first one is the last choice, and no choice if another thread decides.
         """

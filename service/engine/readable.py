@@ -19,7 +19,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 
 @contextmanager
-def reading_below(root: Path | None) -> Iterator[None]:
+def restrict_files(root: Path | None) -> Iterator[None]:
     """Restrict operations in this context to files below `root`; if it is None, to no files at all."""
     before = _ROOT.set(root)
     try:
@@ -28,12 +28,12 @@ def reading_below(root: Path | None) -> Iterator[None]:
         _ROOT.reset(before)
 
 
-def is_bounded() -> bool:
+def is_restricted() -> bool:
     """Whether access to files is restricted, as on a server."""
     return _ROOT.get() != EVERYTHING
 
 
-def readable(path: Path) -> Path:
+def resolve_readable(path: Path) -> Path:
     """Resolve a path against the root, and check that the path is below the root.
 
     Raises:
@@ -42,8 +42,8 @@ def readable(path: Path) -> Path:
     root = _ROOT.get()
     if root is None:
         raise BadInput(
-            "this server does not read or write such files",
-            hint="start it with a folder that it may read (root), or may write to (exports)",
+            "this server does not read or write files for this operation",
+            hint="start it with a folder that it may read (root) or write to (exports)",
         )
     if root == EVERYTHING:
         return path
@@ -52,15 +52,15 @@ def readable(path: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL
         is_below = False
     if not is_below:
-        raise BadInput("the path is outside the folder that the server may use", hint="name one inside it")
+        raise BadInput("the path is outside the folder that the server may use", hint="name a path inside it")
     return root / path
 
 
 def check_source(event: Draft) -> None:
-    """Refuse to register a source outside the allowed folder.
+    """Check that an event does not register a source outside the allowed folder.
 
     Raises:
-        BadInput: the root of the source is not `readable`, or is relative.
+        BadInput: the root of the source is relative, or is not below the allowed folder.
     """
     if _ROOT.get() == EVERYTHING or not event.head.startswith(_SOURCE):
         return
@@ -69,5 +69,5 @@ def check_source(event: Draft) -> None:
     if root is None:
         return
     if not Path(root).is_absolute():
-        raise BadInput("the root of a source is relative", hint="use the operation that adds documents")
-    readable(Path(root))
+        raise BadInput("the root of a source is relative", hint="add the source with store.documents.add()")
+    resolve_readable(Path(root))

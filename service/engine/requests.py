@@ -32,8 +32,8 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 """Members of events by the parameters of operations, where their names differ."""
 
 
-def scope_of(chat: ChatName) -> str:
-    """Return the text by which memories and facts name a chat, which may be any text.
+def chat_text(chat: ChatName) -> str:
+    """Return the text by which memories and facts name a chat: `chat` itself if it is a text.
 
     Raises:
         BadInput: `chat` is neither a text nor (channel, chat_id).
@@ -41,78 +41,78 @@ def scope_of(chat: ChatName) -> str:
     return chat if isinstance(chat, str) else str(Chat.of(chat))
 
 
-def _event_time(time: str | datetime) -> str:
+def _format_time(time: str | datetime) -> str:
     return time if isinstance(time, str) else to_log_time(time)
 
 
-ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+ScopeField = Annotated[ChatName, Reads(chat_text, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A chat in any form; the field holds a text."""
 
-Scope = Annotated[ScopeField | None, "The conversation; the store's own scope without it."]
+Scope = Annotated[ScopeField | None, "The conversation; by default the store's own scope."]
 """The parameter of an operation that is about one chat."""
 
-OnlyChat = Annotated[ScopeField | None, "Only of this conversation."]
+OnlyChat = Annotated[ScopeField | None, "Only this conversation."]
 """The parameter of an operation that is about all chats, or about one."""
 
 EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
 
-EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
+EventTime = Annotated[str | datetime, Reads(_format_time), "When it happened (RFC 3339); by default now."]
 """The time of an event; the log checks times given as text."""
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
 
-DryRun = Annotated[bool, "Change nothing: only tell what would be done."]
+DryRun = Annotated[bool, "Change nothing; only report what would be done."]
 
 PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 
 
-def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the factors of a decay by category.
+def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
+    """Return `given`, the factors of a decay by category, after a check of its type.
 
     Raises:
         BadInput: `given` is not a mapping.
     """
     if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
+        raise BadInput(f"rates is {shown_value(given)}", hint='give rates by category: {"context": 0.9}')
     return given
 
 
-def categories_of(given: Iterable[str]) -> list[str]:
-    """Return a list of categories.
+def check_categories(given: Iterable[str]) -> list[str]:
+    """Return the names of categories in their stored form.
 
     Raises:
         BadInput: `given` is a text or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
+        raise BadInput(f"categories is {shown_value(given)}", hint="give a list of categories")
     return [known_category(each) for each in given]
 
 
-def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
+def _check_paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
     return tuple(map(to_path, given))
 
 
-Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]
+Paths = Annotated[Iterable[str | Path], Reads(_check_paths, "path", wire=list[str])]
 """Paths in any form; the field holds a tuple."""
 
 
-def _globs(given: Iterable[str]) -> tuple[str, ...]:
+def _check_globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
         raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="give a list of texts")
     return globs
 
 
-Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
+Globs = Annotated[Iterable[str], Reads(_check_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
 
 
-Retry = Annotated[bool, "Ask again about what was set aside today."]
+Retry = Annotated[bool, "Ask again about messages that were set aside today."]
 
-ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+ProgressField = Annotated[Progress | None, Local(), "Called repeatedly with the progress of the work."]
 
 
 def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
@@ -125,8 +125,8 @@ def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
         Chat.of(chat)
 
 
-def event_of(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
-    """Return the event whose members are the arguments of an operation; the log omits its defaults."""
+def build_event(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
+    """Return the event whose members are the arguments of an operation; defaults are not written."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     return kind(

@@ -63,7 +63,7 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
 class ReadTable(msgspec.Struct, frozen=True, tag=True):
     """Asks for the first rows of a table of an SQLite file, within `seconds` of CPU time.
 
-    known: the columns to read.
+    known: the names of the columns to read, where the table has them.
     """
 
     path: str
@@ -87,7 +87,7 @@ class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
 
 
 class VectorsReply(msgspec.Struct, frozen=True, tag=True):
-    """Concatenated vectors as little-endian float32."""
+    """The vectors of texts, concatenated as little-endian float32."""
 
     vectors: bytes
 
@@ -99,7 +99,7 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """For each path: excluded (True), included (False), or not mentioned by the rules (None).
+    """For each path: excluded (True), included (False), or not matched by any rule (None).
 
     For texts, a single verdict: whether the pattern matches any of them.
     """
@@ -125,7 +125,7 @@ Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
 
 
 class ReaderFailed(Exception):
-    """The process gave no answer; see `Failed`."""
+    """The error of a request that has failed; see `Failed`."""
 
     def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:
         super().__init__(detail)
@@ -133,16 +133,16 @@ class ReaderFailed(Exception):
         self.is_final = is_final
 
 
-def frame(message: Request | Reply) -> bytearray:
-    """Return a message with its length in front. A large message is copied only once."""
+def frame_message(message: Request | Reply) -> bytearray:
+    """Return the length of a message and the encoded message. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
     return frame
 
 
-def length_of(head: bytes) -> int:
-    """Return the number of bytes that follow the first `LENGTH_BYTES` of a message."""
+def message_length(head: bytes) -> int:
+    """Return the length of a message, in bytes, from its first `LENGTH_BYTES`."""
     return int.from_bytes(head, "big")
 
 
@@ -189,7 +189,7 @@ class BoundedProcess:
         if self._child is not None:
             self._child.kill()
             self._child.wait()
-            for pipe in _pipes(self._child):
+            for pipe in _child_pipes(self._child):
                 pipe.close()
         self._child, self._has_answered = None, False
 
@@ -222,7 +222,7 @@ class BoundedProcess:
                 stderr=subprocess.PIPE,
                 bufsize=0,
             )
-            for pipe in _pipes(self._child):
+            for pipe in _child_pipes(self._child):
                 os.set_blocking(pipe.fileno(), False)
         return self._child
 
@@ -239,8 +239,8 @@ class _Exchange:
     def __init__(self, child: "subprocess.Popen[bytes]", request: Request) -> None:
         self._child = child
         self._seconds = request.seconds
-        self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
-        self._rest = memoryview(frame(request))
+        self._in, self._out, self._err = (pipe.fileno() for pipe in _child_pipes(child))
+        self._rest = memoryview(frame_message(request))
         self._received = bytearray()
         self._selector = selectors.DefaultSelector()
         self.printed = b""
@@ -248,7 +248,7 @@ class _Exchange:
         self._is_done = False
 
     def run(self, on_wait: Callable[[], None]) -> bytes:
-        """Return the reply.
+        """Send the request, and return the reply.
 
         Raises:
             ReaderFailed: there is no reply in time, or the process crashes.
@@ -271,7 +271,7 @@ class _Exchange:
         return self._reply
 
     def _fail(self) -> NoReturn:
-        """Raise the error of a process that has closed its stdout."""
+        """Raise the error of a process that has closed its stdout without a reply."""
         try:
             status = self._child.wait(_TICK)
         except subprocess.TimeoutExpired:
@@ -296,7 +296,7 @@ class _Exchange:
     def _receive(self) -> None:
         data = os.read(self._out, _BLOCK)
         self._received += data
-        length = length_of(bytes(self._received[:LENGTH_BYTES]))
+        length = message_length(bytes(self._received[:LENGTH_BYTES]))
         is_whole = len(self._received) == LENGTH_BYTES + length
         if is_whole:
             self._reply = bytes(self._received[LENGTH_BYTES:])
@@ -309,7 +309,7 @@ class _Exchange:
         self.printed += data[: _PRINTED_BYTES - len(self.printed)]
 
 
-def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+def _child_pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
     assert child.stdin is not None and child.stdout is not None and child.stderr is not None  # noqa: PT018
     return child.stdin, child.stdout, child.stderr
 
@@ -358,7 +358,7 @@ class Readers(SplitByFork):
         self._lock = threading.Lock()
         self._process = BoundedProcess(self._on_wait)
 
-    def text_of(self, data: bytes, filetype: str) -> Extracted:
+    def extract_text(self, data: bytes, filetype: str) -> Extracted:
         """Return the text of a file, given its bytes; HTML is UTF-8.
 
         Raises:
@@ -369,11 +369,11 @@ class Readers(SplitByFork):
             reply, warning = self._process.ask(Extract(data, filetype, self.seconds), TextReply)
         return Extracted(reply.text, warning)
 
-    def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """Return for each path whether a .gitignore excludes it; None for a path that no rule matches.
+    def match_rules(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+        """Return for each path whether the rules of a .gitignore exclude it; None if no rule matches it.
 
         Raises:
-            ReaderFailed: matching takes too long, or the rules are invalid. Such rules are not retried.
+            ReaderFailed: matching takes too long or fails; the same rules are not tried again.
             OSError: the process cannot be started.
         """
         with self._lock:

@@ -32,8 +32,8 @@ from memlog.service.engine.sandbox import (
     TextReply,
     VectorsReply,
     Verdicts,
-    frame,
-    length_of,
+    frame_message,
+    message_length,
 )
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ _DETAIL = 300
 
 
 def main() -> None:
-    """Answer requests until stdin ends. The arguments are the limits of memory and of files, in bytes."""
+    """Answer requests until stdin ends. The arguments limit memory and written files, in bytes."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        _confine(int(sys.argv[1]), int(sys.argv[2]))
+        _restrict_process(int(sys.argv[1]), int(sys.argv[2]))
         decoder = msgspec.msgpack.Decoder(Request)
         while (message := _read_message(sys.stdin.buffer)) is not None:
             request = decoder.decode(message)
             _limit_seconds(request.seconds)
-            reply = _answer(request)
+            reply = _answer_request(request)
             sys.stderr.flush()
-            replies.write(frame(reply))
+            replies.write(frame_message(reply))
             replies.flush()
 
 
-def _confine(memory: int, file_bytes: int) -> None:
+def _restrict_process(memory: int, file_bytes: int) -> None:
     """Limit what this process can do, even if hostile code runs in it."""
     # Ctrl-C is for the parent, which kills this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -75,7 +75,7 @@ def _confine(memory: int, file_bytes: int) -> None:
     _set_limit(resource.RLIMIT_AS, memory)
     _set_limit(resource.RLIMIT_FSIZE, file_bytes)
     _set_limit(resource.RLIMIT_CORE, 0)
-    sys.addaudithook(_forbid)
+    sys.addaudithook(_forbid_event)
 
 
 def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
@@ -89,13 +89,13 @@ def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
             raise
 
 
-def _forbid(event: str, _: tuple[Any, ...]) -> None:
+def _forbid_event(event: str, _: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN):
         raise PermissionError(f"a reader of documents may not: {event}")
 
 
 def _limit_seconds(seconds: int) -> None:
-    """Limit the CPU time from now on; the kernel kills the process that exceeds it."""
+    """Limit the CPU time from now on; the kernel kills the process if it takes more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = math.ceil(used.ru_utime + used.ru_stime) + seconds
     _set_limit(resource.RLIMIT_CPU, most, for_good=False)
@@ -103,14 +103,14 @@ def _limit_seconds(seconds: int) -> None:
 
 def _read_message(requests: BinaryIO) -> bytes | None:
     head = requests.read(LENGTH_BYTES)
-    return requests.read(length_of(head)) if len(head) == LENGTH_BYTES else None
+    return requests.read(message_length(head)) if len(head) == LENGTH_BYTES else None
 
 
-def _answer(request: Request) -> Reply:
+def _answer_request(request: Request) -> Reply:
     try:
         match request:
             case Extract(data, filetype):
-                return extracted(data, filetype)
+                return extract_text(data, filetype)
             case Match(rules, paths):
                 spec = _parse_rules(rules)
                 names = (path.decode("utf-8", "surrogateescape") for path in paths)
@@ -132,11 +132,11 @@ def _answer(request: Request) -> Reply:
 
 def _embed(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
     # Imported here: reading documents needs no numpy.
-    from memlog.service.engine.multilingual import load, why_unfit
+    from memlog.service.engine.multilingual import load_model, why_unfit
 
     if (why := why_unfit()) is not None:
         return Failed("no_reader", _shorten(why))
-    vectors: bytes = load().encode(texts, is_query=is_query).tobytes()
+    vectors: bytes = load_model().encode(texts, is_query=is_query).tobytes()
     return VectorsReply(vectors)
 
 
@@ -155,7 +155,7 @@ def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Fai
         return Failed("damaged", _shorten(str(error)))
 
 
-def extracted(data: bytes, filetype: str) -> TextReply | Failed:
+def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
     """Extract the text of an HTML (UTF-8) or PDF file.
 
     Raises:
@@ -166,7 +166,7 @@ def extracted(data: bytes, filetype: str) -> TextReply | Failed:
     except ModuleNotFoundError:
         return Failed("no_reader")
     try:
-        text: str = reader.text_of(data)
+        text: str = reader.extract_text(data)
     except MemoryError:
         raise
     except RecursionError:

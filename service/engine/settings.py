@@ -76,7 +76,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) is not None:
                 _check_url(name, getattr(self, name))
         if kind in ("api", "tei", "anthropic") and self.base_url is None:
-            raise BadInput(f"type {kind} needs base_url", hint="such as https://api.example.com/v1")
+            raise BadInput(f"type {kind} needs base_url", hint="set it, as to https://api.example.com/v1")
 
 
 class EmbeddingProvider(Provider, frozen=True, kw_only=True):
@@ -88,8 +88,8 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     base_url: for Ollama http://127.0.0.1:11434 by default; for an API include the version: https://…/v1.
     model: the provider's name for it; for Ollama all-minilm:l6-v2 by default. For onnx a folder with
         `model.onnx` and `tokenizer.json`; None for the bundled model.
-    dimension: that of the vectors; None to learn it from the first vector.
-    timeout: how many seconds a question waits at most.
+    dimension: the length of the vectors; None to take it from the first vector.
+    timeout: how many seconds a question waits at most for the provider.
     batch: how many texts a request has at most.
     api_key: the key, sent as a bearer token, or a function that returns it. Never shown.
     proxy: the address of a proxy, such as http://127.0.0.1:3128; None for no proxy.
@@ -113,9 +113,9 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
         self._check(self.type, get_args(EmbeddingType), numbers, encoding_format=EncodingFormat)
         for name in ("query_prefix", "passage_prefix"):
             if not isinstance(getattr(self, name), str | None):
-                raise BadInput(f"{name} is {shown_value(getattr(self, name))}", hint="a text")
+                raise BadInput(f"{name} is {shown_value(getattr(self, name))}", hint="give a text")
         if self.type == "api" and self.model is None:
-            raise BadInput("type api needs model", hint="the name that the provider has for it")
+            raise BadInput("type api needs model", hint="set model to the provider's name for it")
         if self.type == "onnx" and self.base_url is not None:
             raise BadInput("type onnx takes no base_url", hint="set type to ollama or api")
 
@@ -194,7 +194,7 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The name of the provider in the log."""
+        """The address of the provider as written to the log."""
         return self.base_url or self.type
 
 
@@ -206,8 +206,8 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
         its buffer has so many; also the limit of one request.
     max_tokens_per_day: the most tokens of requests and answers in a UTC day, for extraction and jobs
         together.
-    channels: channels or formats whose imported data may be sent to a provider on another machine.
-    threshold: the least importance of a memory that is kept. max_per_session: the most memories of a session.
+    channels: channels or import formats whose messages may be sent to a provider on another machine.
+    threshold: the least importance of a memory that is kept. max_per_session: the most memories per session.
 
     Raises:
         BadInput: a number is out of bounds.
@@ -223,7 +223,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if isinstance(self.channels, str) or not all(isinstance(each, str) for each in self.channels):
-            raise BadInput(f"channels is {shown_value(self.channels)}", hint="names of channels, in a list")
+            raise BadInput(f"channels is {shown_value(self.channels)}", hint="give a list of names")
         limits: dict[str, Limit[Any]] = {
             "quiet_minutes": QUIET_MINUTES,
             "tokens": BUFFER_TOKENS,
@@ -325,14 +325,14 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
 
     def schedules(self) -> dict[str, Schedule | None]:
         """Return the schedule of each job; None for one that is off."""
-        zone = zone_of(self.timezone)
+        zone = load_zone(self.timezone)
         return {
-            "daily": schedule_of(self.daily, zone, has_day=False),
-            "weekly": schedule_of(self.weekly, zone, has_day=True),
+            "daily": parse_schedule(self.daily, zone, has_day=False),
+            "weekly": parse_schedule(self.weekly, zone, has_day=True),
         }
 
 
-def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
+def parse_schedule(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
     """Parse the schedule in a setting; None if it is off.
 
     Raises:
@@ -351,8 +351,8 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
     return Schedule(next(iter(weekdays), None), time(int(found[1]), int(found[2])), zone)
 
 
-def zone_of(name: str | None) -> tzinfo | None:
-    """Return a time zone by name; None for the system's.
+def load_zone(name: str | None) -> tzinfo | None:
+    """Return a time zone by name; None, for the system's zone, if `name` is None.
 
     Raises:
         BadInput: no time zone has this name.

@@ -1,1 +1,1 @@
-"""Imports of other programs' data, and exports."""
+"""Imports data of other programs, and exports data of a store."""

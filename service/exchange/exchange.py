@@ -21,9 +21,9 @@ from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
 from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.readable import is_bounded
+from memlog.service.engine.readable import is_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
-from memlog.service.exchange.formats import formats, known_format
+from memlog.service.exchange.formats import check_format, format_names
 
 if TYPE_CHECKING:
     from memlog.service.exchange.importing import ImportReport
@@ -36,34 +36,34 @@ class DataExchange(OperationGroup):
     def import_from(
         self,
         format: Annotated[
-            str, Meta(title="NAME"), "The format.", Reads(known_format, "format", choices=(*formats(),))
+            str, Meta(title="NAME"), "The format.", Reads(check_format, "format", choices=(*format_names(),))
         ],
         paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
         *,
-        project: Annotated[str | None, "Only this project of the other program (chatdo)."] = None,
+        project: Annotated[str | None, "Import only this project of the other program (chatdo only)."] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ImportReport":
-        """Import what another program keeps: its memories, facts, daily events and messages become events.
+        """Import the data of another program: memories, facts, daily events and messages become events.
 
-        What was imported before is known by its id and not written again; what has changed since arrives;
-        what was forgotten does not come back. So an import that was interrupted goes on from there. Another
-        source with the same ids gets ids of its own. The answer accounts for every record.
+        Records that were imported before are recognised by their ids, and not written again; only their
+        changes are imported. Forgotten records do not come back. An interrupted import can be run again. If
+        another source has the same ids, its records get different ids. The answer accounts for every record.
 
-        A store is for one project: of a source with several, one is chosen.
+        A store is for one project: if a source has several projects, choose one.
 
         Raises:
-            BadInput: there is no such format or project, a path does not exist, or nothing of the format is
-                found there; or the source has several projects, and none is chosen.
-            Busy, LogError: as `Store.append`; what was imported before stays.
+            BadInput: there is no such format or project, a path does not exist or has no data in the format,
+                or the source has several projects and none is chosen.
+            Busy, LogError: as `Store.append`; earlier imported records stay.
         """
-        from memlog.service.exchange.formats import importer
+        from memlog.service.exchange.formats import load_importer
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.source import ForeignFiles, Tables
 
-        read, patterns, _ = importer(format)
+        read, patterns, _ = load_importer(format)
         sources = [*map(Path, paths)]
-        _check_project(project, projects_of(format, sources), format)
+        _check_project(project, list_projects(format, sources), format)
         report = ImportReport(format=format, dry_run=dry_run, project=project)
         if not dry_run:
             make_path(self._engine.path)  # for the lock file
@@ -81,12 +81,12 @@ class DataExchange(OperationGroup):
                 redacts=self._engine.redact,
             )
             for path in sources:
-                for source in ForeignFiles(path, tables).files(*patterns) if patterns else [path]:
-                    importing.take(read, source)
+                for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
+                    importing.import_source(read, source)
         if not report.found:
             raise BadInput(
                 f"no data in the format {format} in {', '.join(map(shown, sources))}",
-                hint="docs/importing.md says which files each format has",
+                hint="docs/importing.md lists the files of each format",
             )
         return report
 
@@ -95,48 +95,48 @@ class DataExchange(OperationGroup):
         self,
         path: Annotated[PathField, Meta(title="FILE"), "The file to write."],
         *,
-        replace: Annotated[bool, "Replace a file that exists."] = False,
+        replace: Annotated[bool, "Replace an existing file."] = False,
         progress: ProgressField = None,  # noqa: ARG002 - an export is short
     ) -> "ExportReport":
         """Write messages, memories, facts, core memory and daily events as plain tables of an SQLite file.
 
-        For Datasette, DuckDB and people. The file is a copy: memlog never reads it.
+        The file is for Datasette, DuckDB and people; memlog never reads it.
 
         Raises:
-            BadInput: the file exists, or cannot be written.
+            BadInput: the file exists and `replace` is not set, or it cannot be written.
         """
-        if replace and is_bounded():
+        if replace and is_restricted():
             raise BadInput("a server export cannot replace a file", hint="name a file that does not exist")
 
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))
 
 
-def projects_of(format: str, paths: Iterable[Path]) -> list[str]:
+def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     """Return the names of the projects in the data to import.
 
     Raises:
         BadInput: a path does not exist.
     """
-    from memlog.service.exchange.formats import importer
-    from memlog.service.exchange.source import projects_in
+    from memlog.service.exchange.formats import load_importer
+    from memlog.service.exchange.source import read_projects
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name one that exists")
-    return projects_in(importer(format), [*paths])
+        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name an existing path")
+    return read_projects(load_importer(format), [*paths])
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
-    """Refuse an unknown project, and several projects for one store."""
+    """Raise BadInput for an unknown project, and if one of several projects must be chosen."""
     named = ", ".join(map(shown, projects))
     if chosen is not None and chosen not in projects:
-        hint = f"the projects are {named}" if projects else f"leave it out: {name} has no projects"
+        hint = f"one of {named}" if projects else f"leave out the project: {name} has no projects"
         raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
-        raise BadInput(f"a store holds one project, but found {named}", hint="choose one: project=NAME")
+        raise BadInput(f"the source has several projects: {named}", hint="choose one: project=NAME")
 
 
 def _store_key(store: Path, *, makes: bool) -> bytes:
-    """Return the key of the store. makes: create a missing key; otherwise, b"" stands for one."""
+    """Return the key of the store. makes: whether to create a missing key; if not, return b""."""
     from memlog.eventlog.secrets.outgoing import load_store_key
 
     if makes:
@@ -152,7 +152,7 @@ _TYPES = {
 
 
 class ExportReport(msgspec.Struct, kw_only=True):
-    """The result of an export. tables: the number of rows of each."""
+    """The result of an export. tables: the number of rows of each table, by name."""
 
     path: str
     tables: dict[str, int]
@@ -164,7 +164,7 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
-        raise BadInput(f"{shown(path)} exists", hint="name another file, or replace it: replace=True")
+        raise BadInput(f"{shown(path)} already exists", hint="name another file, or give replace=True")
     if path.name.endswith(("-wal", "-shm", "-journal")):
         raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="name a .db file")
     try:
@@ -177,7 +177,7 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     failures: tuple[type[Exception], ...] = (OSError, *error_types())
     try:
         if is_in_use:
-            raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
+            raise BadInput(f"{shown(path)} is in use by another program", hint="close that program")
         counts = {}
         with closing(binding().connect(name)) as connection:
             made = Database(connection)

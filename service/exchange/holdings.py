@@ -14,7 +14,7 @@ from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.query.provenance import IdInUse, ids_in_use, ids_with_prefixes
-from memlog.service.engine.ids import event_with
+from memlog.service.engine.ids import read_event
 from memlog.service.exchange.formats import Record, Used
 
 _STREAMS = ("memory", "core")
@@ -30,7 +30,7 @@ _TEXTS = ("content", "value", "summary")
 
 
 class StoredChange(NamedTuple):
-    """An event of the log, and the aspect of a record that it changes.
+    """An event in the log, and the aspect of a record that it changes.
 
     claimed: the time of the change, according to its source. wins: its precedence; ties are broken by the
     place in the log.
@@ -44,7 +44,7 @@ class StoredChange(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A forgotten change: no change of its aspect up to `until` comes back."""
+    """A forgotten change: changes of its aspect up to the time `until` are not imported again."""
 
     aspect: str
     until: str
@@ -63,12 +63,12 @@ class Holding:
 
     @property
     def is_archived(self) -> bool:
-        """Whether the source has archived the record, and not restored it since."""
-        archivings = self.of("archived")
+        """Whether the source archived the record, and has not restored it since."""
+        archivings = self.changes_of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
-    def described_at(self) -> str:
+    def last_change_time(self) -> str:
         """The time of the last change by the source that the log has; "" if there is none."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
@@ -78,39 +78,45 @@ class Holding:
         self.base = self.base or gained.base
         self.changes += gained.changes
 
-    def of(self, aspect: str) -> list[StoredChange]:
-        """Return the changes of an aspect in order of precedence; those of the text begin with the base."""
+    def changes_of(self, aspect: str) -> list[StoredChange]:
+        """Return the changes of an aspect in order of precedence; changes of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
             # A restored record repeats the text that the store had: the source's or a person's.
-            repeats = aspect == "updated" and found and text_of(change.event) == text_of(found[-1].event)
+            repeats = (
+                aspect == "updated" and found and event_text(change.event) == event_text(found[-1].event)
+            )
             if change.aspect == aspect or repeats:
                 found.append(change)
         return found
 
     def has_told(self, text: str) -> bool:
         """Whether the record has or had this text, which may be masked in the log."""
-        return not {text, masked(text)}.isdisjoint(text_of(each.event) for each in self.of("updated"))
+        return not {text, masked(text)}.isdisjoint(
+            event_text(each.event) for each in self.changes_of("updated")
+        )
 
 
 def text_field(event: Event) -> str:
-    """Return the name of the field with the text of an event; "" if the event has no text."""
+    """Return the name of the field that holds the text of an event; "" if the event has no text."""
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
-def text_of(event: Event) -> str | None:
-    """Return the text of an event; None if it sets none."""
+def event_text(event: Event) -> str | None:
+    """Return the text of an event; None if it has no text."""
     return getattr(event, text_field(event), None)
 
 
-def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
-    """Return the aspect and the time in the id of a change; ids of older versions have no time."""
+def split_change_id(event_id: str, base_id: str) -> tuple[str, str]:
+    """Return the aspect and the time in the id of a change; "" as time in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
 
-def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]) -> dict[str, Holding]:
+def read_holdings(
+    db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]
+) -> dict[str, Holding]:
     """Return what the log holds under each of `ids` that is known or forgotten.
 
     changed: which `ids` may have changes.
@@ -126,17 +132,17 @@ def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[st
     below, gone = ids_with_prefixes(db, _STREAMS, names)
     for each in below:
         base = _find_base(each.id, found)
-        aspect, claimed = aspect_of(each.id, base)
+        aspect, claimed = split_change_id(each.id, base)
         if (event := _read_event(log, each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
-        aspect, claimed = aspect_of(name, base := _find_base(name, found))
+        aspect, claimed = split_change_id(name, base := _find_base(name, found))
         found[base].forgotten.append(Forgotten(aspect, claimed or ts))
     return found
 
 
 def _find_base(name: str, known: dict[str, Holding]) -> str:
-    """Return the known id that `name` extends."""
+    """Return the id of the record to which the change with the id `name` belongs."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name
@@ -144,7 +150,7 @@ def _find_base(name: str, known: dict[str, Holding]) -> str:
 
 def _read_event(log: Path, holder: IdInUse) -> Event | None:
     name, stream, segment, offset, length = holder
-    return event_with(log, name, IdHolder(stream, segment, offset), length)
+    return read_event(log, name, IdHolder(stream, segment, offset), length)
 
 
 def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:
@@ -169,8 +175,8 @@ Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
 """Finds what the log holds under ids; the second argument holds the ids that may have changes."""
 
 
-def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Compare an event of a record with the one in the log; return None if the log has none."""
+def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | None:
+    """Compare an event of a record with the event in the log under its id; None if the log has no event."""
     base = holding.base
     if base is None:
         return None
@@ -180,12 +186,12 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
         is_core = isinstance(base.event, CoreMemoryUpdated)
         if not is_core or str(base.event.ts) < record.created:
             return "other_time"
-    texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
+    texts = [event_text(each) or "" for each in record.events if each is event or record.group is not None]
     if any(holding.has_told(text) for text in texts):
         return "same"
     if not is_dated:
         return "other_text"
-    return "edited" if described_at(record) == holding.described_at else "updated"
+    return "edited" if last_change_time(record) == holding.last_change_time else "updated"
 
 
 def may_change(record: Used) -> bool:
@@ -193,18 +199,18 @@ def may_change(record: Used) -> bool:
     return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
 
 
-def described_at(record: Used) -> str:
+def last_change_time(record: Used) -> str:
     """Return the time of the source's last change of a record; "" if it is unknown."""
     name = str(record.events[0].id)
-    changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
+    changes = (each for each in record.changes if split_change_id(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 
-def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
-    """Return the id suffix of a source; "" for the first source, or if it shares no id with another.
+def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
+    """Return the id suffix of a source; "" for the first source, or if no other source has the same ids.
 
-    records: the source's records, with ids without a suffix. prefix: that of the ids. suffixes: those in use,
-    "" first.
+    records: the source's records, with ids without a suffix. prefix: the prefix of the ids.
+    suffixes: the suffixes in use, "" first.
     """
     tallies: dict[str, Counter[Verdict]] = {suffix: Counter() for suffix in suffixes}
     has_forgotten: set[str] = set()
@@ -227,7 +233,7 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
                     continue
                 if holding.is_forgotten:
                     has_forgotten.add(suffix)
-                if (reason := verdict(record, event, holding)) is not None:
+                if (reason := compare_event(record, event, holding)) is not None:
                     tallies[suffix][reason] += 1
     same = {suffix: _count_same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
     best = max(same, key=lambda suffix: same[suffix])
@@ -244,8 +250,7 @@ def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
     """Return the number of matching records; 0 if they are fewer than half.
 
     Equal creation times prove nothing if records with other texts share them. If a record was forgotten,
-    equal times
-    suffice: forgotten records must not come back because another text was edited.
+    equal times suffice: forgotten records must not come back because another text was edited.
     """
     others = tally["edited"] + tally["other_text"]
     same = tally["same"]

@@ -38,14 +38,14 @@ from memlog.service.exchange.holdings import (
     SUFFIX_LENGTH,
     Holding,
     StoredChange,
-    aspect_of,
-    described_at,
-    holdings,
+    compare_event,
+    event_text,
+    last_change_time,
     may_change,
-    recognised,
+    read_holdings,
+    recognise_source,
+    split_change_id,
     text_field,
-    text_of,
-    verdict,
 )
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -56,11 +56,10 @@ _HASH_LENGTH = 12
 State = Literal["new", "known", "forgotten"]
 
 
-def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return a record's own event with a precedence: without a time, or with a future one, it overrules
-    nothing.
+def add_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
+    """Return a record's own event with a precedence: the lowest without a time, or with a future time.
 
-    is_changed: whether changes follow, so that the event needs a time before theirs.
+    is_changed: whether changes of the record follow, so that the event needs an earlier time.
     """
     if not isinstance(event, Change):
         return event
@@ -72,18 +71,18 @@ def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
     return event if is_trusted else replace(event, wins=now)
 
 
-def as_stored(event: Event, aspect: str, now: str) -> StoredChange:
-    """Return a new event in the form of a stored one."""
+def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
+    """Convert a new event to a `StoredChange`, as if the log already had it."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
-def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return the outcome of a change; outdated and redundant changes count as `known`."""
-    aspect, _ = aspect_of(str(change.id), base_id)
+def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
+    """Return whether a change is new, known or forgotten; outdated and redundant changes count as known."""
+    aspect, _ = split_change_id(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
-    earlier = holding.of(aspect)
+    earlier = holding.changes_of(aspect)
     if not isinstance(change, MemoryAccessed):
         others = (each for each in holding.changes if each.aspect in DATED)
         if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
@@ -93,7 +92,7 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
     last = earlier[-1]
     if isinstance(change, MemoryAccessed):
         is_later = claimed > str(last.event.ts) and all(each.claimed != claimed for each in earlier)
-        is_known = change.times <= _accesses(earlier) and not is_later
+        is_known = change.times <= _count_accesses(earlier) and not is_later
     elif aspect == "archived":
         is_known = type(last.event) is type(change)
     else:
@@ -104,7 +103,7 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
 
 
 def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a claimed time is before a known change, so that it comes from an older copy of the source.
+    """Whether a claimed time is before a known change, so that it is from an older copy of the source.
 
     A known change with a future time counts as of its import, unless `claimed` is in the future, too.
     """
@@ -114,28 +113,28 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 
 def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect are equal; the stored one may be masked."""
-    text = text_of(change)
+    """Whether two changes of one aspect are equal; the text of the stored change may be masked."""
+    text = event_text(change)
     if text is not None:
-        return text_of(other) in (text, masked(text))
+        return event_text(other) in (text, masked(text))
     return content_hash_without_openssl(change) == content_hash_without_openssl(other)
 
 
-def _accesses(changes: Iterable[StoredChange]) -> int:
+def _count_accesses(changes: Iterable[StoredChange]) -> int:
     return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
 
 
-def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with its own id, and a precedence after what it changes.
+def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
+    """Return a new change with its own id, and a precedence after the events that it changes.
 
-    A change without a time, or with a future one, directly follows its source's last change, so that it
-    overrules nothing else. For the same reason a restored record directly follows its archiving.
+    A change without a time, or with a future time, directly follows its source's last change, so that it
+    overrules nothing else. For the same reason, the restoring of a record directly follows its archiving.
     """
     assert isinstance(change, Change)
-    aspect, _ = aspect_of(str(change.id), base_id)
-    earlier = holding.of(aspect)
+    aspect, _ = split_change_id(str(change.id), base_id)
+    earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
-        change = replace(change, times=max(1, change.times - _accesses(earlier)))
+        change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
     after = max(each.wins for each in (holding.base, *earlier) if each is not None)
     claimed = change.ts or ""
     is_trusted = claimed != "" and claimed <= now
@@ -152,7 +151,7 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
 
 
 def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that restores an archived memory with its current content; None for an active memory.
+    """Return the event that restores an archived memory with its current content; None if it is active.
 
     People's changes stay, because the source only says that the memory is active.
     """
@@ -179,7 +178,7 @@ _BATCH = 500
 
 _MAX_EXAMPLES = 10
 
-_Fate = Literal["new", "known", "changed", "forgotten", "refused"]
+_Outcome = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -190,16 +189,16 @@ class ImportProblem(msgspec.Struct, frozen=True):
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """The outcome for the records of a source, and for their events.
+    """The outcome of an import, for the records of the sources and for their events.
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
-    project: the only project that was read, if one was chosen.
-    skipped: the number of records by reason. unreadable: records and files. known: events stored before,
-        which are not written again, even if `changed` in the source since.
+    project: the only project that was read, if a project was chosen.
+    skipped: the number of records by reason. unreadable: how many records and files. known: events that were
+        stored before, and are not written again, even if they have `changed` in the source.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
-        notes of a file whose notes have moved or were forgotten, as they may be old ones.
-    problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
+        notes of a file whose notes have moved or were forgotten, as they may be old notes.
+    problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
     """
 
@@ -231,7 +230,7 @@ class _New(NamedTuple):
 
 
 class Importing:
-    """One import.
+    """One import of one or several sources.
 
     draft: checks and encodes an event. append: makes encoded events durable. decide: calls a function with
         the read model after it has caught up. log: the folder of the log, which may be missing. key: keys the
@@ -261,17 +260,16 @@ class Importing:
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
 
-    def take(self, read: Read, path: Path) -> None:
-        """Import a source in batches. The source is read twice, the first time to recognise it.
+    def import_source(self, read: Read, path: Path) -> None:
+        """Import a source in batches. The source is read twice: first to find out whether it is known.
 
         Raises:
-            Busy, LogError: as `Store.append`; earlier batches stay stored, and the next import recognises
-            them.
+            Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
         """
         prefix, project = self._report.format, self._report.project
         in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
-        self._suffix = recognised(
+        self._suffix = recognise_source(
             read(ForeignFiles(path, self._tables, project=project)),
             prefix,
             sorted(self._suffixes),
@@ -303,18 +301,18 @@ class Importing:
                 self._skipped[record.reason] += 1
             elif isinstance(record, Unreadable):
                 self._report.unreadable += 1
-                self._note(record.where, record.why)
+                self._add_problem(record.where, record.why)
             else:
                 self._report.used += 1
                 yield record
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
-        """Return the answer of the read model; None if there is no store yet."""
+        """Return the result of `ask` on the read model; None if there is no store yet."""
         return self._decide(ask) if disk.is_folder(self._log) else None
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
-        found = self._query_if_exists(lambda db: holdings(db, self._log, ids, changed)) or {}
+        found = self._query_if_exists(lambda db: read_holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -342,38 +340,42 @@ class Importing:
     def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """Yield the events of a record that the log lacks, and count the fate of each of its events."""
+        """Yield the events of a record that the log lacks, and count the outcome of each of its events."""
         first = str(record.events[0].id)
-        fates: list[_Fate] = []
+        fates: list[_Outcome] = []
         for event in record.events:
-            made = with_precedence(event, now, is_changed=bool(record.changes))
+            made = add_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
-            fates.append(self._count(self._fate(record, event, why, found, now)))
+            fates.append(self._count_outcome(self._find_outcome(record, event, why, found, now)))
             if fates[-1] == "new":
-                self._hold(found, str(event.id), Holding(base=as_stored(made, "updated", now)))
+                self._add_holding(found, str(event.id), Holding(base=to_stored_change(made, "updated", now)))
                 yield _New(made, drafted)
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
         for change in record.changes:
             is_open = own in ("known", "changed")
-            fate = state_of(change, first, found[first], now) if is_open else own
-            if self._count(fate) == "new":
+            fate = classify_change(change, first, found[first], now) if is_open else own
+            if self._count_outcome(fate) == "new":
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
-                is_due = found[first].of(aspect_of(str(reset.id), first)[0])
+                is_due = found[first].changes_of(split_change_id(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
-                if is_due and renewed is not None and state_of(reset, first, found[first], now) == "new":
-                    self._count("new")
+                if (
+                    is_due
+                    and renewed is not None
+                    and classify_change(reset, first, found[first], now) == "new"
+                ):
+                    self._count_outcome("new")
                     yield _New(self._name_change(renewed, first, found, now))
 
-    def _fate(
+    def _find_outcome(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
-    ) -> _Fate:
-        """Return the fate of a record's own event. why: the reason why the log rejects it, if any."""
+    ) -> _Outcome:
+        """Return the outcome of a record's own event. why: why the log rejects it, if it does."""
         name, group, content = str(event.id), record.group, content_hash_without_openssl(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -381,7 +383,9 @@ class Importing:
             return "forgotten"
         if name in self._seen:
             is_same = self._seen[name] == content and holding is not None
-            self._note(name, f"the source has this id twice{'' if is_same else ', with other content'}")
+            self._add_problem(
+                name, f"the source has this id twice{'' if is_same else ', with other content'}"
+            )
             return "known" if is_same else "refused"
         self._seen[name] = content
         if why is None and holding is not None:
@@ -389,41 +393,41 @@ class Importing:
         if why is None and _is_unfilled(event):
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
-            why = f"notes of {group} have changed, moved or been forgotten: it may be an old one"
+            why = f"notes of {group} have changed, moved or been forgotten: it may be an old note"
         elsewhere = (found[each] for each in self._ids_in_other_sources(record) if each in found)
         if why is None and any(each.is_forgotten for each in elsewhere):
             why = "another source's record with this id was forgotten, and without a time it may be the same"
         if why is not None:
-            self._note(name, why)
+            self._add_problem(name, why)
             return "refused"
         return "new"
 
-    def _compare_with_known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
+    def _compare_with_known(self, record: Used, event: Event, holding: Holding, now: str) -> _Outcome:
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
-            self._note(name, "its line in the log is unreadable: store.maintenance.verify() says why")
+            self._add_problem(name, "its line in the log is unreadable: store.maintenance.verify() says why")
             return "refused"
-        if verdict(record, event, holding) == "other_time":
-            self._note(name, "another record, created at another time, already has this id")
+        if compare_event(record, event, holding) == "other_time":
+            self._add_problem(name, "another record, created at another time, already has this id")
             return "refused"
-        is_older = record.created is not None and described_at(record) < holding.described_at
+        is_older = record.created is not None and last_change_time(record) < holding.last_change_time
         if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
-        self._note(name, "its content differs from what was imported under this id")
+        self._add_problem(name, "its content differs from what was imported under this id")
         if group is not None:
             self._moved.add(group)
         return "changed"
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event now has content that is neither in the log nor in a new change."""
+        """Whether a known event now has content that neither the log nor a new change has."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
             return True
         is_told = holding.has_told(getattr(event, field)) or any(
-            aspect_of(str(change.id), str(event.id))[0] == "updated"
-            and state_of(change, str(event.id), holding, now) == "new"
+            split_change_id(str(change.id), str(event.id))[0] == "updated"
+            and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
         if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
@@ -433,7 +437,7 @@ class Importing:
         ) != content_hash_without_openssl(base)
 
     def _ids_in_other_sources(self, record: Used) -> list[str]:
-        """Return the ids that an undated record's events would have in other sources; [] for a dated one."""
+        """Return the ids of an undated record's events in other sources; [] for a dated record."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -442,18 +446,18 @@ class Importing:
         return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
-        made = with_own_id(change, name, found[name], now, self._key())
-        aspect, claimed = aspect_of(str(made.id), name)
-        self._hold(found, name, Holding(changes=[as_stored(made, aspect, claimed or now)]))
+        made = add_own_id(change, name, found[name], now, self._key())
+        aspect, claimed = split_change_id(str(made.id), name)
+        self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 
-    def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Add an event to what the log holds; in a dry run, remember it for later records."""
+    def _add_holding(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
+        """Add an event to the known holdings; in a dry run, also remember it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
 
-    def _count(self, fate: _Fate) -> _Fate:
+    def _count_outcome(self, fate: _Outcome) -> _Outcome:
         report = self._report
         report.events += 1
         report.known += fate in ("known", "changed")
@@ -463,18 +467,18 @@ class Importing:
         return fate
 
     def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
-        """Return an encoded event, or why the log rejects it."""
+        """Return the encoded event and None, or None and why the log rejects it."""
         try:
             return self._draft(event), None
         except BadInput as error:
             return None, error.message
 
-    def _note(self, where: str, why: str) -> None:
+    def _add_problem(self, where: str, why: str) -> None:
         if len(self._report.problems) < _MAX_EXAMPLES:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
     def _append_accepted(self, new: list[_New]) -> list[_New]:
-        """Append the events that the log accepts, and return them."""
+        """Append the events that the log accepts, count the others as refused, and return the former."""
         taken = []
         for event, known in new:
             drafted, why = (known, None) if known is not None else self._try_draft(event)
@@ -482,7 +486,7 @@ class Importing:
                 taken.append(_New(event, drafted))
             else:
                 self._report.refused += 1
-                self._note(str(event.id), str(why))
+                self._add_problem(str(event.id), str(why))
         told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken

@@ -28,7 +28,7 @@ _MILLISECONDS = 1e11
 
 
 class Tables:
-    """Reads tables of SQLite files in its own bounded process; use it with `with`."""
+    """Reads tables of SQLite files in a bounded process, which ends with the `with` block."""
 
     def __init__(self) -> None:
         # The shared reader process may write no file, but SQLite writes an index file for a WAL that a
@@ -41,8 +41,8 @@ class Tables:
     def __exit__(self, *_: object) -> None:
         self._process.close()
 
-    def pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[TablePage]:
-        """Yield the rows of a table.
+    def read_pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[TablePage]:
+        """Yield the rows of a table, page by page.
 
         Raises:
             ReaderFailed: the table is unreadable, or exceeds a limit. OSError: the process cannot be started.
@@ -59,8 +59,8 @@ class ForeignFiles:
     """A file or a folder of another program.
 
     tables: reads the program's databases.
-    suffix: distinguishes the ids of this source from the ids of another one: `~1f0c9a3e`.
-    project: the only project to read.
+    suffix: distinguishes the ids of this source from the ids of another source: `~1f0c9a3e`.
+    project: the only project to read; None for all.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
@@ -68,8 +68,8 @@ class ForeignFiles:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
         self.unknown: Counter[str] = Counter()
 
-    def files(self, *patterns: str) -> list[Path]:
-        """Return the matching files of a folder, sorted; or the file itself.
+    def find_files(self, *patterns: str) -> list[Path]:
+        """Return the matching files of a folder, sorted; or the file itself if the path is a file.
 
         Omits links that point outside the folder.
         """
@@ -85,29 +85,29 @@ class ForeignFiles:
             and not any(part.startswith(".") for part in path.relative_to(self.path).parts)
         )
 
-    def name(self, path: Path) -> str:
+    def display_name(self, path: Path) -> str:
         """Return the name of a file below the folder, for display."""
         return shown(path.relative_to(self.path) if path != self.path else path.name)
 
-    def text(self, path: Path) -> str | Unreadable:
-        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark."""
+    def read_text(self, path: Path) -> str | Unreadable:
+        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark, or an `Unreadable`."""
         try:
             with path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1)
         except OSError as error:
-            return Unreadable(self.name(path), error.strerror or str(error))
+            return Unreadable(self.display_name(path), error.strerror or str(error))
         if len(data) > _MAX_BYTES:
-            return Unreadable(self.name(path), "more than 64 MiB")
+            return Unreadable(self.display_name(path), "more than 64 MiB")
         encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
             why = f"neither UTF-8 nor UTF-16 with a byte order mark (at byte {error.start})"
-            return Unreadable(self.name(path), why)
+            return Unreadable(self.display_name(path), why)
 
-    def notes(self, path: Path) -> str | Unreadable:
-        """Return the text of a Markdown file without its front matter."""
-        text = self.text(path)
+    def read_notes(self, path: Path) -> str | Unreadable:
+        """Return the text of a Markdown file without its front matter, or an `Unreadable`."""
+        text = self.read_text(path)
         return text if isinstance(text, Unreadable) else without_front_matter(text)
 
     def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
@@ -117,33 +117,33 @@ class ForeignFiles:
             above.add(level, title)
         return above.are_of_user and not is_fact_of_project(key, value)
 
-    def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """Return the JSON of a file, or an `Unreadable`."""
-        text = self.text(path)
+    def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
+        """Return the decoded JSON of a file, or an `Unreadable`."""
+        text = self.read_text(path)
         if isinstance(text, Unreadable):
             return text
         try:
             return json.loads(text)
         except (ValueError, RecursionError) as error:
-            return Unreadable(self.name(path), f"no JSON: {error}")
+            return Unreadable(self.display_name(path), f"no JSON: {error}")
 
-    def rows(
+    def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the readable rows of an SQLite table, and `Unreadable` for what is damaged.
+        """Yield the readable rows of an SQLite table, and `Unreadable` for each damaged part.
 
         known: the columns to read, which may be missing; values in other columns are counted.
         is_optional: whether the table may be missing.
         """
-        where = f"{self.name(path)}, table {table}"
+        where = f"{self.display_name(path)}, table {table}"
         try:
             # Everything is read first, so that the program that writes to the file need not wait for appends.
-            read = [*self._tables.pages(path, table, known)]
+            read = [*self._tables.read_pages(path, table, known)]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
         except ReaderFailed as failed:
-            yield Unreadable(where, _with_remedy(path, str(failed)))
+            yield Unreadable(where, _add_remedy(path, str(failed)))
             return
         for page in read:
             for column, count in page.unknown.items():
@@ -152,18 +152,18 @@ class ForeignFiles:
             if page.too_long:
                 yield Unreadable(where, f"{page.too_long} rows are too long for an event")
             if page.error is not None:
-                yield Unreadable(where, _with_remedy(path, page.error))
+                yield Unreadable(where, _add_remedy(path, page.error))
             if not page.is_known and not is_optional:
                 yield Unreadable(where, "there is no such table")
 
-    def changed(self, path: Path) -> str:
-        """Return when a file was last changed."""
+    def modified_at(self, path: Path) -> str:
+        """Return the time of the last change of a file, RFC 3339."""
         return timestamps.from_seconds(path.stat().st_mtime)
 
-    def time(self, value: object) -> str | None:
+    def parse_time(self, value: object) -> str | None:
         """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
 
-        Return None if there is no time; an invalid one is counted as unknown.
+        Return None if there is no valid time; an invalid time is counted as unknown.
         """
         if value is None or value == "":
             return None
@@ -180,7 +180,7 @@ class ForeignFiles:
             return None
 
 
-def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
+def read_projects(importer: Importer, paths: Iterable[Path]) -> list[str]:
     """Return the names of the projects in the files of another program; [] if its format has none."""
     if importer.projects is None:
         return []
@@ -188,7 +188,7 @@ def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
         return sorted({name for path in paths for name in importer.projects(ForeignFiles(path, tables))})
 
 
-def _with_remedy(path: Path, error: str) -> str:
+def _add_remedy(path: Path, error: str) -> str:
     """Return an error message of SQLite, with a remedy if one is known."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"

@@ -1,1 +1,1 @@
-"""The work of a language model: requests to it, its answers, and a module for each task."""
+"""Uses a language model: requests to it, its answers, and a module for each task."""

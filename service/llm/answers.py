@@ -14,7 +14,7 @@ import msgspec
 from memlog.eventlog.fields import MemoryKind
 from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.service.memory.core_markdown import tells_of_project
+from memlog.service.memory.core_markdown import is_about_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 
 UNRATED = 0.5
@@ -32,33 +32,33 @@ _NUMBER = re.compile(
 )
 
 
-def scale_of(given: Iterable[Any]) -> int:
+def detect_scale(given: Iterable[Any]) -> int:
     """Return the upper end of the scale that an answer uses: 1, 10 or 100."""
-    most = max((number for each in given if (number := _unscaled_number(each)) is not None), default=0.0)
+    most = max((number for each in given if (number := _parse_unscaled(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
-def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
-    """Return an importance from 0 to 1; None if it is invalid."""
+def scaled_importance(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
+    """Return a given importance on a scale from 0 to 1; None if it is invalid."""
     number: float | None = None
     if given is None:
         number = UNRATED
-    elif (plain := _unscaled_number(given)) is not None:
+    elif (plain := _parse_unscaled(given)) is not None:
         number = plain / scale if plain >= 1 else plain
     elif isinstance(given, str):
-        number = _read_importance(given)
+        number = _parse_importance(given)
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
-    """Return a number of unknown scale; None for a percentage, a fraction or no number."""
+def _parse_unscaled(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
+    """Return a number whose scale is unknown; None for a percentage, a fraction or no number."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
         return _to_float(found) if found and not found["percent"] and not found["of"] else None
     return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
 
 
-def _read_importance(given: str) -> float:
+def _parse_importance(given: str) -> float:
     if found := _NUMBER.search(given):
         return _to_float(found) / (100 if found["percent"] else max(1, int(found["of"])))
     text = given.lower()
@@ -95,8 +95,8 @@ class _Searched(str):
         return 0
 
 
-def values_in(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and lists in a text, in linear time; skip the model's reasoning."""
+def find_json_values(text: str) -> Iterator[Any]:
+    """Yield the JSON objects and lists in a text, in linear time, without those in the model's reasoning."""
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -173,7 +173,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class Distilled(msgspec.Struct, frozen=True):
-    """A memory that an answer states."""
+    """A memory in an answer of the model."""
 
     kind: MemoryKind
     content: str
@@ -204,7 +204,7 @@ class ModelAnswer(msgspec.Struct):
 def read_answer(text: str) -> ModelAnswer | None:
     """Return the usable part of an answer; None if it has no JSON of memories, or no usable entry.
 
-    The object may be in prose, after a draft, or in a fenced block, or be just the list of memories.
+    The JSON may be within prose, after a draft or in a fenced block, and may be only the list of memories.
     """
     found = None
     for entries, summary in _find_lists(text, "memories"):
@@ -214,13 +214,13 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists named `member` in an answer, each with its summary; else top-level lists."""
+    """Yield the lists named `member` in an answer, each with its summary; without any, top-level lists."""
     alone = []
     is_found = False
-    for value in values_in(text):
+    for value in find_json_values(text):
         if isinstance(value, list):
             alone.append(value)
-        for each in _objects_in(value):
+        for each in _walk_objects(value):
             members = {str(name).strip().lower(): inner for name, inner in each.items()}
             given = members.get(member, ...)
             if isinstance(given, dict):  # one entry
@@ -232,8 +232,8 @@ def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
         yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
-    """Yield the objects in a value, outermost first, as deep as models wrap an answer."""
+def _walk_objects(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
+    """Yield the objects in a value, outermost first, down to the depth to which models nest an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
         objects = [each for each in level if isinstance(each, dict)]
@@ -252,7 +252,7 @@ def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
 
 
 def _build_answer(entries: list[Any], summary: object) -> ModelAnswer:
-    scale = scale_of(each.get("importance") for each in entries if isinstance(each, dict))
+    scale = detect_scale(each.get("importance") for each in entries if isinstance(each, dict))
     read = [_build_entry(each, scale) for each in entries]
     memories = [each for each in read if each is not None]
     shortened = summary[:LONGEST] if isinstance(summary, str) else ""
@@ -271,21 +271,23 @@ def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - 
     entry = _read_entry(given)
     if entry is None:
         return None
-    content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
-    if content is None or importance is None or tells_of_project(content):
+    content, importance = usable_text(entry.content), scaled_importance(entry.importance, scale)
+    if content is None or importance is None or is_about_project(content):
         return None
-    return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
+    return Distilled(
+        entry.type, content, importance, _match_category(entry.category), _normalise_topic(entry.topic)
+    )
 
 
-def _category(given: object) -> str:
-    """Return the known category, ignoring case and plural; else `other`."""
+def _match_category(given: object) -> str:
+    """Return the known category that a text names in any case or in the plural; else `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (resolve_alias(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
-def _topic(given: object) -> str | None:
-    """Return the topic with case folded and spaces collapsed; None if there is no usable one."""
+def _normalise_topic(given: object) -> str | None:
+    """Return a topic with its case folded and its spaces collapsed; None if it is not usable."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
@@ -300,7 +302,7 @@ def _read_entry(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
 
 
 def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
-    """Convert an entry, allowing synonyms of members and words in any case; or raise ValidationError."""
+    """Convert an entry, with synonyms of members and words in any case; raise ValidationError if invalid."""
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
@@ -314,13 +316,13 @@ def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's 
 
 
 def _match_word(text: str, words: tuple[str, ...]) -> str:
-    """Return the matching word, ignoring case and plural; else the text unchanged."""
+    """Return the word that a text is in any case or in the plural; else the text unchanged."""
     word = text.strip().lower()
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
-    """Return a text that an event can hold; None for anything else, such as `…` from an example."""
+    """Return `given` as text for an event; None if it is no text, too long or a placeholder such as `…`."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
     # JSON may escape a lone surrogate.
@@ -329,7 +331,7 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """The usable part of a list.
+    """The usable entries of a list in an answer.
 
     refused: the number of malformed entries.
     """
@@ -339,7 +341,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list `member` of an answer, or a bare list; None if there is none, or no entry is usable."""
+    """Return the list `member` of an answer, or a bare list; None without a list or a usable entry."""
     found = None
     for given, _ in _find_lists(text, member):
         entries: list[T] = []
@@ -351,9 +353,9 @@ def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
 
 
 def read_summary(text: str) -> str | None:
-    """Return the summary in an answer; None if there is none."""
+    """Return the summary in an answer; None if it has no summary."""
     found = None
-    for value in values_in(text):
+    for value in find_json_values(text):
         if isinstance(value, dict):
             found = usable_text(value.get("summary")) or found
     return found

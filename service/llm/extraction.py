@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class NoModelToAsk(NamedTuple):
-    """The reason why no language model is used, and what to do about it."""
+    """The reason why no language model is used, and a hint on how to change that."""
 
     message: str
     hint: str
@@ -44,10 +44,10 @@ _RECENT = 50
 
 
 class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The outcome of an exchange.
+    """The outcome of a request to distil a session in the background.
 
-    appended: how many messages the session lacked. warnings: those about the appended messages. waiting: how
-    many messages are in its buffer.
+    appended: how many of the given messages the session lacked. waiting: how many messages its buffer has.
+    warnings: about the appended messages.
     """
 
     session: str
@@ -57,7 +57,7 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 Mode = Annotated[
-    str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
+    str, Meta(max_length=200), "The purpose of the conversation, such as `support`, for the prompt."
 ]
 
 
@@ -71,75 +71,74 @@ class Extractions(OperationGroup):
     @operation("append")
     def run(
         self,
-        chat: Annotated[ChatField | None, "Only of this conversation."] = None,
+        chat: Annotated[ChatField | None, "Only this conversation."] = None,
         mode: Mode | None = None,
         *,
-        dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False,
-        unbounded: Annotated[bool, "Do not ask, and send more than extraction.max_tokens_per_day."] = False,
+        dry_run: Annotated[bool, "Send nothing; only report what would be sent."] = False,
+        unbounded: Annotated[bool, "Exceed extraction.max_tokens_per_day without asking."] = False,
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
-        """Have the language model distil messages into memories: those that no extraction covers yet.
+        """Let the language model distil into memories the messages that no extraction covers yet.
 
-        What it answers becomes events, and a replay never asks a model. One request covers messages of one
-        day, up to the tokens of the rules. Where the model fails, the messages stay in the buffer. What it
-        refuses, or answers with nothing usable, is set aside until tomorrow (UTC): the last reports name it.
+        The answers become events, so that a replay never asks a model. One request covers messages of one
+        day, up to the token limit of the rules. If the model fails, the messages stay in the buffer. Messages
+        that it refuses, or answers unusably, are set aside until tomorrow (UTC); the last reports name them.
 
         Raises:
             BadInput: no language model is configured. Busy: another process distils.
-            ProviderError: the model fails; what was distilled before stays.
+            ProviderError: the model fails; earlier results stay.
         """
-        extractor = extractor_of(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
+        extractor = create_extractor(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
         chat = None if chat is None else Chat.of(chat)
         if dry_run:
             return [*extractor.plan(chat, mode), *extractor.report_withheld(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, mode, lock_timeout=timeout, is_requested=True)
-        done = _collect(reports, "messages distilled", waiting, progress)
+        done = _collect_reports(reports, "messages distilled", waiting, progress)
         return [*done, *extractor.report_withheld(chat)]
 
     @operation("append")
     def days(
         self,
-        until: Annotated[Day | None, "The last day (2026-02-24); yesterday where not given."] = None,
+        until: Annotated[Day | None, "The last day, such as 2026-02-24; by default yesterday."] = None,
         *,
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
-        """Have the language model distil daily events into memories, a day at a time, each once.
+        """Let the language model distil daily events into memories, day by day, each event once.
 
-        A day's memories and the mark that it is distilled count together. Without `until`, today is left out:
-        it is not over. What the model refuses, or answers with nothing usable, is set aside until tomorrow
-        (UTC).
+        A day's memories are appended together with the mark that the day is distilled. Daily events that the
+        model refuses, or answers unusably, are set aside until tomorrow (UTC).
 
         Raises:
             BadInput: no language model is configured. Busy: another process distils.
-            ProviderError: the model fails; what was distilled before stays.
+            ProviderError: the model fails; earlier results stay.
         """
-        extractor = extractor_of(self._engine, is_patient=True, retry=retry)
+        extractor = create_extractor(self._engine, is_patient=True, retry=retry)
         until = str(until) if until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _collect(reports, "daily events distilled", found, progress)
+        return _collect_reports(reports, "daily events distilled", found, progress)
 
     @operation("append")
     def extract(
         self,
         session: Annotated[ChatField, "The conversation, CHANNEL:CHAT_ID."],
         user: Annotated[str | None, "The user's message."] = None,
-        assistant: Annotated[str | None, "What the assistant answered."] = None,
+        assistant: Annotated[str | None, "The assistant's answer."] = None,
         mode: Mode | None = None,
     ) -> DistilRequest:
-        """Distil the buffer of a session in the background, after an answer was stored. Returns at once.
+        """Start to distil the buffer of a session in the background, and return without waiting for it.
 
-        Messages of these texts that the session lacks are appended first. Where the process ends before the
-        model has answered, the messages stay in the buffer.
+        First, the given messages that the session lacks are appended. If the process ends before the model
+        has answered, the messages stay in the buffer.
 
         Raises:
-            BadInput: no language model is configured; or as `Store.append`, as Busy and LogError.
+            BadInput: no language model is configured. BadInput, Busy, LogError: as `Store.append`.
         """
-        extractor_of(self._engine)  # raises if no model is configured
+        create_extractor(self._engine)  # raises if no model is configured
         chat = Chat.of(session)
         given = [("user", user), ("assistant", assistant)]
         known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
@@ -156,23 +155,23 @@ class Extractions(OperationGroup):
         )
 
     @operation("read")
-    def buffer(self, chat: Annotated[ChatField | None, "Only of this conversation."] = None) -> list[Buffer]:
+    def buffer(self, chat: Annotated[ChatField | None, "Only this conversation."] = None) -> list[Buffer]:
         """List the messages that no extraction covers yet, by chat."""
         chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(buffers(db, chat)))
 
     @operation("read")
     def prompt(self, name: Annotated[str, "The prompt's name, such as extract-1."]) -> Prompt:
-        """Show a prompt of the language model. Each event that was made with it names its id.
+        """Show a prompt for the language model. Events from its answers contain the prompt's id.
 
         Raises:
             BadInput: there is no such prompt.
         """
-        return prompts.prompt(name)
+        return prompts.read_prompt(name)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
-        questions = questions_of(self._engine)
-        extractor = _extractor(self._engine, questions)
+        questions = create_questions(self._engine)
+        extractor = _build_extractor(self._engine, questions)
         missed = 0
         try:
             done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_requested=True)]
@@ -182,10 +181,10 @@ class Extractions(OperationGroup):
             missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
-            questions.missed(missed)
+            questions.count_unsent(missed)
 
 
-def _collect(
+def _collect_reports(
     reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
 ) -> "list[ExtractionReport]":
     """Collect all reports, and report progress after each."""
@@ -199,7 +198,7 @@ def _collect(
 
 
 def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
-    """Return the role and content of a chat's newest messages; none if the chat is new."""
+    """Return the role and content of each of a chat's newest messages; an empty set if the chat is new."""
     with suppress(NotFound):
         messages = newest_messages(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
@@ -207,7 +206,7 @@ def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
 
 
 class _Background(SplitByFork):
-    """A thread that distils the waiting chats in turn, and ends when none is left.
+    """A thread that distils the waiting chats in turn, and ends when no chat waits.
 
     distil: called with a chat, the mode of the last call for it, and the number of calls.
     """
@@ -218,7 +217,7 @@ class _Background(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start over without a thread or waiting chats, which are the parent's."""
+        """Forget the thread and the waiting chats, which belong to the parent."""
         self._lock = threading.Lock()
         self._waiting: dict[Chat, list[str | None]] = {}
         """The modes of the calls for each chat."""
@@ -249,7 +248,7 @@ class _Background(SplitByFork):
                 raise
 
 
-def extractor_of(
+def create_extractor(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Extractor":
     """Return the extractor of a store.
@@ -259,17 +258,19 @@ def extractor_of(
     Raises:
         BadInput: no language model is configured.
     """
-    return _extractor(engine, questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded))
+    return _build_extractor(
+        engine, create_questions(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
+    )
 
 
-def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
+def _build_extractor(engine: Engine, questions: "Questions") -> "Extractor":
     # Imported here: most processes distil nothing.
     from memlog.service.llm.tasks.extract import Extractor
 
-    return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
+    return Extractor(engine.path, engine.decide, questions, rules_of(engine), user_time_zone(engine))
 
 
-def questions_of(
+def create_questions(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Questions":
     """Return the `Questions` to the language model of a store.
@@ -292,27 +293,27 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None if one is used."""
+    """Return why no language model is used; None if a model is used."""
     if engine.read_model.is_off:
-        return NoModelToAsk("memory.enabled is false", "set it to true")
+        return NoModelToAsk("memory.enabled is false", "set memory.enabled to true")
     if not rules_of(engine).enabled:
-        return NoModelToAsk("extraction.enabled is false", "set it to true")
+        return NoModelToAsk("extraction.enabled is false", "set extraction.enabled to true")
     if engine.language_model is None:
-        hint = "choose one with memlog.open(language_model=…)"
+        hint = "choose a model with memlog.open(language_model=…)"
         return NoModelToAsk("no language model is configured", hint)
     return None
 
 
-def zone_of_user(engine: Engine) -> tzinfo | None:
-    """Return the time zone of the user; None for the system's."""
-    from memlog.service.engine.settings import zone_of
+def user_time_zone(engine: Engine) -> tzinfo | None:
+    """Return the time zone of the user; None means the system's zone."""
+    from memlog.service.engine.settings import load_zone
 
-    return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
+    return None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
 
 
 def yesterday(engine: Engine) -> str:
     """Return the last full day in the user's time zone."""
-    today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
+    today = timestamps.in_zone(timestamps.now(), user_time_zone(engine)).date()
     return str(today - timedelta(days=1))
 
 

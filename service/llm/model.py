@@ -25,7 +25,7 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The answer of a language model, with the tokens and the number of requests that it took."""
+    """The answer of a language model, with the numbers of tokens and requests that it took."""
 
     text: str
     tokens_in: int = 0
@@ -33,72 +33,72 @@ class Completion(msgspec.Struct, frozen=True):
     requests: int = 1
 
     def followed_by(self, more: "Completion") -> "Completion":
-        """Return the later answer `more`, with the cost of both."""
+        """Return the later answer `more`, with the tokens and requests of both answers."""
         spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
         return Completion(more.text, *spent, self.requests + more.requests)
 
 
-def tokens_of(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
-    """Return the tokens of a question and of its answer, whatever its form; 0 for a missing count."""
-    usage = _member(answer, "usage")
+def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
+    """Return the token counts of the question and the answer in a response; 0 for a missing count."""
+    usage = _get_member(answer, "usage")
     return (
-        _count(_member(usage, "prompt_tokens"), _member(usage, "input_tokens")),
-        _count(_member(usage, "completion_tokens"), _member(usage, "output_tokens")),
+        _first_count(_get_member(usage, "prompt_tokens"), _get_member(usage, "input_tokens")),
+        _first_count(_get_member(usage, "completion_tokens"), _get_member(usage, "output_tokens")),
     )
 
 
 def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    """Read a chat completion.
+    """Return the answer in a chat completion.
 
     Raises:
         ProviderError: the completion has no text, or the model refused to answer.
     """
-    choices = _member(answer, "choices")
+    choices = _get_member(answer, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
-    message = _member(choice, "message")
-    if _member(choice, "finish_reason") in _FILTERED or _member(message, "refusal"):
+    message = _get_member(choice, "message")
+    if _get_member(choice, "finish_reason") in _FILTERED or _get_member(message, "refusal"):
         raise _unusable_answer(url, "the model refused to answer")
-    content = _member(message, "content")
-    return _build_completion(answer, _member(choice, "text") if content is None else content, url)
+    content = _get_member(message, "content")
+    return _build_completion(answer, _get_member(choice, "text") if content is None else content, url)
 
 
 def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    """Read an Anthropic message.
+    """Return the answer in an Anthropic message.
 
     Raises:
         ProviderError: see `read_chat`.
     """
-    if _member(answer, "stop_reason") in _FILTERED:
+    if _get_member(answer, "stop_reason") in _FILTERED:
         raise _unusable_answer(url, "the model refused to answer")
-    return _build_completion(answer, _member(answer, "content"), url)
+    return _build_completion(answer, _get_member(answer, "content"), url)
 
 
 def _build_completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     text = _join_text(content)
     if not text.strip():
         raise _unusable_answer(url, "the answer has no text")
-    return Completion(text, *tokens_of(answer))
+    return Completion(text, *read_token_counts(answer))
 
 
 def _join_text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a text, or its text parts joined; other parts, such as reasoning, are dropped."""
+    """Return a content's text, or its text parts joined; other parts, such as reasoning, are dropped."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
     texts = (
-        part if isinstance(part, str) else _member(part, "text")
+        part if isinstance(part, str) else _get_member(part, "text")
         for part in parts
-        if isinstance(part, str) or _member(part, "type") in ("text", "output_text", None)
+        if isinstance(part, str) or _get_member(part, "type") in ("text", "output_text", None)
     )
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
+def _get_member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the first valid token count, which may be a fraction or a text; 0 if there is none."""
+def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
+    """Return the first valid token count, which may be a fraction or a text; 0 if no count is valid."""
     for each in given:
         try:
             number = float(each)
@@ -161,7 +161,7 @@ class LanguageModel:
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Send a question to the model, and return its answer.
+        """Send a question to the model, with retries, and return its answer.
 
         schema: the JSON schema that the answer should have.
 
@@ -170,7 +170,7 @@ class LanguageModel:
                 only this
                 question failed: the provider does not rest, and may answer others.
         """
-        self.check()
+        self.check_available()
         waits = iter(_WAITS)
         while True:
             try:
@@ -181,35 +181,35 @@ class LanguageModel:
                 is_away = error.is_away and not error.is_cut
                 is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
                 if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
-                    self._breaker.failed(error, rests=not error.is_of_answer)
+                    self._breaker.record_failure(error, rests=not error.is_of_answer)
                     raise
                 time.sleep(max(wait, requested))
 
-    def worked(self) -> None:
+    def record_success(self) -> None:
         """Record that an answer was usable."""
-        self._breaker.worked()
+        self._breaker.record_success()
 
-    def check(self) -> None:
+    def check_available(self) -> None:
         """Raise ProviderError while the provider rests, unless the caller is patient."""
         if not self._is_patient:
-            self._breaker.check()
+            self._breaker.check_available()
 
-    def note(self, error: ProviderError) -> None:
+    def record_provider_failure(self, error: ProviderError) -> None:
         """Record a failure, and let the provider rest."""
-        self._breaker.failed(error)
+        self._breaker.record_failure(error)
 
-    def missed(self, count: int) -> None:
-        """Count failures that had no request of their own."""
-        self._breaker.missed(count)
+    def count_unsent(self, count: int) -> None:
+        """Count `count` failures for which no request was sent."""
+        self._breaker.count_unsent(count)
 
-    def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
+    def record_failure(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
         """Record an unusable answer, and return its error.
 
         is_of_answer: whether the model may answer other questions, and so does not rest.
         """
         error = _unusable_answer(str(self._provider.base_url), why)
         error.is_of_answer = is_of_answer
-        self._breaker.failed(error, rests=not is_of_answer)
+        self._breaker.record_failure(error, rests=not is_of_answer)
         return error
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -248,10 +248,10 @@ class LanguageModel:
             self._breaker, body, forms, lambda sent: endpoint.ask(encode_outgoing(sent), provider.timeout)
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
-        spent = sum(tokens_of(answer)) or sum(
+        spent = sum(read_token_counts(answer)) or sum(
             count_text_tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
-        self._breaker.spend(spent)
+        self._breaker.record_tokens(spent)
         return read(answer, url)
 
 

@@ -1,4 +1,4 @@
-"""Asks a language model, and appends the outcome of its answers."""
+"""Asks a language model, and appends the events from its answers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from memlog.query.context.scope import (
 from memlog.query.context.token_counters import CHARACTERS, count_text_tokens
 from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
-from memlog.service.engine.prompts import EXTRACT, prompt
+from memlog.service.engine.prompts import EXTRACT, read_prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.exchange.formats import is_imported
@@ -47,11 +47,11 @@ _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=Tr
 
 
 class Questions:
-    """Questions to one model.
+    """Asks questions of one model, within the rules and the daily budget.
 
     append: makes events durable. decide: calls a function with the read model after it has caught up.
-    retry: whether to ask again about what was set aside today. is_bounded: whether the daily token budget
-    applies.
+    retry: whether to ask again about items that were set aside today.
+    is_bounded: whether the daily token budget applies.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Questions:
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
         """Whether a message or a daily event may be sent.
 
-        An imported one stays on this machine, unless the settings name its channel, or its format if it has
-        no channel.
+        An imported message stays on this machine, unless the settings name its channel or, if it has no
+        channel, its format.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
@@ -103,7 +103,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_over_budget(self) -> str | None:
-        """Return why no more requests are sent today; None while the budget allows one."""
+        """Return why no more requests are sent today; None while the budget allows another request."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -119,7 +119,7 @@ class Questions:
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """Return the answer of the model, and its cost; ask again if the first answer is unusable.
+        """Return the parsed answer of the model, and its cost; ask again if the first answer is unusable.
 
         read: parses an answer, and returns None if it is unusable.
 
@@ -135,23 +135,23 @@ class Questions:
             answer = read(made.text)
         if answer is None:
             why = "it answered twice with something other than the JSON object"
-            raise self._model.failed(why, is_of_answer=True)
+            raise self._model.record_failure(why, is_of_answer=True)
         return answer, made
 
     def append(self, events: Sequence[Event]) -> None:
-        """Append the events of an answer. If that fails, the model rests: the tokens were wasted."""
+        """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
         try:
             self._append(events)
         except BadInput:  # its message quotes the answer
-            raise self._model.failed("its answer could not be stored", is_of_answer=True) from None
+            raise self._model.record_failure("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
-            self._model.failed(f"its answer could not be stored: {error.message}")
+            self._model.record_failure(f"its answer could not be stored: {error.message}")
             raise
-        self._model.worked()
+        self._model.record_success()
 
-    def missed(self, count: int) -> None:
-        """Count extractions that failed without a request of their own."""
-        self._model.missed(count)
+    def count_unsent(self, count: int) -> None:
+        """Count `count` extractions that failed without a request."""
+        self._model.count_unsent(count)
 
     def check(self) -> None:
         """Check, before the next item, that a request may be sent to the provider.
@@ -159,7 +159,7 @@ class Questions:
         Raises:
             ProviderError: the provider rests or fails for every request, or the budget is spent.
         """
-        self._model.check()
+        self._model.check_available()
         if why := self.why_over_budget():
             error = ProviderError(why, hint="the rest waits until tomorrow")
             error.is_of_budget = True
@@ -169,13 +169,13 @@ class Questions:
             try:
                 self._greet()
             except ProviderError as error:
-                self._model.note(error)
+                self._model.record_provider_failure(error)
                 raise
 
-    def failure(
+    def record_failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record that the last request failed, and return what to count; None if the provider is at fault."""
+        """Record a failed request, and return arguments for `Failures.add`; None if the provider failed."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
@@ -223,29 +223,27 @@ class Questions:
         return self._sent[-1]
 
     def _greet(self) -> None:
-        """Raise ProviderError if the provider does not answer a greeting properly."""
+        """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
+            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:
             error.is_of_answer = False
             raise
         if read_answer(made.text) is None:
-            raise self._model.failed("it answers even a greeting with something other than the JSON object")
-        self._model.worked()
+            raise self._model.record_failure("it answers even a greeting without the JSON object")
+        self._model.record_success()
 
 
 class Items:
-    """The items of one run of a task. Each is sent at most twice a day, across all processes, since a failure
-    is an event with the ids of its item.
-    """
+    """The items of one run of a task; all processes together send each item at most twice a day."""
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
         self._questions, self._task, self._failures = questions, task, failures
         self._failure: ProviderError | None = None
         self._has_worked = False
 
-    def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether these events are set aside until tomorrow."""
+    def is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether the item of these events is set aside until tomorrow."""
         return self._failures.is_exhausted(self._task, chat, event_ids)
 
     def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -253,9 +251,9 @@ class Items:
         return self._failures.requests(self._task, chat, event_ids) > 0
 
     def attempt(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Run `work` on these events, and return its result; record a failure, and return None.
+        """Run `work` on the item of these events, and return its result; None after a failure of the item.
 
-        The next run retries events that are not set aside.
+        The failure is recorded; the next run retries the item, unless it is then set aside.
 
         Raises:
             ProviderError: the provider fails for every request.
@@ -264,7 +262,7 @@ class Items:
         try:
             made = work()
         except ProviderError as error:
-            failure = self._questions.failure(self._task, chat, event_ids, error)
+            failure = self._questions.record_failure(self._task, chat, event_ids, error)
             if failure is None:
                 raise
             self._failures.add(*failure)
@@ -274,7 +272,7 @@ class Items:
         return made
 
     def end(self, chat: str | None = None) -> list[SetAside]:
-        """End the run, and return what is set aside until tomorrow, in all chats or in one.
+        """End the run, and return the items of `chat`, or of all chats, that are set aside until tomorrow.
 
         Raises:
             ProviderError: every request failed.
@@ -311,7 +309,7 @@ FRAME = 4
 
 
 def shorten_message(role: str, text: str) -> str:
-    """Drop encoded data from a message, and the middle of long tool output and fenced text."""
+    """Return a message without encoded data, and without the middle of long tool output and fenced text."""
     text = _DATA.sub(_replace_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_truncate_middle(found[2])}{found[3]}", text)
     return _truncate_middle(text) if role == "tool" else text
@@ -330,23 +328,23 @@ def _replace_data(found: re.Match[str]) -> str:
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"
 
 
-def size_of(entry: dict[str, Any]) -> int:
-    """Return the tokens that an entry takes in a request."""
+def entry_size(entry: dict[str, Any]) -> int:
+    """Return the number of tokens that an entry takes in a request."""
     return count_text_tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
 def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
     """Yield batches of entries, each of at most `room` tokens as JSON.
 
-    A longer entry is split into pieces of its text, the field `member`. A room smaller than an entry's
-    overhead is exceeded.
+    A longer entry is split into pieces of its text, the field `member`. If `room` is smaller than the other
+    fields of an entry, batches exceed it.
     """
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
     left = room
     for entry in entries:
         for piece in _split_entry(entry, member, room):
-            needed = size_of(piece)
+            needed = entry_size(piece)
             if part and needed > left:
                 yield part
                 part, left = [], room
@@ -357,10 +355,10 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
 
 
 def _split_entry(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
-    if size_of(entry) <= room:
+    if entry_size(entry) <= room:
         yield entry
         return
-    frame = size_of({**entry, member: ""})
+    frame = entry_size({**entry, member: ""})
     yield from (
         {**entry, member: piece} for piece in _split_text(entry[member], max(_LEAST_TEXT, room - frame))
     )
@@ -386,7 +384,7 @@ def _split_text(text: str, room: int) -> Iterator[str]:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The number of changes that a step made.
+    """The outcome of a step. count: the number of changes.
 
     note: what remains to be done or checked.
     """
@@ -396,11 +394,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Describe what a step has set aside until tomorrow; None if it is nothing."""
+    """Return a note on the items that a step has set aside until tomorrow; None if there are none."""
     # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
 def withheld_note(count: int) -> str | None:
-    """Describe how many imported memories a step has not sent; None if it has sent all."""
+    """Return a note on imported memories that a step has not sent; None if it has sent all."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

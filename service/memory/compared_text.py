@@ -14,26 +14,26 @@ from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import is_cjk, read_vocabulary
 
 
-def turns(word: str) -> bool:
+def changes_meaning(word: str) -> bool:
     """Whether `word`, in lower case, changes the meaning of a sentence in any language.
 
-    Such words are days, negations, limits and possessives: memories that differ in one stay separate.
+    These are days, negations, limits and possessives: memories that differ in such a word stay separate.
     """
-    words, begins = _turning_words()
+    words, begins = _meaning_changing_words()
     return (
         word in words
         or negates(word)
         or word.startswith(begins)
-        or _turning_endings().fullmatch(word) is not None
+        or _meaning_changing_endings().fullmatch(word) is not None
     )
 
 
-def understood() -> list[str]:
+def languages_with_fillers() -> list[str]:
     """Return the languages with known filler words, which do not change the meaning of a sentence."""
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 
-def is_certain(text: str, language: str) -> bool:
+def has_certain_words(text: str, language: str) -> bool:
     """Whether `text`, in lower case, has words that distinguish `language` from others in its script."""
     words = languages("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
@@ -41,50 +41,50 @@ def is_certain(text: str, language: str) -> bool:
 
 def negates(word: str) -> bool:
     """Whether `word`, in lower case, negates or modifies the next word."""
-    return word in _words("negating") or word.endswith("n't")
+    return word in _all_words("negating") or word.endswith("n't")
 
 
-def fills(word: str, language: str | None) -> bool:
-    """Whether a sentence means the same without `word`, which may be a run of Chinese characters."""
+def is_filler(word: str, language: str | None) -> bool:
+    """Whether a sentence means the same without `word`; `word` may be a run of Chinese characters."""
     if language is None:
         return False
-    return word in _filling(language) or _filling_run(language).fullmatch(word) is not None
+    return word in _filler_words(language) or _filler_run_pattern(language).fullmatch(word) is not None
 
 
-def joins(word: str) -> bool:
-    """Whether the parts on both sides of `word` may be swapped."""
-    return word in _words("joints")
+def is_conjunction(word: str) -> bool:
+    """Whether `word` joins two clauses that may be swapped, like "and"."""
+    return word in _all_words("joints")
 
 
 @cache
-def _words(name: str) -> Collection[str]:
-    """Return the words that all languages list in the table `name`, in order; ё becomes е, as in tokens."""
+def _all_words(name: str) -> Collection[str]:
+    """Return the words in the table `name` of all languages, in order; ё becomes е, as in tokens."""
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
 
 @cache
-def _turning_words() -> tuple[frozenset[str], tuple[str, ...]]:
-    listed = _words("turning")
+def _meaning_changing_words() -> tuple[frozenset[str], tuple[str, ...]]:
+    listed = _all_words("turning")
     begins = tuple(word[:-1] for word in listed if word.endswith("*"))
     return frozenset(word for word in listed if not word.endswith("*")), begins
 
 
 @cache
-def _turning_endings() -> re.Pattern[str]:
-    endings = (re.escape(ending).replace(r"\*", r"\w{1,20}") for ending in _words("turning_endings"))
+def _meaning_changing_endings() -> re.Pattern[str]:
+    endings = (re.escape(ending).replace(r"\*", r"\w{1,20}") for ending in _all_words("turning_endings"))
     return re.compile(f".+(?:{'|'.join(endings)})")
 
 
 @cache
-def _filling(language: str) -> frozenset[str]:
+def _filler_words(language: str) -> frozenset[str]:
     known = languages("memories").get(language)  # None if memlog does not know its words
     return frozenset() if known is None else frozenset(known.memories.filling.replace("ё", "е").split())
 
 
 @cache
-def _filling_run(language: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{'|'.join(filter(is_cjk, _filling(language)))})*")
+def _filler_run_pattern(language: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(filter(is_cjk, _filler_words(language)))})*")
 
 
 _LETTER = r"[^\W_]"
@@ -138,7 +138,7 @@ class Text:
     def language(self) -> str | None:
         """The language of the text, if it is certain and memlog knows its words.
 
-        English requires most words to be in the dictionary; a language in another script, a function word.
+        English requires most words to be in the dictionary; a non-Latin language requires a function word.
         """
         text = self._content.lower()
         words = re.findall(f"{_LETTER}+", text)
@@ -146,13 +146,13 @@ class Text:
         stops = stemming.stop_words()
         found = [
             name
-            for name in understood()
+            for name in languages_with_fillers()
             if (
                 latin == (name,)
                 if is_in_latin(name)
                 else not stops.get(name, frozenset(words)).isdisjoint(words)
             )
-            and is_certain(text, name)
+            and has_certain_words(text, name)
         ]
         if len(found) != 1 or (found == [ENGLISH] and not self._is_plainly_english()):
             return None
@@ -163,7 +163,7 @@ class Text:
         words = re.findall(
             r"\b[a-z]+\b", self._content if not self._content.isupper() else self._content.lower()
         )
-        known = sum(is_known(word) for word in words)
+        known = sum(is_in_dictionary(word) for word in words)
         return known >= _MOST_KNOWN * len(words)
 
     @cached_property
@@ -180,40 +180,40 @@ class Text:
                 not is_shouted
                 and text[0].isupper()
                 and word not in stops
-                and not (begins and fills(word, language))
+                and not (begins and is_filler(word, language))
             )
             is_ideograph = not word.isascii() and is_cjk(word)
             # A letter or Roman number, as in `plan b` and `part ii`.
             is_label = (len(word) == 1 and not is_ideograph) or _ROMAN.fullmatch(word) is not None
-            is_fixed |= is_name or is_label or _is_number_or_sign(text) or turns(word)
+            is_fixed |= is_name or is_label or _is_number_or_sign(text) or changes_meaning(word)
             found.append(Token(word, is_fixed, is_ideograph))
         return found
 
     @cached_property
     def joined(self) -> str:
-        """The tokens with spaces between words."""
-        return joined(self.tokens)
+        """The tokens as a text, with spaces between words."""
+        return join_tokens(self.tokens)
 
 
-def joined(tokens: Sequence[Token]) -> str:
+def join_tokens(tokens: Sequence[Token]) -> str:
     """Join tokens into a text, with spaces between words."""
     runs = groupby(tokens, key=lambda token: token.is_cjk)
     return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
 
 
 def is_in_latin(language: str) -> bool:
-    """Whether a language is written in Latin letters, and so is recognised by its words."""
+    """Whether a language is written in Latin letters, so that only its words identify it."""
     return language == ENGLISH or language in stemming.latin_languages()
 
 
-def is_known(word: str) -> bool:
-    """Whether the dictionary contains `word`, as it is or without an English ending."""
+def is_in_dictionary(word: str) -> bool:
+    """Whether the English dictionary contains `word`, unchanged or without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
-    return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)
+    return word in _load_words() or any(len(b) >= _SHORTEST_STEM and b in _load_words() for b in bare)
 
 
 def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the pieces of a text, with whether each begins a sentence, and whether it is code."""
+    """Yield the pieces of a text, each with whether it begins a sentence, and whether it is code."""
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True
@@ -223,7 +223,7 @@ def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
             end = match.end()
             if not match[0][-1].isalnum():
                 begins = begins or _ENDS.match(match[0]) is not None
-                # Once a run: for each of its marks it would take the square of a row of dots.
+                # Computed once per run: once per mark, a row of dots would take quadratic time.
                 if match.start() >= run[1]:
                     run, verdicts = _run_of_marks(line, match.start()), {}
                 if match[0] not in verdicts:
@@ -231,14 +231,14 @@ def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
                 if is_code or _is_sign(match[0]) or not verdicts[match[0]]:
                     yield match[0], False, True
                 continue
-            pieces = list(_pieces(match[0]))
+            pieces = list(_split_word(match[0]))
             is_compound = len(pieces) > 1 and not is_cjk(match[0][0])
             for piece in pieces:
                 yield piece, begins, is_code or is_compound
                 begins = False
 
 
-def _pieces(word: str) -> Iterator[str]:
+def _split_word(word: str) -> Iterator[str]:
     """Yield the numbers, addresses, words and Chinese characters in a run of letters and digits."""
     if word.isascii() and word.isalpha():
         yield word
@@ -268,9 +268,9 @@ def _run_of_marks(line: str, at: int) -> tuple[int, int]:
 
 
 def _is_sentence_punctuation(line: str, at: int, start: int, end: int) -> bool:
-    """Whether a punctuation mark only separates or quotes: after a word, before one, or between spaces.
+    """Whether the mark at `at` only separates or quotes: after a word, before a word, or between spaces.
 
-    start, end: the run of marks that it is in.
+    start, end: the run of marks that contains it.
     """
     before, behind, run = line[:start][-1:].strip(), line[end : end + 1].strip(), line[start:end]
     if is_cjk(before or " ") or is_cjk(behind or " "):
@@ -301,6 +301,6 @@ def _is_number_or_sign(text: str) -> bool:
 
 
 @cache
-def _dictionary() -> frozenset[str]:
+def _load_words() -> frozenset[str]:
     """Load the dictionary: 30,000 words, most of them English."""
     return frozenset(filter(str.isalpha, read_vocabulary()))

@@ -27,26 +27,23 @@ from memlog.query.conflicts import (
 from memlog.query.memories import Memory, memory
 from memlog.service.engine.operation import not_found
 from memlog.service.engine.read_model import Deciding
-from memlog.service.memory.duplicates import as_own
+from memlog.service.memory.duplicates import own_event
 from memlog.service.memory.save import Append
 
 
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not in `keep`, and make the others a person's own.
+    """Archive the memories of a conflict that are not in `keep`, and save the others as a person's own.
 
     Raises the errors of `Memories.resolve`.
     """
     found, holding, own, active = decide(partial(_read_conflict, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
-        raise NotFound(
-            f"no conflict {name!r} waits for a decision",
-            hint="store.memories.conflicts()",
-        )
+        raise NotFound(f"no conflict {name!r} waits for a decision", hint="store.memories.conflicts()")
     ids, proposed = _member_ids(found)
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
-        hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep names a memory outside the conflict", hint=hint)
+        hint = f"name one or more of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
+        raise BadInput("keep is empty or names a memory outside the conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
         raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
@@ -63,7 +60,7 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
-    changes += [replace(as_own(each), extraction=origin) for each in held if each.memory_id not in own]
+    changes += [replace(own_event(each), extraction=origin) for each in held if each.memory_id not in own]
     closing = MemoriesMerged(
         id=origin.id,
         event_ids=decision.event_ids,
@@ -80,7 +77,7 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
 def _read_conflict(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """Return the conflict, the memories to keep, the ids that a person worded, and the conflict's active ids.
+    """Return the conflict, the memories to keep, the ids that a person worded, and the active ids.
 
     Later changes of a proposal are kept, so that undoing the decision restores them.
     """
@@ -118,7 +115,7 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
         raise not_found("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
-            f"not a merge, or already undone: the memory {memory_id!r}",
+            f"the memory {memory_id!r} has no merge to undo",
             hint="store.memories.history() shows its origin",
         )
     append([ChangeUndone(event_ids=merge.event_ids)])

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from memlog.query.sessions import Session, SessionContent, Summary
 
 ChatOf = Annotated[ChatField, "The conversation, split at the first colon."]
-OnlyChat = Annotated[ChatField | None, "Only of this conversation."]
-Last = Annotated[int | None, Meta(ge=1, le=MOST), "The newest messages, at most so many."]
-Tokens = Annotated[int | None, Meta(ge=1, le=MOST), "The newest whole messages that fit into so many tokens."]
-AcrossSessions = Annotated[bool, "Also messages from before the last session break."]
+OnlyChat = Annotated[ChatField | None, "Only this conversation."]
+Last = Annotated[int | None, Meta(ge=1, le=MOST), "At most this many messages, the newest."]
+Tokens = Annotated[int | None, Meta(ge=1, le=MOST), "The newest whole messages within this many tokens."]
+AcrossSessions = Annotated[bool, "Also read messages from before the last session break."]
 
 
 class Conversations(OperationGroup):
@@ -34,7 +34,7 @@ class Conversations(OperationGroup):
     ) -> "Window":
         """Read the newest messages of the current session of a chat, oldest first.
 
-        At most 50 where neither `last` nor `tokens` is given.
+        Without `last` and `tokens`, at most 50 messages.
 
         Raises:
             NotFound: the store has events, and none of this chat.
@@ -53,10 +53,9 @@ class Conversations(OperationGroup):
         tokens: Tokens = None,
         across_sessions: AcrossSessions = False,
     ) -> "SessionContent":
-        """Read the current session of a chat as one text, oldest message first; all of it without a limit.
+        """Read the current session of a chat as one text, oldest message first; the whole session by default.
 
-        Each message is its speaker, `: `, and its text, unchanged. A window tells messages apart, whatever
-        they say.
+        Each message has the form `speaker: text`, with the text unchanged; `window` separates messages.
 
         Raises:
             NotFound: the store has events, and none of this chat.
@@ -70,7 +69,7 @@ class Conversations(OperationGroup):
 
     @operation("read")
     def sessions(
-        self, chat: OnlyChat = None, *, all: Annotated[bool, "Earlier sessions, too."] = False
+        self, chat: OnlyChat = None, *, all: Annotated[bool, "Also list earlier sessions."] = False
     ) -> list["Session"]:
         """List the current session of each chat, the newest first.
 

@@ -37,22 +37,22 @@ _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file is JSON, judged by its name.
+    """Whether a file is JSON, according to its suffix.
 
     Raises:
-        BadInput: the suffix is not that of JSON, Markdown or text.
+        BadInput: the suffix is not one of JSON, Markdown or text.
     """
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
         raise BadInput(
-            f"{shown(path)} has no suffix of JSON or Markdown",
+            f"{shown(path)} does not have a suffix of JSON, Markdown or text",
             hint=f"name it .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
         )
     return suffix == ".json"
 
 
-def contents(path: Path) -> bytes:
-    """Return the bytes of a file.
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a file of at most 16 MiB.
 
     Raises:
         BadInput: the file is unreadable, or larger than 16 MiB.
@@ -66,12 +66,12 @@ def contents(path: Path) -> bytes:
     except OSError as error:
         raise BadInput(f"{shown(path)}: {error.strerror}", hint="name a file that can be read") from error
     if len(data) > MAX_LINE:
-        raise BadInput(f"{shown(path)} has more than 16 MiB", hint="a core memory is short")
+        raise BadInput(f"{shown(path)} has more than 16 MiB", hint="give a smaller file")
     return data
 
 
-def sections_of_json(data: bytes, path: Path) -> CoreMemory:
-    """Return the core memory in a JSON file, which has the schema of the core memory view.
+def parse_json(data: bytes, path: Path) -> CoreMemory:
+    """Return the core memory in a JSON file with the schema of model/core_memory.json.
 
     Raises:
         BadInput: the file does not match the schema.
@@ -80,12 +80,12 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
         document = json.loads(_decode(data, path), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {shown(path)}: {error}", hint=_SHAPE_HINT) from error
-    for problem in _problems(document):
+    for problem in _find_problems(document):
         raise BadInput(f"{shown(path)}: {problem}", hint=_SHAPE_HINT)
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
 
 
-def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
+def parse_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
     """Return the core memory in a Markdown or text file, and the number of lines not understood.
 
     Raises:
@@ -99,7 +99,7 @@ def _decode(data: bytes, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save it as UTF-8"
+            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save the file as UTF-8"
         ) from error
 
 
@@ -112,7 +112,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can say
+def _find_problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can say
     if not isinstance(document, dict):
         yield "it is not a JSON object"
         return
@@ -123,11 +123,11 @@ def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON c
             yield f"{section} is not a JSON object"
         else:
             yield from (
-                f"{section}: {why}" for key, value in values.items() for why in _value_problems(key, value)
+                f"{section}: {why}" for key, value in values.items() for why in _check_value(key, value)
             )
 
 
-def _value_problems(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
+def _check_value(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):
@@ -137,12 +137,12 @@ def _value_problems(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
 
 
 Section = Literal["user", "agent"]
-SectionField = Annotated[Section, "Of the user, or of the agent."]
+SectionField = Annotated[Section, "The section: user or agent."]
 Key = Annotated[str, "The key."]
 
 
 class CoreValue(msgspec.Struct, frozen=True):
-    """A key of the core memory and its value."""
+    """A value of the core memory, with its section and key."""
 
     section: Section
     key: str
@@ -153,8 +153,8 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
     """The result of an import.
 
     set: the values that were appended.
-    deleted: keys that the file no longer has, with their last values.
-    kept: keys in the file whose stored values stay as they are.
+    deleted: the values whose keys the file no longer has.
+    kept: the stored values of keys in the file that stay unchanged.
     other: how many of `kept` would change with `force`.
     skipped: how many lines of the file were not understood; 0 for JSON.
     warnings: about the appended events.
@@ -177,7 +177,7 @@ def _check_key(given: Any) -> None:  # noqa: ANN401 - the request
     if given.chat is not None:
         Chat.of(given.chat)
     if given.key is not None and given.section is None:
-        raise BadInput("a key is named without a section", hint="section is user or agent")
+        raise BadInput("a key is given without a section", hint="give the section: user or agent")
 
 
 class Core(OperationGroup):
@@ -200,19 +200,19 @@ class Core(OperationGroup):
         key: Key | None = None,
         *,
         chat: Annotated[
-            ScopeField | None, "What contexts of this conversation show, with the profile of its person."
+            ScopeField | None, "Show what contexts of this conversation contain, with its person's profile."
         ] = None,
     ) -> CoreMemory | dict[str, str] | str | None:
         """Show the core memory, one section of it (user or agent), or the value of one key.
 
-        While several people talk to the agent, the profile of each is of their chats alone.
+        If several people talk to the agent, the profile of each comes from that person's chats only.
 
         Raises:
-            BadInput: a key is named without a section, or the conversation has another form.
+            BadInput: a key without a section, or a conversation that is not CHANNEL:CHAT_ID.
         """
         scope = None if chat is None else str(Chat.of(chat))
         people = self._engine.read_model.people
-        memory = self._read(lambda db: _visible_memory(db, people, scope))
+        memory = self._read(lambda db: _read_visible_memory(db, people, scope))
         if section is None:
             return memory
         values: dict[str, str] = getattr(memory, section)
@@ -220,7 +220,7 @@ class Core(OperationGroup):
 
     @operation("append")
     def set(self, section: SectionField, key: Key, value: Annotated[str, "The value."]) -> Position:
-        """Set a key of a section, user or agent.
+        """Set the value of a key in a section, user or agent.
 
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
@@ -232,7 +232,7 @@ class Core(OperationGroup):
 
     @operation("append", missing="core_key_not_found")
     def delete(self, section: SectionField, key: Key) -> Position | Literal[False]:
-        """Remove a key of a section, user or agent.
+        """Remove a key from a section, user or agent.
 
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
@@ -253,34 +253,34 @@ class Core(OperationGroup):
         self,
         path: Annotated[PathField, Meta(title="FILE"), "The file."],
         *,
-        force: Annotated[bool, "The values of a Markdown file replace those that are set."] = False,
+        force: Annotated[bool, "Let the values of a Markdown file replace existing values."] = False,
     ) -> CoreImportReport:
-        """Append what a file has and the core memory lacks.
+        """Import the values of a file that the core memory lacks.
 
-        A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; keys that
-        are set already keep their values, unless `force`. All values of a JSON file in the shape of
-        model/core_memory.json are set. Of that file itself, changed by hand, changed values are set, and
-        removed keys are deleted; then it is rewritten.
+        A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; existing
+        values stay, unless `force` is set. From a JSON file with the schema of model/core_memory.json, all
+        values are set. From that file itself, edited by hand, changed values are set, and removed keys are
+        deleted; then memlog rewrites the file.
 
         Raises:
-            BadInput: the file cannot be read, or has another shape; nothing was appended.
-            Busy, LogError: as `Store.append`. It is safe to try again.
+            BadInput: the file cannot be read, or has another format; nothing was appended.
+            Busy, LogError: as `Store.append`. It is safe to retry.
         """
         path = Path(path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
-        data = contents(path)
+        data = read_limited(path)
         if is_json(path):
-            return self._import(sections_of_json(data, path), force=True)
-        sections, skipped = sections_of_text(data, path)
+            return self._import(parse_json(data, path), force=True)
+        sections, skipped = parse_text(data, path)
         done = self._import(sections, force=force)
         done.skipped = skipped
         return done
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
-        """Import the values of a Markdown text that the core memory lacks, like `import_file`.
+        """Import those values of a Markdown text that the core memory lacks, like `import_file`.
 
-        Values that a text of this `name` has set before are skipped, so that deleted ones stay deleted: the
+        Values that a text of this `name` has set before are skipped, so that deleted values stay deleted: the
         id of each event derives from the name, key and value.
         """
         sections, skipped = parse(text)
@@ -299,9 +299,9 @@ class Core(OperationGroup):
             return False
 
     def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
-        sections = sections_of_json(view, path)
+        sections = parse_json(view, path)
         # Without memlog's copy, the view before the change is unknown.
-        done = self._import(sections, force=True, base=None if base is None else sections_of_json(base, path))
+        done = self._import(sections, force=True, base=None if base is None else parse_json(base, path))
         self._view.take_over(view)
         self.get()  # rewrites the view
         return done
@@ -317,12 +317,12 @@ class Core(OperationGroup):
         return done
 
     def _diff(self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        """Return the changes that make the core memory agree with a file.
+        """Return the changes that give the core memory the values of a file.
 
-        base: the file before a manual edit; only differences from it count.
+        base: the file before a manual edit; only its differences from the edited file count.
         """
-        standing, values = _values(self._decide(core_memory, creates=True)), _values(sections)
-        before = {} if base is None else _values(base)
+        standing, values = _values_by_key(self._decide(core_memory, creates=True)), _values_by_key(sections)
+        before = {} if base is None else _values_by_key(base)
         wanted = {
             name: value
             for name, value in values.items()
@@ -339,8 +339,8 @@ class Core(OperationGroup):
         )
 
 
-def _visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
-    """Return the core memory shown in contexts of `chat`; if that is None, in contexts without a chat."""
+def _read_visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
+    """Return the core memory in contexts of `chat` or, if `chat` is None, in contexts without a chat."""
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
@@ -354,11 +354,11 @@ def _set_event(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdat
 
 
 def _import_id(name: str, value: CoreValue) -> str:
-    """Return the id of the event that sets a value of the text `name`."""
+    """Return the id of the event that sets a value from the text `name`."""
     joined = "\0".join((name, value.section, value.key, value.value))
     return short_sha256(joined.encode()).hexdigest()[:32]
 
 
-def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:
+def _values_by_key(memory: CoreMemory) -> dict[tuple[Section, str], str]:
     sections: tuple[tuple[Section, dict[str, str]], ...] = (("user", memory.user), ("agent", memory.agent))
     return {(section, key): value for section, values in sections for key, value in values.items()}

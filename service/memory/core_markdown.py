@@ -87,7 +87,7 @@ class Headings:
         self._titles: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str) -> None:
-        """Add a heading; it closes the earlier ones of its level and of deeper levels."""
+        """Add a heading, which replaces earlier headings of its level and of deeper levels."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._titles = [each for each in self._titles if each[0] < level]
         self._titles.append((level, re.sub(r"\s+", " ", folded)))
@@ -99,7 +99,7 @@ class Headings:
 
     @property
     def are_below_user(self) -> bool:
-        """Whether the last heading or one above is about the user, with none about a project in between."""
+        """Whether the last heading, or one above with no project's heading in between, is about the user."""
         for at in reversed(range(len(self._titles))):
             if self._is_of_user(at):
                 return True
@@ -109,7 +109,7 @@ class Headings:
 
     @property
     def are_of_project(self) -> bool:
-        """Whether the last heading, or one above except the title of the file, is about a project."""
+        """Whether the last heading, or one above it except the title of the file, is about a project."""
         below_title = [title for level, title in self._titles if level > 1]
         own = below_title or [title for _, title in self._titles]
         return not self.are_below_user and any(map(_is_of_project, own))
@@ -127,10 +127,10 @@ def _is_of_project(title: str) -> bool:
 
 
 def without_front_matter(text: str) -> str:
-    """Remove front matter from a text: a mapping between `---` and `---` or `...` at its top.
+    """Return a text without its front matter: a mapping at its top, between `---` and `---` or `...`.
 
-    Unclosed front matter ends at the first blank line. If it is not a mapping, its first line is a horizontal
-    rule, and only that is removed.
+    Unclosed front matter ends at the first blank line. If the part is not a mapping, only the first line, a
+    horizontal rule, is removed.
     """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if found is None:
@@ -216,7 +216,7 @@ _PROJECT_KEYS = frozenset(
     " programmiersprache langage_de_programmation lenguaje_de_programación"
     " linguaggio_di_programmazione linguagem_de_programação programmeringsspråk".split()
 )
-"""Keys that only a project has, as `bare_key` spells them."""
+"""Keys that only a project has, as `normalise_key` spells them."""
 
 _AMBIGUOUS_KEYS = frozenset(
     "framework frameworks backend frontend back_end front_end database databases db runtime build compiler"
@@ -261,23 +261,23 @@ _FACT_PAIR = re.compile(
 _VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
 
 
-def bare_key(label: str) -> str:
+def normalise_key(label: str) -> str:
     """Normalise a label or key: `Build Tool` and `buildTool` become `build_tool`."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", nfkc(label))
     return re.sub(r"[\W_]+", "_", words.casefold()).strip("_")
 
 
 def is_fact_of_project(key: str, value: str) -> bool:
-    """Whether a key and its value describe a project: its parts, or a programming language."""
-    bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", bare_key(key))
-    if bare in _PROJECT_KEYS or bare_key(key) in _PROJECT_KEYS:
+    """Whether a key and its value describe a project, such as its parts or programming language."""
+    bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", normalise_key(key))
+    if bare in _PROJECT_KEYS or normalise_key(key) in _PROJECT_KEYS:
         return True
     known = LANGUAGES if bare in _LANGUAGE_KEYS else TECHNOLOGIES if bare in _AMBIGUOUS_KEYS else frozenset()
     return all(each in known for each in _split_items(value))
 
 
-def tells_of_project(text: str) -> bool:
-    """Whether a text is a note about a project: a heading, `Framework: Django`, "The project uses Go"."""
+def is_about_project(text: str) -> bool:
+    """Whether a text is about a project: a heading, `Framework: Django`, or "The project uses Go"."""
     if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
     bare_text = fold_content(text).strip()
@@ -294,7 +294,7 @@ def tells_of_project(text: str) -> bool:
 
 
 def _split_items(value: str) -> list[str]:
-    """Return the items that a value lists, without versions."""
+    """Return the items that a value lists, without version numbers."""
     bare = value[:_MAX_STATEMENT].casefold().strip(" .。`*_")
     text = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
     return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in text]
@@ -324,25 +324,23 @@ _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)
 
 
 def is_of_project(name: str) -> bool:
-    """Whether a file without its suffix, such as CLAUDE, is about a project."""
+    """Whether files of this name, without its suffix, are about a project: CLAUDE is, USER is not."""
     return name.casefold() in _OF_PROJECTS
 
 
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
     """Return the values in `text`, and the number of lines that were not understood.
 
-    of_project: whether to accept values only below headings about the user, and with `User name: …`.
+    of_project: whether the file is about a project, so that only values marked as the user's are accepted.
     """
     reader = _MarkdownReader(of_project)
-    for line in _lines(without_front_matter(text)):
+    for line in _content_lines(without_front_matter(text)):
         reader.read(line)
     return reader.memory(), reader.skipped
 
 
-def key_of(label: str) -> str:
-    """Convert a label to a key: `User name` becomes `name`, `Projects` `projects`; '' if it has no letter or
-    digit.
-    """
+def label_to_key(label: str) -> str:
+    """Return the key for a label, such as `name` for `User name`; "" if the label has no letter or digit."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -350,14 +348,14 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The key for the items that follow. indent: that of the label's list item; -1 for other lines."""
+    """The key for the items that follow. indent: that of the list item with the label; -1 for other lines."""
 
     key: str
     indent: int
 
 
 class _MarkdownReader:
-    """Collects values from lines."""
+    """Collects the values of a Markdown text, which is read line by line."""
 
     def __init__(self, of_project: bool) -> None:
         self.skipped = 0
@@ -396,7 +394,7 @@ class _MarkdownReader:
     def _open_heading(self, level: int, title: str) -> None:
         self._headings.add(level, title)
         self._of_project |= level == 1 and self._headings.are_of_project
-        self._heading = self._label = _Label(key_of(title), -1)
+        self._heading = self._label = _Label(label_to_key(title), -1)
         self._is_in_item = False
 
     def _read_item(self, indent: int, text: str) -> None:
@@ -423,7 +421,7 @@ class _MarkdownReader:
             self._label = _Label(pair[0], -1)
 
     def _add(self, key: str, value: str) -> None:
-        """Add a value; the following lines up to a blank one continue it."""
+        """Add a value; the following lines up to a blank line continue it."""
         key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)
         if key:
@@ -443,16 +441,16 @@ class _MarkdownReader:
 def _split_pair(text: str) -> tuple[str, str] | None:
     """Return the key and the value of `key: value`; None for any other text."""
     if bold := _BOLD_PAIR.match(text):
-        key, value = key_of(bold[2]), bold[3].strip()
+        key, value = label_to_key(bold[2]), bold[3].strip()
     elif plain := _PAIR.match(text):
-        key, value = key_of(plain[1]), plain[2].strip()
+        key, value = label_to_key(plain[1]), plain[2].strip()
     else:
         return None
     return (key, value) if key else None
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines with content, without fenced blocks, comments, tables and rules."""
+def _content_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, without fenced blocks, comments, tables and horizontal rules."""
     fence = ""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     # Line by line: splitting 16 million lines at once holds the GIL for 0.3 s.

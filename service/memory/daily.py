@@ -13,7 +13,7 @@ from memlog.query.provenance import unknown_ids
 from memlog.query.records import DailyEvent
 from memlog.query.request import Day
 from memlog.service.engine.operation import OperationGroup, not_found, operation
-from memlog.service.engine.requests import EventId, EventTime, event_of
+from memlog.service.engine.requests import EventId, EventTime, build_event
 
 _DailyEvents = list[DailyEvent]
 """An alias, because inside the class `list` is a method."""
@@ -21,7 +21,7 @@ _DailyEvents = list[DailyEvent]
 
 def _check_days(given: Any) -> None:  # noqa: ANN401 - the request
     if given.date is not None and (given.since, given.until) != (None, None):
-        raise BadInput("date is one day, since and until are a stretch", hint="date, or since and until")
+        raise BadInput("date does not go with since or until", hint="give date, or since and until")
 
 
 class DailyEvents(OperationGroup):
@@ -31,12 +31,12 @@ class DailyEvents(OperationGroup):
     def record(
         self,
         summary: Annotated[str, "What happened."],
-        date: Annotated[Day | None, "The day, as 2026-02-24; the UTC day of `ts` where not given."] = None,
+        date: Annotated[Day | None, "The day, such as 2026-02-24; by default the UTC day of `ts`."] = None,
         *,
-        channel: Annotated[str | None, "Where it came from."] = None,
-        sender_id: Annotated[str | None, "Who it was."] = None,
+        channel: Annotated[str | None, "The channel of the events."] = None,
+        sender_id: Annotated[str | None, "The id of the sender."] = None,
         raw_tokens: Annotated[
-            int | None, Meta(ge=0, le=2**63 - 1), "How long the summarised text was, in tokens."
+            int | None, Meta(ge=0, le=2**63 - 1), "The length of the summarised text, in tokens."
         ] = None,
         event_id: EventId | None = None,
         ts: EventTime | None = None,
@@ -44,11 +44,11 @@ class DailyEvents(OperationGroup):
         """Record what happened on a day.
 
         Raises:
-            BadInput: the summary is blank; or as `Store.append`, as Busy and LogError.
+            BadInput: the summary is blank. BadInput, Busy, LogError: as `Store.append`.
         """
         if not summary.strip():
-            raise BadInput("the summary is blank", hint="give what happened")
-        event = event_of(
+            raise BadInput("the summary is blank", hint="say what happened")
+        event = build_event(
             DailyEventRecorded,
             **{"event_id": event_id, "ts": ts, "date": date, "channel": channel, "sender_id": sender_id},
             **{"summary": summary, "raw_tokens": raw_tokens},
@@ -59,13 +59,13 @@ class DailyEvents(OperationGroup):
     def list(
         self,
         *,
-        date: Annotated[Day | None, "Only of this day (2026-02-24)."] = None,
-        since: Annotated[Day | None, "Only from this day on."] = None,
-        until: Annotated[Day | None, "Only up to this day, which is included."] = None,
-        channel: Annotated[str | None, "Only of this channel."] = None,
-        uncompressed: Annotated[bool, "Only those that are not distilled yet."] = False,
+        date: Annotated[Day | None, "Only events of this day, such as 2026-02-24."] = None,
+        since: Annotated[Day | None, "Only events from this day on."] = None,
+        until: Annotated[Day | None, "Only events up to and including this day."] = None,
+        channel: Annotated[str | None, "Only events of this channel."] = None,
+        uncompressed: Annotated[bool, "Only events that are not distilled yet."] = False,
     ) -> _DailyEvents:
-        """List daily events by day, those of one day in the order in which they were recorded.
+        """List daily events by day and, within a day, in the order in which they were recorded.
 
         Raises:
             BadInput: `date` is given with `since` or `until`.
@@ -79,10 +79,10 @@ class DailyEvents(OperationGroup):
     def compress(
         self,
         *ids: Annotated[str, Meta(title="ID"), "The daily events."],
-        memory_ids: Annotated[Sequence[str], "A memory; may be given several times."] = (),
+        memory_ids: Annotated[Sequence[str], "A memory from them; may be given several times."] = (),
         event_id: EventId | None = None,
     ) -> Position:
-        """Mark daily events as distilled, and name the memories that hold them now. The events stay.
+        """Mark daily events as distilled into memories. The events stay.
 
         Raises:
             NotFound: some daily events (code `daily_event_not_found`) or memories do not exist; nothing was

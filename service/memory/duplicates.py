@@ -31,21 +31,21 @@ from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.compared_text import (
     Text,
     Token,
-    fills,
+    changes_meaning,
+    is_conjunction,
+    is_filler,
+    is_in_dictionary,
     is_in_latin,
-    is_known,
-    joined,
-    joins,
+    join_tokens,
     negates,
-    turns,
 )
-from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save, saved
+from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, new_report, save
 
 # Near duplicates have a normalised Levenshtein similarity above 0.8. That alone would merge "pays 300" with
 # "pays 800", so each difference must also be known to be harmless: punctuation; and in a language with known
 # words (`Text.language`) another spelling, a typo, fillers, one additional word, or two clauses swapped.
-# Numbers, names, signs, labels, code, tenses and words that change the meaning of a sentence (`turns`) must
-# be equal.
+# Numbers, names, signs, labels, code, tenses and words that change the meaning of a sentence must be equal
+# (`changes_meaning`).
 #
 # In doubt, two memories stay separate.
 
@@ -90,8 +90,8 @@ def similarity(older: Text, newer: Text) -> float | None:
     from rapidfuzz.distance import Levenshtein
 
     language = _common_language(older, newer)
-    for words in _clause_orders(older.tokens, newer.tokens, language):
-        alike = Levenshtein.normalized_similarity(joined(words), newer.joined, score_cutoff=ALIKE)
+    for words in _order_clauses(older.tokens, newer.tokens, language):
+        alike = Levenshtein.normalized_similarity(join_tokens(words), newer.joined, score_cutoff=ALIKE)
         if alike > ALIKE and _is_covered(words, newer.tokens, language):
             return alike
     return None
@@ -100,7 +100,7 @@ def similarity(older: Text, newer: Text) -> float | None:
 def says_all(text: Text, other: Text) -> bool:
     """Whether `text` says all that `other` says, whatever their similarity."""
     language = _common_language(other, text)
-    orders = _clause_orders(other.tokens, text.tokens, language)
+    orders = _order_clauses(other.tokens, text.tokens, language)
     return any(_is_covered(words, text.tokens, language) for words in orders)
 
 
@@ -108,7 +108,7 @@ def _common_language(one: Text, other: Text) -> str | None:
     return one.language if one.language == other.language else None
 
 
-def _clause_orders(
+def _order_clauses(
     older: Sequence[Token], newer: Sequence[Token], language: str | None
 ) -> Iterator[Sequence[Token]]:
     """Yield the older text's words unchanged, then with two clauses swapped as in the newer text."""
@@ -126,35 +126,35 @@ def _clause_orders(
 
 
 def _swap_clauses(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Yield two clauses, adjacent or joined by "and", in swapped order, so that they begin with `first`.
+    """Yield `part` with two clauses, adjacent or joined by "and", swapped so that it begins with `first`.
 
-    fixed: the fixed words of the newer text, as a capital at the beginning of one text need not mean a name.
+    fixed: the fixed words of the newer text; a capital at the beginning of a text need not mean a name.
     """
     for at in range(1, len(part)):
         before, here, behind = part[:at], part[at], part[at + 1 :]
         if here.word == first and _is_clause(before, fixed) and _is_clause(part[at:], fixed):
             yield [*part[at:], *before]
-        is_joint = joins(here.word) and behind and behind[0].word == first
+        is_joint = is_conjunction(here.word) and behind and behind[0].word == first
         if is_joint and min(len(before), len(behind)) > 1:
             yield [*behind, here, *before]
 
 
 def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
-    """Whether words may be moved: not a lone number, name or "not", and not a single Chinese word.
+    """Whether words may be moved as a clause: no lone number, name or "not", and no single Chinese word.
 
     The position of a name shows who does what, except in Russian, where its ending does.
     """
     if all(token.is_cjk for token in tokens):
         return len(tokens) >= _SHORTEST_CHINESE_CLAUSE
     word = tokens[0].word
-    is_russian_name = _CYRILLIC.fullmatch(word) is not None and not turns(word)
+    is_russian_name = _CYRILLIC.fullmatch(word) is not None and not changes_meaning(word)
     return len(tokens) > 1 or not tokens[0].is_fixed or word not in fixed or is_russian_name
 
 
 def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | None) -> bool:
     told = 0
-    for leading, before, after in _differences(older, newer):
-        lost, added = _unmatched(before, after, language)
+    for leading, before, after in _find_differences(older, newer):
+        lost, added = _find_unmatched(before, after, language)
         if language is None or any(token.is_fixed for token in (*lost, *added)):
             return False
         # "Not" differs from "not always".
@@ -164,7 +164,7 @@ def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | 
         characters = [token for token in added if token.is_cjk]
         if not all(_are_fillers(each, leading, language) for each in (lost, characters)):
             return False
-        more = [t.word for t in added if not t.is_cjk and not fills(t.word, language)]
+        more = [t.word for t in added if not t.is_cjk and not is_filler(t.word, language)]
         is_phrase = not before and after[-1] is newer[-1] and len(more) <= _LONGEST_PHRASE
         if not all(_is_content(word, language) for word in (more[-1:] if is_phrase else more)):
             return False
@@ -173,19 +173,19 @@ def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | 
 
 
 def _is_content(word: str, language: str) -> bool:
-    """Whether `word` may be added; a function word, such as "will", would change what the others mean."""
+    """Whether `word` is a content word; adding a function word, such as "will", changes the meaning."""
     return (
         len(word) >= _SHORTEST_ADDED
         and is_latin(word) == is_in_latin(language)
         and word not in stemming.stop_words().get(language, ())
-        and (language != ENGLISH or is_known(word))
+        and (language != ENGLISH or is_in_dictionary(word))
     )
 
 
-def _differences(
+def _find_differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """Yield the parts that differ, each with the shared word before it."""
+    """Yield the differences: the shared word before (None at the beginning), the older and newer parts."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -200,7 +200,7 @@ def _differences(
             )
 
 
-def _unmatched(
+def _find_unmatched(
     before: Sequence[Token], after: Sequence[Token], language: str | None
 ) -> tuple[list[Token], list[Token]]:
     """Return the words of each part that have no match in the other part, in order."""
@@ -221,8 +221,8 @@ def _are_fillers(tokens: Sequence[Token], leading: Token | None, language: str) 
     words = [token.word for token in tokens if not token.is_cjk]
     characters = "".join(token.word for token in tokens if token.is_cjk)
     before = leading.word if leading is not None and leading.is_cjk else ""
-    is_filling = fills(characters, language) or fills(before + characters, language)
-    return is_filling and all(fills(word, language) for word in words)
+    is_filling = is_filler(characters, language) or is_filler(before + characters, language)
+    return is_filling and all(is_filler(word, language) for word in words)
 
 
 def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
@@ -233,11 +233,11 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
         return False
     if is_latin(one.word) != is_in_latin(language):
         return False
-    is_form = language == ENGLISH and _is_form(one.word, other.word)
+    is_form = language == ENGLISH and _is_word_form(one.word, other.word)
     return is_form or _is_typo(one.word, other.word, language)
 
 
-def _is_form(one: str, other: str) -> bool:
+def _is_word_form(one: str, other: str) -> bool:
     """Whether two English words differ in British spelling, in number, or like `drinks` and `drinking`.
 
     A progressive tense also has an auxiliary, which counts as an added word.
@@ -256,18 +256,18 @@ def _normalise_spelling(word: str) -> str:
 
 
 def _is_typo(one: str, other: str, language: str) -> bool:
-    """Whether one word is the other with a typo, which rarely hits the first letter or makes another word.
+    """Whether the words differ by a likely typo: not in the first letter, and not between two known words.
 
     In English exactly one of them must be in the dictionary. A different ending, by last letter or stem,
     means another case or tense.
     """
     from rapidfuzz.distance import OSA
 
-    known = [is_known(word) for word in (one, other)]
+    known = [is_in_dictionary(word) for word in (one, other)]
     longest = max(len(one), len(other))
     if one[0] != other[0] or all(known) or longest < _SHORTEST_TYPO:
         return False
-    is_form = _stem(one, language) == _stem(other, language) and not _is_doubled(one, other)
+    is_form = _stem_word(one, language) == _stem_word(other, language) and not _doubles_letter(one, other)
     if is_form or (one[-1] != other[-1] and sorted(one) != sorted(other)):
         return False
     if language == ENGLISH:
@@ -276,7 +276,7 @@ def _is_typo(one: str, other: str, language: str) -> bool:
     return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
 
 
-def _stem(word: str, language: str) -> str:
+def _stem_word(word: str, language: str) -> str:
     if language == ENGLISH:
         return stemming.english_stem(word)
     return next((stem for _, stem in stemming.stem_words([word], [language])), word)
@@ -287,12 +287,12 @@ def _is_slip(one: str, other: str) -> bool:
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
     long = max(one, other, key=len)
-    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _is_doubled(one, other)
+    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _doubles_letter(one, other)
     return len(long) >= _SHORTEST_UNKNOWN_TYPO and not is_tense
 
 
-def _is_doubled(one: str, other: str) -> bool:
-    """Whether one word doubles a letter of the other, before the ending."""
+def _doubles_letter(one: str, other: str) -> bool:
+    """Whether the longer word only doubles a letter of the other, before the ending."""
     short, long = sorted((one, other), key=len)
     at = _first_difference(one, other)
     is_one_more = len(long) == len(short) + 1 and long[at:][1:] == short[at:]
@@ -300,7 +300,7 @@ def _is_doubled(one: str, other: str) -> bool:
 
 
 def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the first position where two words, or two lists of words, differ."""
+    """Return the index of the first difference of two words, or of two lists of words."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -308,8 +308,8 @@ def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
 _OWN_FIELDS = ("category", "kind", "importance", "topic", "title")
 
 
-def as_own(memory: Memory) -> MemorySaved:
-    """Return the event that saves a memory unchanged as a person's own."""
+def own_event(memory: Memory) -> MemorySaved:
+    """Return the event that saves a memory unchanged, as if a person had saved it."""
     return MemorySaved(
         memory_id=memory.memory_id,
         content=memory.content,
@@ -323,7 +323,7 @@ def as_own(memory: Memory) -> MemorySaved:
     )
 
 
-def take_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
+def takeover_event(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
     """Return the event by which a person who saves `event` takes over a memory that says the same.
 
     Fields that the person does not give stay unchanged.
@@ -336,7 +336,7 @@ def take_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
     owned = replace(
         event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None
     )
-    kept = {name: getattr(as_own(memory), name) for name in _OWN_FIELDS}
+    kept = {name: getattr(own_event(memory), name) for name in _OWN_FIELDS}
     return replace(owned, **kept | given)
 
 
@@ -351,7 +351,7 @@ _DIGITS = 6
 
 
 class Decision(NamedTuple):
-    """The outcome for a text: the memory that holds it, the decision in words, and the event to append."""
+    """How to save a text: the memory that holds it, the decision in words, and the event to append."""
 
     memory_id: str
     decision: str
@@ -364,7 +364,7 @@ def save_once(
     """Save `event`, which has no memory_id, unless a memory already says the same.
 
     decide: calls a function with the read model after it has caught up.
-    any_chat: compare with the memories of every chat, not only its own.
+    any_chat: whether to compare with the memories of every chat, not only its own.
 
     Raises:
         BadInput: the event cannot be stored, or another event has its id.
@@ -376,15 +376,15 @@ def save_once(
     except BadInput:
         # `save` refuses it, with a message that contains no key.
         return save(append, event)
-    memory_id, decision, found = decide(lambda db: decided(db, log, event, any_chat), creates=True)
+    memory_id, decision, found = decide(lambda db: decide_save(db, log, event, any_chat), creates=True)
     (position,) = append([found])
-    return saved(memory_id, decision, position)
+    return new_report(memory_id, decision, position)
 
 
-def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
-    """Decide how to store `event`, given the existing memories; see `save_once`."""
+def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
+    """Decide how to store `event` beside the existing memories; see `save_once`."""
     own_id = derive_memory_id(event.chat_id, event.content)
-    before = _earlier_attempt(db, log, event)
+    before = _find_earlier_attempt(db, log, event)
     if before is not None:
         return _repeat_decision(before, event, own_id)
     own = memories.memory(db, own_id)
@@ -398,7 +398,7 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
         own = memories.memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
     if own is not None and is_kept and _is_same(own.content, event.content):
-        return _already_known(db, own, event)
+        return _decide_known(db, own, event)
     if len(event.content) > LONGEST or (found := _compare_with_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
@@ -407,20 +407,20 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
 def _compare_with_others(
     db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool
 ) -> Decision | None:
-    """Decide by comparing `event` with memories of similar length; None means that it is to be saved.
+    """Decide by a comparison with memories of similar length; None if `event` is to be saved separately.
 
     own: the memory whose id derives from this text; its own text may have changed since.
     """
     new = Text(event.content)
-    texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
+    texts = [(memory, Text(memory.content)) for memory in _find_candidates(db, event, own, any_chat)]
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
-        return _already_known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
+        return _decide_known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
     if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
-            return _already_known(db, memory, event, memory.content)
+            return _decide_known(db, memory, event, memory.content)
     alike = [
         (found, memory, text)
         for memory, text in texts
@@ -431,11 +431,11 @@ def _compare_with_others(
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in memories_worded_by_hand(db):
         # A model does not reword what a person saved.
-        return _already_known(db, memory, event) if says_all(text, new) else None
-    return _merge_into(db, memory, event)
+        return _decide_known(db, memory, event) if says_all(text, new) else None
+    return _decide_merge(db, memory, event)
 
 
-def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
+def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
     # Half to twice as long, as white space and punctuation do not count.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     chat = event.chat_id or None
@@ -448,7 +448,7 @@ def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat
 
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
-    """Whether `event` may update a memory: same kind, category and topic, and no later change."""
+    """Whether `event` may update a memory: equal kind, category and topic, and no later change."""
     now = timestamps.now() if event.ts is None else timestamps.normalise(event.ts, naive_is_utc=False)
     return (
         (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
@@ -463,22 +463,20 @@ def _is_same(stored: str, content: str) -> bool:
     return known in (fold_content(mark_quantities(content)), fold_content(mark_quantities(masked(content))))
 
 
-def _already_known(
-    db: Connection, memory: Memory, event: MemorySaved, content: str | None = None
-) -> Decision:
+def _decide_known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
     """Return the decision for a text that a memory already contains.
 
     content: the memory's text if it says more than `event`.
     """
     if _is_taken_over(db, memory, event):
-        return Decision(memory.memory_id, SAVED, take_over(memory, event, content or event.content))
+        return Decision(memory.memory_id, SAVED, takeover_event(memory, event, content or event.content))
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merge_into(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
+def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
     if _is_taken_over(db, memory, event):
-        return Decision(memory.memory_id, SAVED, take_over(memory, event, event.content))
+        return Decision(memory.memory_id, SAVED, takeover_event(memory, event, event.content))
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,
@@ -498,7 +496,7 @@ def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
     return event.source not in DISTILLED and memory.memory_id not in memories_worded_by_hand(db)
 
 
-def _earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
+def _find_earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
     if event.id is None:
         return None
     found = provenance.find_event(db, log, event.id, "memory")
@@ -520,5 +518,5 @@ def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> De
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not is_same:
-        raise BadInput(f"the event {before.id} has other content", hint="give another id, or none")
+        raise BadInput(f"the event {before.id} has other content", hint="give another event_id, or none")
     return Decision(memory_id or own_id, decision, before.raw.encode())

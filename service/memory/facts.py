@@ -33,7 +33,7 @@ from memlog.query.facts.answers import (
 from memlog.query.facts.question_parser import ordinal_words, parse_number
 from memlog.query.facts.topic_keys import built_in_key, fact_words, key_of, strip_owner
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import OnlyChat, Scope, check_chat, scope_of
+from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
 # must be
@@ -46,7 +46,7 @@ _LONGEST_VALUE = 100
 
 
 class NoCertainList(Exception):
-    """Raised if a text does not certainly state a ranked list; the message says why."""
+    """The error for a text that does not certainly state a ranked list; its message says why."""
 
 
 # Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
@@ -75,8 +75,8 @@ _QUOTES = ' "“”«»'
 _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
-def ranked_list(text: str) -> tuple[str, list[str]]:
-    """Return the topic key and the ranked values of the author's list of favourites in `text`.
+def parse_ranked_list(text: str) -> tuple[str, list[str]]:
+    """Return the topic key and the ranked values of the list of the author's favourites in `text`.
 
     Raises:
         NoCertainList: the topic or the list is not certain.
@@ -84,47 +84,47 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     text = text.removeprefix("\ufeff")  # of a file that a program has read
     if len(text) > LONGEST:
         raise NoCertainList(f"the text has more than {LONGEST} characters")
-    cleaned_text = cleaned(text)
+    cleaned_text = strip_markup(text)
     statements = [
         (language, match)
-        for language in _lists()
-        for pattern in _given_patterns(language)
+        for language in _list_words()
+        for pattern in _statement_patterns(language)
         for match in pattern.finditer(cleaned_text)
     ]
     if len(statements) != 1:
         raise NoCertainList(
-            "the text has several lists" if statements else "no topic that is certainly the author's own"
+            "the text has several lists" if statements else "no topic is certainly the author's own"
         )
     ((language, match),) = statements
     if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
-        raise NoCertainList("it may quote somebody else")
-    key = _key(language, match)
+        raise NoCertainList("the text may quote somebody else")
+    key = _parse_topic_key(language, match)
     values, end = _parse_list(cleaned_text[match.end() :], language, match["topic"])
     count = match.groupdict().get("count")
     if count and parse_number(count.casefold(), language) != len(values):
         raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
     others = cleaned_text[: match.end()] + " " + cleaned_text[match.end() + end :]
-    if doubt := _any_of("doubts").search(others):
+    if doubt := _phrase_pattern("doubts").search(others):
         raise NoCertainList(f"{doubt[0]!r} beside the list makes it uncertain")
     return key, values
 
 
-def cleaned(text: str) -> str:
-    """Return `text` without citation marks, fenced code, and the signs of Markdown."""
+def strip_markup(text: str) -> str:
+    """Return `text` without citation marks, fenced code, and the characters of Markdown."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for pattern, instead in _CLEANED:
         text = re.sub(pattern, instead, text)
     return text
 
 
-def _key(language: str, match: re.Match[str]) -> str:
+def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
-    if odd := next((word for word in words if word in _words("no_topic")), None):
-        raise NoCertainList(f"no topic has {odd!r} in its name")
+    if odd := next((word for word in words if word in _all_words("no_topic")), None):
+        raise NoCertainList(f"a topic cannot have {odd!r} in its name")
     words[-1] = strip_owner(words[-1], language)
     if key := built_in_key(words, language):
         return key
-    lists = _lists()[language]
+    lists = _list_words()[language]
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
         raise NoCertainList("the topic's name is inflected")
     try:
@@ -141,19 +141,19 @@ def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())
     region = body[start:] if on_lines else body[start:].split("\n\n")[0]
-    marks = _marks(region, language, topic, on_lines=on_lines)
+    marks = _find_ranks(region, language, topic, on_lines=on_lines)
     _check_ranks([rank for rank, _ in marks])
     items = [region[match.end() : after.start()] for (_, match), (_, after) in pairwise(marks)]
     last = region[marks[-1][1].end() :]
-    end = (_line_ends if on_lines else _sentence_ends)(last)
-    values = [_value(item, on_line=on_lines) for item in (*items, last[:end])]
+    end = (_end_of_line if on_lines else _end_of_sentence)(last)
+    values = [_parse_value(item, on_line=on_lines) for item in (*items, last[:end])]
     if len({value.casefold() for value in values}) < len(values):
         raise NoCertainList("a value is listed twice")
     return values, start + marks[-1][1].end() + end
 
 
-def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """Return the ranks in `region`, which must begin with one, each with its match."""
+def _find_ranks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
+    """Return the ranks in `region`, each with its match; raise NoCertainList if none is at the beginning."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
     if re.match(numbered, region):
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
@@ -170,23 +170,23 @@ def _check_ranks(ranks: Sequence[int]) -> None:
     if [*ranks] != [*range(1, len(ranks) + 1)]:
         raise NoCertainList(f"the ranks are {', '.join(map(str, ranks))}")
     if len(ranks) == 1:
-        raise NoCertainList("a list of one")
+        raise NoCertainList("the list has only one value")
 
 
-def _value(item: str, *, on_line: bool) -> str:
-    """Return the value in `item`, without the commas and words that join it to the next one.
+def _parse_value(item: str, *, on_line: bool) -> str:
+    """Return the value in `item`, without the commas and words that join it to the next item.
 
-    on_line: whether the item has a line of its own; then the whole line belongs to it.
+    on_line: whether the item has a line of its own, all of which belongs to the value.
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
-        raise NoCertainList(f"a value is long: {item[:30]!r}…")
+        raise NoCertainList(f"a value is too long: {item[:30]!r}…")
     value = _without_joints(item).strip(_QUOTES)
     if not value:
         raise NoCertainList("a rank has no value")
     if re.search(_CONTROL, value):
         raise NoCertainList("a value has a control character")
-    if "?" in value or _any_of("open").search(value) or value.count("(") != value.count(")"):
+    if "?" in value or _phrase_pattern("open").search(value) or value.count("(") != value.count(")"):
         raise NoCertainList(f"a value is not complete: {value!r}")
     has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
     if has_more or (not on_line and re.search(_ASIDE, value)):
@@ -195,16 +195,16 @@ def _value(item: str, *, on_line: bool) -> str:
 
 
 def _without_joints(item: str) -> str:
-    """Return `item` without the commas and words at its end that join it to the next one."""
+    """Return `item` without the commas and words at its end that join it to the next item."""
     end = len(item)
-    longest = max(map(len, _words("joints"))) + 1
-    while joint := _last_joint().search(item, max(0, end - longest), end):
+    longest = max(map(len, _all_words("joints"))) + 1
+    while joint := _joint_pattern().search(item, max(0, end - longest), end):
         end = joint.start()
     return item[:end]
 
 
-def _line_ends(last: str) -> int:
-    """Return where the last line of a list ends; raise NoCertainList if the next line may belong to it."""
+def _end_of_line(last: str) -> int:
+    """Return the length of the first line; raise NoCertainList if the list may go on after it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
     if is_indented or following[:1].islower():
@@ -212,7 +212,7 @@ def _line_ends(last: str) -> int:
     return len(line)
 
 
-def _sentence_ends(last: str) -> int:
+def _end_of_sentence(last: str) -> int:
     match = re.search(_SENTENCE_ENDS, last)
     if match is None:
         return len(last)
@@ -226,31 +226,33 @@ def _sentence_ends(last: str) -> int:
 
 
 @cache
-def _lists() -> Mapping[str, ListWords]:
+def _list_words() -> Mapping[str, ListWords]:
     return {name: table.lists for name, table in fact_words().items() if table.lists}
 
 
 @cache
-def _words(table: str) -> list[str]:
-    return " ".join(getattr(table_of, table) for table_of in _lists().values()).split()
+def _all_words(table: str) -> list[str]:
+    return " ".join(getattr(table_of, table) for table_of in _list_words().values()).split()
 
 
 @cache
-def _any_of(table: str) -> re.Pattern[str]:
-    all_phrases = [phrase for lists in _lists().values() for phrase in split_phrases(getattr(lists, table))]
+def _phrase_pattern(table: str) -> re.Pattern[str]:
+    all_phrases = [
+        phrase for lists in _list_words().values() for phrase in split_phrases(getattr(lists, table))
+    ]
     endings = [re.escape(phrase[1:]) for phrase in all_phrases if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in all_phrases if not phrase.startswith("*")]
     return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)
 
 
 @cache
-def _last_joint() -> re.Pattern[str]:
-    return re.compile(rf"(?:[,;.]|(?:^|\s)(?:{'|'.join(_words('joints'))}))\Z", re.IGNORECASE)
+def _joint_pattern() -> re.Pattern[str]:
+    return re.compile(rf"(?:[,;.]|(?:^|\s)(?:{'|'.join(_all_words('joints'))}))\Z", re.IGNORECASE)
 
 
 @cache
-def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    own = _lists()[language]
+def _statement_patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    own = _list_words()[language]
     numbers = fact_words()[language].numbers.cardinals.split()[2:]
     words = {
         "begins": _BEGINS,
@@ -268,7 +270,7 @@ def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
 @lru_cache(maxsize=64)  # bounded, since a topic can be any text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
-    table = _lists()[language].ordinal.replace("\n", "")
+    table = _list_words()[language].ordinal.replace("\n", "")
     pattern = table % {"ordinal": words, "topic": re.escape(topic)}
     return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)
 
@@ -280,7 +282,7 @@ TopicName = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spe
 Rank = Annotated[int, Meta(ge=1, le=MOST)]
 """A place in a list, from 1 on."""
 
-AnyChat = Annotated[bool, "Where the chat has no such topic, use that of the chat that set it last."]
+AnyChat = Annotated[bool, "If the chat has no such topic, use the topic of the chat that set it last."]
 
 _Facts = list[Fact]
 """An alias, because inside the class `list` is a method."""
@@ -289,10 +291,10 @@ _Facts = list[Fact]
 class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The values that were set.
 
-    topic_key: the key of the topic, as it is stored.
-    ranks: the place of each of `values`; 0 for a single value.
+    topic_key: the stored key of the topic.
+    ranks: the rank of each of `values`; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    positions, warnings: of the appended events: one event for a list or a single value, else one per rank.
+    positions, warnings: of the appended events: one for a list or a single value, else one per rank.
     """
 
     topic_key: str
@@ -307,10 +309,10 @@ class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
 class FactExtraction(msgspec.Struct, kw_only=True):
     """The ranked list in a text, and whether it was stored.
 
-    topic_key, values: the list, from rank 1 on; None and empty if the text does not certainly state one.
+    topic_key, values: the list, from rank 1 on; None and [] if the text does not certainly state a list.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    why: why there is no certain list; None if there is one.
-    position: of the event, with its warnings; None if nothing was stored.
+    why: why the text states no certain list; None if it states one.
+    position: the position of the event, with its warnings; None if nothing was stored.
     """
 
     stored: bool = False
@@ -323,7 +325,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
 
 def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
     if given.single and given.ranks:
-        raise BadInput("single and ranks: a single value has no rank", hint="give ranks to a list")
+        raise BadInput("a single value has no rank", hint="give single or ranks, not both")
 
 
 class Facts(OperationGroup):
@@ -334,22 +336,22 @@ class Facts(OperationGroup):
         self,
         topic: TopicName,
         *values: Annotated[str, Meta(title="VALUE"), "The values."],
-        single: Annotated[bool, "The topic has one value, and no list."] = False,
+        single: Annotated[bool, "Store a single value instead of a list."] = False,
         ranks: Annotated[
-            Sequence[Rank] | None, "Set this rank of the list alone; once for each value, without a gap."
+            Sequence[Rank] | None, "Set only these ranks of the list: one for each value, without a gap."
         ] = None,
-        source_message_id: Annotated[str | None, "The message that states it."] = None,
+        source_message_id: Annotated[str | None, "The id of the message that states it."] = None,
         chat: Scope = None,
     ) -> FactUpdate:
-        """Set the ranked list of a topic: all of it, whatever it was before; the first value has rank 1.
+        """Set the ranked list of a topic, instead of any earlier list; the first value has rank 1.
 
-        The topic may have any spelling: favourite_colours and `my favorite color` are favorite_colors.
+        The topic may have any spelling: favourite_colours and `my favorite color` both mean favorite_colors.
 
         Raises:
-            BadInput: the topic, a value or a rank cannot be stored; or as `Store.append`, as Busy and
-                LogError.
+            BadInput: the topic, a value or a rank cannot be stored.
+            BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         _check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
@@ -382,16 +384,16 @@ class Facts(OperationGroup):
         self,
         topic: TopicName,
         *,
-        rank: Annotated[Rank | None, "Only this rank of the list."] = None,
+        rank: Annotated[Rank | None, "Only the value at this rank of the list."] = None,
         any_chat: AnyChat = False,
         chat: Scope = None,
     ) -> FactAnswer:
-        """Show the values of a topic, or the one at a rank of its list.
+        """Show the values of a topic, or the value at a rank of its list.
 
         Raises:
-            BadInput: the topic is not a possible name.
+            BadInput: the name of the topic is invalid.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
@@ -402,14 +404,14 @@ class Facts(OperationGroup):
         any_chat: AnyChat = False,
         chat: Scope = None,
     ) -> FactAnswer:
-        """Answer a question from facts, by fixed rules and no model.
+        """Answer a question from facts, by fixed rules, without a model.
 
-        In English, Finnish, German, Russian, Spanish or Swedish, such as `second favourite colour`, `list my
-        favourite colours`, `what is my city`. What is not stored, or not understood for certain, is not
-        answered: I don't have that stored yet. A question without a topic is about the topic that was set
-        last.
+        Questions are in English, Finnish, German, Russian, Spanish or Swedish: `second favourite colour`,
+        `list my favourite colours`, `what is my city`. If the fact is not stored, or the question is not
+        certainly understood, the answer is "I don't have that stored yet". A question without a topic is
+        about the topic that was set last.
         """
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         return self._read(lambda db: ask(db, question, chat=scope, any_chat=any_chat))
 
     @operation("append")
@@ -417,21 +419,21 @@ class Facts(OperationGroup):
         self,
         text: Annotated[str, "The text."],
         *,
-        source_message_id: Annotated[str | None, "The message that says so."] = None,
-        dry_run: Annotated[bool, "Tell what would be stored, and store nothing."] = False,
+        source_message_id: Annotated[str | None, "The id of the message with the text."] = None,
+        dry_run: Annotated[bool, "Store nothing; only report what would be stored."] = False,
         chat: Scope = None,
     ) -> FactExtraction:
-        """Store the ranked list of favourites that a text states of its author, by fixed rules and no model.
+        """Find the ranked list of its author's favourites in a text, and store it, without a model.
 
-        In English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`. Where topic and list are
-        not both certain, nothing is stored, and the answer tells why.
+        Texts are in English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`. If the topic
+        or the list is uncertain, nothing is stored, and the answer says why.
 
         Raises:
-            BadInput: a value cannot be stored; or as `Store.append`, as Busy and LogError.
+            BadInput: a value cannot be stored. BadInput, Busy, LogError: as `Store.append`.
         """
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         try:
-            key, values = ranked_list(text)
+            key, values = parse_ranked_list(text)
         except NoCertainList as doubt:
             return FactExtraction(chat=scope, why=str(doubt))
         found = FactExtraction(topic_key=key, values=values, chat=scope)
@@ -445,27 +447,27 @@ class Facts(OperationGroup):
         self,
         topic: TopicName,
         *,
-        rank: Annotated[Rank | None, "Only this rank of the list; the others keep theirs."] = None,
+        rank: Annotated[Rank | None, "Remove only this rank; the others keep their ranks."] = None,
         chat: Scope = None,
     ) -> list[Position]:
         """Remove the values of a topic, or one rank of its list. The events stay in the log.
 
         Raises:
             NotFound: there is no such topic or rank.
-            BadInput: as `get`; or as `Store.append`, as Busy and LogError.
+            BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and scope_of(chat)
+        key, scope = key_of(topic), chat and chat_text(chat)
         standing = self._decide(lambda db: topic_with_key(topics(db, scope), [key]))
         if standing is None:
             raise unknown_fact(f"no topic {key} {describe_place(scope, any_chat=False)}")
         if rank is not None and standing.fact_at(rank) is None:
             raise unknown_fact(missing_rank_message(standing, rank))
-        return self._append(_removals(standing, rank))
+        return self._append(_removal_events(standing, rank))
 
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
-        """List facts: the topic that was set last comes first, its values by rank."""
-        scope = chat and scope_of(chat)
+        """List facts, beginning with the topic that was set last; the values of a topic by rank."""
+        scope = chat and chat_text(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics(db, scope))
         check_chat(chat, found)
         return [fact for topic in found for fact in topic.facts]
@@ -477,40 +479,40 @@ class Facts(OperationGroup):
             )
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
-            raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
+            raise BadInput(f"two values have rank {twice}", hint="give each rank once")
         # A refused rank must not create a store.
         is_there = self._engine.exists
         standing = self._decide(lambda db: topic_with_key(topics(db, chat), [key])) if is_there else None
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:
-                raise BadInput(f"rank {rank} of {key}, which has {last}", hint=f"the next one is {last + 1}")
+                raise BadInput(f"rank {rank} of {key} would leave a gap", hint=f"give rank {last + 1}")
             last = max(last, rank)
 
 
 def _check_values(values: Sequence[str]) -> None:
     if not values:
-        raise BadInput("no value", hint="give at least one")
+        raise BadInput("no value is given", hint="give at least one value")
     for value in values:
         if not value.strip():
-            raise BadInput("a value is empty", hint="store.facts.remove() removes what no longer holds")
+            raise BadInput("a value is empty", hint="to remove a value, use store.facts.remove()")
         odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Zl", "Zp")), None)
         if odd is not None:
             raise BadInput(
                 f"a value has the control character U+{ord(odd):04X}",
-                hint="a value is one line; store.memories.save() keeps longer texts",
+                hint="give values of one line; for longer texts use store.memories.save()",
             )
         if len(value) > LONGEST_VALUE:
             raise BadInput(
-                f"a value of {len(value)} characters",
-                hint=f"at most {LONGEST_VALUE} characters; store.memories.save() keeps longer texts",
+                f"a value has {len(value)} characters",
+                hint=f"at most {LONGEST_VALUE} are possible; for longer texts use store.memories.save()",
             )
 
 
-def _removals(standing: Topic, rank: int | None) -> list[Event]:
-    """Return the events that remove a rank or, with one event for each spelling of its key, the whole topic.
+def _removal_events(standing: Topic, rank: int | None) -> list[Event]:
+    """Return the event that removes a rank or, for the whole topic, one event for each spelling of its key.
 
-    Removing the only rank removes the whole topic, including its older kinds and spellings.
+    To remove the only rank is to remove the whole topic, including its older kinds and spellings.
     """
     if rank is None or len(standing.facts) == 1:
         return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]

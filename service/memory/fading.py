@@ -16,11 +16,11 @@ from memlog.service.memory.save import Append
 
 
 class DecayReport(msgspec.Struct, kw_only=True):
-    """The outcome of today's decay.
+    """The outcome of a decay.
 
     changed: the number of memories whose salience this call lowered; 0 if today's decay was already done.
-    event_id, ts, rates: those of the only decay that counts today.
-    position: where it was appended; None if today's decay was already done.
+    event_id, ts, rates: those of today's decay, which this call or an earlier one appended.
+    position: the position of the event that this call appended; None if today's decay was already done.
     """
 
     decision: Literal["decayed", "already done today"]
@@ -32,10 +32,10 @@ class DecayReport(msgspec.Struct, kw_only=True):
 
 
 class PruneReport(msgspec.Struct, kw_only=True):
-    """The memories that were pruned, or would be.
+    """The memories that a prune archived or, in a dry run, would archive.
 
-    memories: those with a relevance of at most `threshold`, least relevant first, as they were before.
-    archived: how many of them are archived now; 0 in a dry run.
+    memories: those with a relevance of at most `threshold`, least relevant first, before the change.
+    archived: how many memories this call archived; 0 in a dry run.
     """
 
     memories: list[Memory]
@@ -46,7 +46,7 @@ class PruneReport(msgspec.Struct, kw_only=True):
 
 
 def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
-    """Append today's decay, unless it was already done.
+    """Append today's decay, unless an earlier call has done so.
 
     Raises the errors of `Memories.decay`.
 
@@ -56,17 +56,17 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
     event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))
     standing = decide(lambda db: find_decay(db, event_id))
     if standing is not None:
-        return _report(standing, None)
+        return _decay_report(standing, None)
     (position,) = append([event])
     # Another process may have been faster: then its event counts, and this one is a duplicate.
     standing = decide(lambda db: find_decay(db, event_id))
     assert standing is not None, "an acknowledged event is projected by the next read"
     if (position.segment, position.offset) != (standing.position.segment, standing.position.offset):
-        return _report(standing, None)
-    return _report(standing, position, decide(partial(count_decayed_memories, decay=standing)))
+        return _decay_report(standing, None)
+    return _decay_report(standing, position, decide(partial(count_decayed_memories, decay=standing)))
 
 
-def _report(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
+def _decay_report(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
     return DecayReport(
         decision="already done today" if appended is None else "decayed",
         changed=changed,
@@ -83,9 +83,9 @@ def _valid_rates(rates: Mapping[str, float] | None) -> dict[str, float]:
     for name, rate in rates.items():
         known_category(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
-            raise BadInput(f"the rate of {name} is {rate!r}", hint="a number from 0 to 1")
+            raise BadInput(f"the rate of {name} is {rate!r}", hint="give a number from 0 to 1")
     if not rates:
-        raise BadInput("no category has a rate", hint='such as {"context": 0.9}')
+        raise BadInput("no category has a rate", hint='give at least one rate, such as {"context": 0.9}')
     return rates_by_category(dict(rates))
 
 
@@ -103,7 +103,7 @@ def prune(
     """
     names = list(dict.fromkeys(categories))
     if not names:
-        raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")
+        raise BadInput("no category to prune is given", hint=f"one of {', '.join(CATEGORIES)}")
     fading = decide(partial(faded_memories, categories=names, at_most=threshold))
     found = PruneReport(memories=fading, threshold=threshold, categories=names, dry_run=dry_run)
     if fading and not dry_run:

@@ -28,11 +28,11 @@ from memlog.service.engine.requests import (
     OnlyChat,
     Scope,
     ScopeField,
-    categories_of,
+    build_event,
+    chat_text,
+    check_categories,
     check_chat,
-    event_of,
-    rates_of,
-    scope_of,
+    check_rates,
 )
 from memlog.service.memory.save import SaveReport, save
 
@@ -51,15 +51,15 @@ Tags = Annotated[list[str], "A tag; may be given several times."]
 Rates = Annotated[
     Mapping[str, float],
     (
-        "Factors from 0 to 1 by category, in the place of memlog's own; a category that it does not"
-        " name stays as it is."
+        "Factors from 0 to 1 by category, instead of the default factors; a category without a factor"
+        " does not decay."
     ),
-    Reads(rates_of, wire=dict[str, float]),
+    Reads(check_rates, wire=dict[str, float]),
 ]
 Categories = Annotated[
     Iterable[str],
-    f"Only of this category; may be given several times. By default {' and '.join(PRUNED)}.",
-    Reads(categories_of, "category", wire=list[str], choices=tuple(CATEGORIES)),
+    f"A category to prune; may be given several times. By default {' and '.join(PRUNED)}.",
+    Reads(check_categories, "category", wire=list[str], choices=tuple(CATEGORIES)),
 ]
 
 _Memories = list["Memory"]
@@ -69,14 +69,14 @@ _History = list["StoredEvent"]
 
 
 def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:
-    """Whether a save looks for duplicates, and so reads the store."""
+    """Whether a save with these arguments looks for duplicates, and so reads the store."""
     return dedup and memory_id is None
 
 
 def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
     if given.any_chat and not looks_for_duplicates(given.dedup, given.memory_id):
         raise BadInput(
-            "any_chat: with a memory_id, or without dedup, no duplicate is looked for",
+            "any_chat has no effect with memory_id or without dedup: memlog looks for no duplicates then",
             hint="leave out any_chat",
         )
 
@@ -91,35 +91,33 @@ class Memories(OperationGroup):
         title: Annotated[str | None, "A title; without one, the content's first 80 characters."] = None,
         *,
         category: Annotated[CategoryField, "The category, which decides how fast it fades."] = "other",
-        kind: Annotated[MemoryKind, "What kind it is."] = "fact",
-        importance: Annotated[Unit, "From 0 to 1."] = 0.5,
-        source: Annotated[str, "Where it comes from."] = "manual",
-        topic: Annotated[str | None, "What it is about."] = None,
+        kind: Annotated[MemoryKind, "The kind of memory."] = "fact",
+        importance: Annotated[Unit, "The importance, from 0 to 1."] = 0.5,
+        source: Annotated[str, "The origin of the memory."] = "manual",
+        topic: Annotated[str | None, "The topic."] = None,
         tags: Tags | None = None,
-        memory_id: Annotated[
-            str | None, "The memory's id; derived from chat and content where not given."
-        ] = None,
+        memory_id: Annotated[str | None, "The memory's id; by default derived from chat and content."] = None,
         event_id: EventId | None = None,
         ts: EventTime | None = None,
-        dedup: Annotated[bool, "Look for a memory that already says it; reads the store."] = True,
-        any_chat: Annotated[bool, "Look for duplicates in every chat, not in `chat` alone."] = False,
+        dedup: Annotated[bool, "Look for a memory that already says the same; this reads the store."] = True,
+        any_chat: Annotated[bool, "Look for duplicates in every chat, not only in `chat`."] = False,
         chat: Scope = None,
     ) -> SaveReport:
-        """Save a memory, unless one of its chat already says it.
+        """Save a memory, unless a memory of its chat already says the same.
 
-        The answer holds the decision. What a model distilled of the same is replaced. Of other memories, an
-        exact duplicate is counted, which makes its salience whole again, and not stored again. A near
-        duplicate that says no more takes this text and these tags, and the greater importance plus 0.1; its
-        history keeps both texts. Memories merge only where kind, category and topic are equal. With
-        `memory_id` this memory is replaced whole, and no other is looked for. An archived or deleted memory
+        The answer names the decision. An equivalent memory that a model distilled is replaced. Otherwise, an
+        exact duplicate is not stored again, but counted, which restores its full salience. A near duplicate
+        that says no more gets this text, these tags, and the greater importance plus 0.1; its history keeps
+        both texts. Memories merge only if their kind, category and topic are equal. With `memory_id`, the
+        whole memory with this id is replaced, without a search for duplicates. An archived or deleted memory
         becomes active again.
 
         Raises:
-            BadInput: there is no such category or kind; `any_chat` with `memory_id` or without `dedup`; or
-                as `Store.append`, as Busy and LogError.
-            DatabaseError: the read model cannot be read or made; never without `dedup`.
+            BadInput: there is no such category or kind; or `any_chat` with `memory_id` or without `dedup`.
+            BadInput, Busy, LogError: as `Store.append`.
+            DatabaseError: the read model cannot be read or built; never without `dedup`.
         """
-        event = event_of(
+        event = build_event(
             MemorySaved,
             **{"content": content, "title": title, "category": category, "kind": kind, "topic": topic},
             **{"importance": importance, "source": source, "tags": tags, "memory_id": memory_id},
@@ -140,9 +138,9 @@ class Memories(OperationGroup):
 
     @operation("read", missing="memory_not_found")
     def history(self, memory_id: MemoryId) -> _History:
-        """Show the events that made a memory what it is, oldest first, each with its line of the log.
+        """Show the events that created and changed a memory, oldest first, each with its line of the log.
 
-        The history of a deleted memory stays.
+        A deleted memory keeps its history.
         """
         from memlog.query import memories
 
@@ -152,9 +150,9 @@ class Memories(OperationGroup):
     def conflicts(self) -> _Conflicts:
         """List conflicts of memories that a person must decide: open ones first, then decided ones.
 
-        The weekly job compares memories. A model changes nothing that somebody saved: where it would, a
-        person decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model
-        had distilled, the latest holds, and the history of the memory has both texts.
+        The weekly job compares memories. A model never changes a memory that a person saved; a person decides
+        instead. At most 20 conflicts wait at a time; the others are queued. Of contradicting memories that a
+        model distilled, the latest is kept, and its history has both texts.
         """
         from memlog.query.conflicts import conflicts
 
@@ -164,15 +162,16 @@ class Memories(OperationGroup):
     def resolve(
         self,
         conflict: Annotated[str, "The conflict's id."],
-        keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold; or what is proposed."],
+        keep: Annotated[Sequence[str], Meta(title="ID"), "The memories to keep, or the proposed memory."],
     ) -> "MemoryConflict":
-        """Decide a conflict: the memories that are kept hold, the others are archived.
+        """Decide a conflict: keep some of its memories, and archive the others.
 
-        To keep what the model proposes, alone, puts its text in the place of the others.
+        If you keep only the memory that the model proposes, it replaces the others.
 
         Raises:
-            NotFound: no such conflict waits.
-            BadInput: none of its memories is kept; or as `Store.append`, as Busy and LogError.
+            NotFound: no conflict with this id waits.
+            BadInput: `keep` is empty, or names another or a deleted memory; or as `Store.append`.
+            Busy, LogError: as `Store.append`.
         """
         from memlog.service.memory.conflicts import resolve
 
@@ -180,15 +179,15 @@ class Memories(OperationGroup):
 
     @operation("append")
     def unmerge(self, memory_id: MemoryId) -> _Memories:
-        """Take the newest merge into a memory back: those that it was made of are as they were before.
+        """Undo the newest merge into a memory: the merged memories become as they were before.
 
-        What the merge made is gone, unless it was changed since: then it stays beside them. The history
-        keeps all. No later merge puts them together again by itself.
+        The result of the merge is removed, unless it was changed later. The history keeps all events. Later
+        merges leave these memories separate.
 
         Raises:
             NotFound: no memory has this id.
-            BadInput: it is no merge, or was merged into another one; or as `Store.append`, as Busy and
-                LogError.
+            BadInput: there is no merge to undo, or its result was merged into another memory.
+            BadInput, Busy, LogError: as `Store.append`.
         """
         from memlog.service.memory.conflicts import unmerge
 
@@ -202,24 +201,24 @@ class Memories(OperationGroup):
         content: Annotated[str | None, "The text."] = None,
         title: Annotated[str | None, "A title."] = None,
         category: Annotated[CategoryField | None, "The category, which decides how fast it fades."] = None,
-        kind: Annotated[MemoryKind | None, "What kind it is."] = None,
-        importance: Annotated[Unit | None, "From 0 to 1."] = None,
-        salience: Annotated[Unit | None, "From 0 to 1; later decays go on from there."] = None,
-        source: Annotated[str | None, "Where it comes from."] = None,
-        topic: Annotated[str | None, "What it is about."] = None,
+        kind: Annotated[MemoryKind | None, "The kind of memory."] = None,
+        importance: Annotated[Unit | None, "The importance, from 0 to 1."] = None,
+        salience: Annotated[Unit | None, "The salience, from 0 to 1; later decays start from it."] = None,
+        source: Annotated[str | None, "The origin of the memory."] = None,
+        topic: Annotated[str | None, "The topic."] = None,
         chat: Annotated[ScopeField | None, "The conversation that it belongs to."] = None,
         tags: Tags | None = None,
         event_id: EventId | None = None,
         ts: EventTime | None = None,
     ) -> Position:
-        """Change the given fields of a memory, and leave the rest.
+        """Change the given fields of a memory; the others stay unchanged.
 
-        An empty title, topic, chat or list of tags removes it.
+        An empty title, topic, chat or list of tags clears the field.
 
         Raises:
             NotFound: no active or archived memory has this id.
-            BadInput: no field is given, or there is no such category or kind; or as `Store.append`, as Busy
-                and LogError.
+            BadInput: no field is given, or there is no such category or kind.
+            BadInput, Busy, LogError: as `Store.append`.
         """
         given = {
             **{"content": content, "title": title, "category": category, "kind": kind, "source": source},
@@ -227,25 +226,25 @@ class Memories(OperationGroup):
         }
         if all(value is None for value in given.values()):
             raise BadInput("no field to change is given", hint="give a field of the memory, such as content")
-        event = event_of(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
-        return self._change([memory_id], event)
+        event = build_event(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
+        return self._append_change([memory_id], event)
 
     @operation("append")
     def archive(self, memory_id: MemoryId) -> Position:
-        """Keep a memory, and no longer search it.
+        """Archive a memory: it is kept, but left out of searches.
 
         Raises:
             NotFound, BadInput, Busy, LogError: as `update`.
         """
-        return self._change([memory_id], MemoryArchived(memory_id=memory_id))
+        return self._append_change([memory_id], MemoryArchived(memory_id=memory_id))
 
     @operation("append")
     def archive_all(self, memory_ids: MemoryIds, *, dry_run: DryRun = False) -> _Memories:
-        """Keep memories, and no longer search them. Answers those that were not archived, as they were.
+        """Archive memories; the answer has those that were still active, before the change.
 
         Raises:
             NotFound: some memories do not exist; none is archived.
-            BadInput: none is named; or as `Store.append`, as Busy and LogError.
+            BadInput: no memory is given. BadInput, Busy, LogError: as `Store.append`.
         """
         from memlog.query.memories import memory
 
@@ -262,24 +261,24 @@ class Memories(OperationGroup):
 
     @operation("append", missing="memory_not_found")
     def delete(self, memory_id: MemoryId) -> Position | Literal[False]:
-        """Delete a memory, until it is saved again. Its events stay in the log.
+        """Delete a memory. Its events stay in the log; saving the text again restores the memory.
 
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
         """
-        if self._unknown([memory_id]):
+        if self._unknown_ids([memory_id]):
             return False
         return self._append_one(MemoryDeleted(memory_id=memory_id))
 
     @operation("append")
     def touch(self, *memory_ids: Annotated[str, Meta(title="ID"), "The memories."]) -> Position:
-        """Count that memories were given to an agent, once each.
+        """Record one access by an agent to each of some memories.
 
         Raises:
-            NotFound: some memories do not exist; none is counted.
-            BadInput: none is named; or as `Store.append`, as Busy and LogError.
+            NotFound: some memories do not exist; no access is recorded.
+            BadInput: no memory is given. BadInput, Busy, LogError: as `Store.append`.
         """
-        return self._change(memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(memory_ids)]))
+        return self._append_change(memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(memory_ids)]))
 
     @operation("read")
     def list(
@@ -288,23 +287,23 @@ class Memories(OperationGroup):
         chat: OnlyChat = None,
         category: Annotated[
             CategoryField | None,
-            "Only of this category; `other` includes categories that memlog does not know.",
+            "Only memories of this category; `other` includes categories that memlog does not know.",
         ] = None,
-        kind: Annotated[MemoryKind | None, "Only of this kind."] = None,
-        topic: Annotated[str | None, "Only of this topic, in any spelling."] = None,
-        tag: Annotated[str | None, "Only with this tag."] = None,
+        kind: Annotated[MemoryKind | None, "Only memories of this kind."] = None,
+        topic: Annotated[str | None, "Only memories of this topic, in any spelling."] = None,
+        tag: Annotated[str | None, "Only memories with this tag."] = None,
         min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
-        archived: Annotated[bool, "List archived memories in the place of the active ones."] = False,
-        limit: Annotated[int | None, Meta(ge=1, le=MOST), "At most so many; all where not given."] = None,
+        archived: Annotated[bool, "List archived memories instead of active ones."] = False,
+        limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
     ) -> _Memories:
-        """List memories by falling salience, the last changed first.
+        """List memories by descending salience; of equal ones, the last changed first.
 
-        Salience is what events left of each, freshness what age leaves today; relevance is both times
-        importance.
+        Events change the salience of a memory, its age lowers its freshness, and its relevance is the product
+        of salience, freshness and importance.
         """
         from memlog.query.memories import memories
 
-        scope = chat and scope_of(chat)
+        scope = chat and chat_text(chat)
         found = self._read(
             lambda db: memories(
                 db,
@@ -323,14 +322,13 @@ class Memories(OperationGroup):
 
     @operation("append")
     def decay(self, rates: Rates | None = None) -> "DecayReport":
-        """Let a day pass: multiply the salience of every older memory by the rate of its category.
+        """Multiply the salience of every older memory by the rate of its category, once a day.
 
-        It takes effect once a UTC day, whatever number of times and processes call it. The answer says
-        whether today's decay was already done.
+        Only the first call on a UTC day has an effect; the answer says whether an earlier call had it.
 
         Raises:
-            BadInput: a rate is not from 0 to 1, or there is no such category; or today's decay was forgotten.
-            Busy, LogError: as `Store.append`. It is safe to try again.
+            BadInput: a rate is not from 0 to 1, there is no such category, or today's decay was forgotten.
+            Busy, LogError: as `Store.append`. It is safe to retry.
         """
         from memlog.service.memory import fading
 
@@ -348,22 +346,22 @@ class Memories(OperationGroup):
     ) -> "PruneReport":
         """Archive faded memories: those whose relevance today is at most a threshold.
 
-        They are kept, and no longer searched; a save brings one back. Decay and age make relevance fall.
+        They are kept, but left out of searches; a save restores a memory. Decays and age lower relevance.
 
         Raises:
             BadInput: there is no such category, or none is given.
-            Busy, LogError: as `Store.append`. Some may be archived; it is safe to try again.
+            Busy, LogError: as `Store.append`. Some memories may be archived; it is safe to retry.
         """
         from memlog.service.memory import fading
 
         return fading.prune(self._append, self._decide, categories, threshold, dry_run=dry_run)
 
-    def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
-        if unknown := self._unknown(memory_ids):
+    def _append_change(self, memory_ids: Sequence[str], event: Event) -> Position:
+        if unknown := self._unknown_ids(memory_ids):
             raise not_found("memory_not_found", *unknown)
         return self._append_one(event)
 
-    def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
+    def _unknown_ids(self, memory_ids: Sequence[str]) -> Sequence[str]:
         from memlog.query import provenance
 
         return self._decide(lambda db: provenance.unknown_ids(db, memory_ids, "memories"))

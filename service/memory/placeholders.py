@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from memlog.eventlog.codec.content_ids import fold_content
-from memlog.service.engine.prompts import names, prompt
+from memlog.service.engine.prompts import prompt_names, read_prompt
 
 # Such a sentence consists only of words of a closed set, in any order: who might have told, that they have
 # not, and a generic noun for what is told. With any other word it has content, like "told no family". In
@@ -19,8 +19,8 @@ from memlog.service.engine.prompts import names, prompt
 class _TellingWords(NamedTuple):
     """Words of one language, as patterns for their forms.
 
-    denying: negations. telling: verbs of telling and containing. told: nouns and pronouns for anything that
-    can be told. others: who might have told, and function words. is_spaced: whether spaces separate words.
+    denying: negations. telling: verbs such as "say" and "contain". told: nouns and pronouns for anything that
+    can be said. others: who might have said it, and function words. is_spaced: whether spaces separate words.
     """
 
     denying: str
@@ -233,21 +233,21 @@ _FORM = re.compile(
 
 
 def tells_nothing(text: str) -> bool:
-    """Whether a folded sentence only says that nothing was told or is to be told."""
+    """Whether a folded sentence only says that somebody told nothing, or that there is nothing to tell."""
     spelled = re.sub(r"n['’]t\b", " not", text)
     if _FORM.fullmatch(spelled):
         return True
     is_of_somebody = _OWNS.search(spelled) is not None
-    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _patterns()):
+    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _load_patterns()):
         return _WISH.match(spelled) is None
     _, _, rest = spelled.partition(" ")
-    return _LEADS.match(rest) is not None and _denies_telling(rest, _patterns()[0], is_of_somebody=True)
+    return _LEADS.match(rest) is not None and _denies_telling(rest, _load_patterns()[0], is_of_somebody=True)
 
 
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
-    """Whether a sentence consists of a language's words, and denies that anything was told.
+    """Whether a sentence has only words of `language`, and denies that anything was told.
 
-    is_of_somebody: whether it is about a person who may have no data.
+    is_of_somebody: whether the sentence is about what a person has, so that it must also name the telling.
     """
     words = _WORD.findall(text) if language.is_spaced else [text]
     if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, text)):
@@ -262,7 +262,7 @@ def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: 
 
 
 class _TellingPatterns(NamedTuple):
-    """Patterns for the words of one language: for all of them, and for those that deny, tell and are told."""
+    """Patterns for words of one language. any: for all words. parts: for `denying`, `telling`, `told`."""
 
     any: re.Pattern[str]
     parts: list[re.Pattern[str]]
@@ -270,7 +270,7 @@ class _TellingPatterns(NamedTuple):
 
 
 @cache
-def _patterns() -> list[_TellingPatterns]:
+def _load_patterns() -> list[_TellingPatterns]:
     made = []
     for words in _LANGUAGES:
         parts = [words.denying, words.telling, words.told]
@@ -421,28 +421,28 @@ def is_placeholder(text: str) -> bool:
         return True
     return all(
         _is_empty_clause(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part)
-        for part in _clauses(folded_text)
+        for part in _split_clauses(folded_text)
     ) or _is_instruction(folded_text)
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a text says in words that there is nothing to say."""
-    parts = _clauses(fold_content(text)) if len(text) <= _LONGEST else []
+    """Whether all clauses of a text say that there is nothing to say."""
+    parts = _split_clauses(fold_content(text)) if len(text) <= _LONGEST else []
     return bool(parts) and all(map(_is_empty_clause, parts))
 
 
 def is_denial(text: str) -> bool:
-    """Whether a text is only a denial, such as `none`, which has content only as an answer."""
+    """Whether a text is only a denial, such as `none`, which may be the answer to a question."""
     return _DENIAL.fullmatch(_strip_marks(fold_content(text))) is not None
 
 
 def _is_empty_clause(part: str) -> bool:
-    """Whether a clause says in words that there is nothing to say."""
+    """Whether a clause says that there is nothing to say."""
     return any(each.fullmatch(part) for each in (_NOTHING, _DENIAL)) or tells_nothing(part)
 
 
-def _clauses(text: str) -> list[str]:
-    """Return the bare clauses of a folded text; [] if it has no letter and no digit."""
+def _split_clauses(text: str) -> list[str]:
+    """Return the clauses of a folded text without marks; [] if it is an example or has only marks."""
     whole = _strip_marks(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]
@@ -464,10 +464,10 @@ def _strip_marks(text: str) -> str:
 def _is_instruction(text: str) -> bool:
     """Whether a folded text is part of a prompt."""
     told = " ".join(_MARKUP.sub("", text).split()).strip("-.:;,\"' ")
-    return len(told) >= _SHORTEST_INSTRUCTION and told in _instructions()
+    return len(told) >= _SHORTEST_INSTRUCTION and told in _prompt_texts()
 
 
 @cache
-def _instructions() -> str:
-    texts = (" ".join(_MARKUP.sub("", prompt(name).text).split()) for name in names())
+def _prompt_texts() -> str:
+    texts = (" ".join(_MARKUP.sub("", read_prompt(name).text).split()) for name in prompt_names())
     return "\n".join(map(fold_content, texts))

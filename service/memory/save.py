@@ -18,7 +18,7 @@ ALREADY_KNOWN = "already known"
 
 
 def merged_into(memory_id: str) -> str:
-    """Return the `decision` of a report that says the text was merged into a memory."""
+    """Return the `decision` of a report for a text that was merged into a memory."""
     return f"merged into {memory_id}"
 
 
@@ -26,8 +26,8 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     memory_id: the id of the memory that holds the text.
-    decision: `saved`: a separate memory, or one that replaced the memory with its memory_id, or an equivalent
-        one that a model had distilled.
+    decision: `saved`: a new memory, or one that replaced the memory with its memory_id or an equivalent one
+        that a model had distilled.
         `merged into ID`: a near duplicate, which now has this text.
         `already known`: an exact duplicate; the save was counted, and restored its full salience.
     event_id, position, warnings: those of the appended event.
@@ -41,17 +41,17 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def save(append: Append, event: MemorySaved) -> SaveReport:
-    """Append `event`; without a memory_id it gets one derived from its chat and content.
+    """Append `event`; if it has no memory_id, derive it from the chat and content.
 
     The id is part of the event, so that a search of the log finds it. Raises the errors of `Append`.
     """
     if (memory_id := event.memory_id) is None:
         memory_id = derive_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return saved(memory_id, SAVED, position)
+    return new_report(memory_id, SAVED, position)
 
 
-def saved(memory_id: str, decision: str, position: Position) -> SaveReport:
+def new_report(memory_id: str, decision: str, position: Position) -> SaveReport:
     """Return the report on a save whose event was appended."""
     return SaveReport(
         memory_id=memory_id,

@@ -12,7 +12,7 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
-from memlog.service.engine.http_client import Breaker, late
+from memlog.service.engine.http_client import Breaker, late_error
 from memlog.service.engine.settings import RerankProvider
 
 _LONGEST = 4000
@@ -51,10 +51,10 @@ class Reranker:
         self._seconds_left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
-        """Return `hits`, with the best `top_n` of them in the order that the provider gives.
+        """Return `hits`, with the first `top_n` in the order of the provider.
 
-        Their scores are exchanged, so that the scores stay in descending order. Hits that may not be sent
-        keep their place; so do all if the provider fails.
+        The scores stay in their places, in descending order. Hits that may not be sent keep their places; if
+        the provider fails, all do.
         """
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
@@ -63,7 +63,7 @@ class Reranker:
             silent["rerank"] = HAS_KEY
             return hits
         try:
-            order = self.order(question, [hits[place].content[:_LONGEST] for place in places])
+            order = self.rank(question, [hits[place].content[:_LONGEST] for place in places])
         except ProviderError as error:
             silent["rerank"] = error.message
             return hits
@@ -75,30 +75,30 @@ class Reranker:
             hit.score = score
         return ranked
 
-    def order(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
-        """Return the indexes of `texts`, best first. Scores have any scale, and are only compared.
+    def rank(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
+        """Return the indexes of `texts`, best first. though_it_rests: ask even a provider that rests.
 
         Raises:
-            ProviderError: the provider fails, or rests.
+            ProviderError: the provider fails, or rests and is not asked.
         """
         if not though_it_rests:
-            self._breaker.check()
+            self._breaker.check_available()
         try:
             scores = self._scores_in_time(question, texts)
         except ProviderError as error:
-            self._breaker.failed(error)
+            self._breaker.record_failure(error)
             raise
-        self._breaker.worked()
+        self._breaker.record_success()
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
     def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
         if self._seconds_left <= 0:
-            raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
         started = time.monotonic()
         scores = self._request_scores(question, texts, self._seconds_left)
         self._seconds_left -= time.monotonic() - started
         if sorted(number for number, _ in scores) != list(range(len(texts))):
-            raise ProviderError(f"{self._provider.base_url}: the answer does not rank each text once")
+            raise ProviderError(f"{self._provider.base_url}: the answer does not rank each text exactly once")
         return scores
 
     def _request_scores(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:

@@ -32,7 +32,7 @@ from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.engine.embedding_models import NO_MODEL
-from memlog.service.engine.read_model import ReadModel, ReadPool, name_pending
+from memlog.service.engine.read_model import ReadModel, ReadPool, report_pending
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,11 +45,11 @@ OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
 def search_store(reads: ReadPool, request: Search) -> SearchResult:
-    """Return the result of a search. Providers are called without a read model, so that others can read."""
+    """Return the result of a search; no read model is claimed while a provider works."""
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
-    rerank = reranker_of(reads.first, reads.read, has_key=client.has_key)
+    rerank = create_reranker(reads.first, reads.read, has_key=client.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     wanted = replace(request, k=most)
     result = reads.with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
@@ -61,7 +61,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
 
 
 def _search_caught_up(read_model: ReadModel, request: Search, client: "EmbeddingClient") -> SearchResult:
-    db, synced, models, silent = latest_for_search(read_model, client, is_synced=request.sync)
+    db, synced, models, silent = prepare_search(read_model, client, is_synced=request.sync)
     result = search(
         db,
         request,
@@ -79,7 +79,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
 
 
 class EmbeddingClient:
-    """The models for a question; a provider embeds the question on construction, before anything is locked.
+    """The models for a question. The constructor lets a provider embed the question, before any lock.
 
     chat: the chat of the question. silent: why a model is missing. has_key: whether providers are configured
     and the question contains what looks like a key.
@@ -112,14 +112,14 @@ class EmbeddingClient:
                 )
             )
         questions = reads.first.questions
-        self.models = Models(*(each and questions.of(each) for each in self.models))
+        self.models = Models(*(each and questions.wrap(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
             before = _EmbeddedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has embedded a question, or failed to; `text` is None if that contains a key."""
+    """A remote embedder that has tried to embed a question. text: the question; None if it has a key."""
 
     is_remote = True
 
@@ -139,8 +139,8 @@ class _EmbeddedBefore:
         return self._vector
 
 
-def providers_of(read_model: ReadModel) -> "list[ProviderState]":
-    """Return the states of the providers that searches use."""
+def provider_states(read_model: ReadModel) -> "list[ProviderState]":
+    """Return the states of the providers of embeddings and reranking that searches use."""
     known = [breaker.state() for breaker in read_model.model.providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.
@@ -150,10 +150,10 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
     return known
 
 
-def reranker_of(
+def create_reranker(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """Return the reranker for the hits of one question, if configured.
+    """Return the reranker for the hits of one question; None if no provider is configured.
 
     read: calls a function with the read model. has_key: whether the question contains what looks like a key.
     """
@@ -168,22 +168,22 @@ def reranker_of(
     return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
 
 
-def latest_for_search(
+def prepare_search(
     read_model: ReadModel, client: EmbeddingClient, *, is_synced: bool
 ) -> tuple[Connection, bool, Models, dict[str, str]]:
-    """Return the read model, whether it has caught up, the models, and why any part is missing."""
+    """Return a connection, whether it has caught up, the models to use, and why any part is missing."""
     models, silent = client.models, dict(client.silent)
     first = models.first
     db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
     if models.loaded:
-        name_pending(db, silent)
+        report_pending(db, silent)
     there = vectors.model_of(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
-    former = read_model.model.for_vectors_of(there)
+    former = read_model.model.question_embedder_for(there)
     if first is None or former is None:
         return db, synced, models._replace(first=former or first), silent
-    silent["pending"] = f"the vectors of {there} answer until those of {first.id} are ready: project the log"
+    silent["pending"] = f"searches use {there} until the vectors of {first.id} are ready: project the log"
     return db, synced, models._replace(first=former), silent
 
 
@@ -191,7 +191,7 @@ _BuiltContext = tuple[Context, GivenContext | None]
 """A context, and its record, if it is to be recorded."""
 
 
-def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
+def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
     """Return the context for a message, and record it in `log`."""
     started = time.perf_counter()
     if reads.first.is_off:
@@ -218,14 +218,14 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         given, record = reads.with_repair(lambda read_model: _build_from_hits(read_model, request, found))
     if record is not None:
         try:
-            _record(log, given.memory_ids, record)
+            _record_context(log, given.memory_ids, record)
         except MemlogError as error:  # the context is still returned
             given.unrecorded = error.message
     given.took_ms = round((time.perf_counter() - started) * 1000, 3)
     return given
 
 
-def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
+def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     key = load_store_key(log.store)
     given = record.event
     given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
@@ -235,15 +235,15 @@ def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
 def _search_and_build(
     read_model: ReadModel, request: BuildContext, question: EmbeddingClient
 ) -> _BuiltContext:
-    db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
+    db, synced, models, silent = prepare_search(read_model, question, is_synced=request.sync)
 
-    def found(request: BuildContext, prompt_key: Key | None) -> ContextHits:
-        rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
+    def find_hits(request: BuildContext, prompt_key: Key | None) -> ContextHits:
+        rerank = create_reranker(read_model, lambda ask: ask(db), has_key=question.has_key)
         hits = find_context_hits(db, request, models, prompt_key, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits
 
-    return _build_context(read_model, db, request, found, synced=synced)
+    return _build_context(read_model, db, request, find_hits, synced=synced)
 
 
 def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
@@ -275,12 +275,12 @@ def _build_context(
 
 
 class PreRoute(msgspec.Struct, kw_only=True):
-    """How to answer a message.
+    """The way to answer a message.
 
     route: `facts`: answer with `answer`, without a language model. `search`: a language model answers, with
         `system` before its prompt. `none`: the store has nothing about it.
     answer: the answer from the facts; None for another route.
-    system: the memory context for the system prompt, or "".
+    system: the memory context for the system prompt; "" for another route than `search`.
     citations: the entries of `system` by citation, such as M1.
     """
 
@@ -300,7 +300,7 @@ def pre_route(
 ) -> PreRoute:
     """Return how to answer a message; see `Store.pre_route`.
 
-    ask, context: operations of a store.
+    ask, context: the operations `facts.ask` and `context` of a store.
     """
     found = ask(text, chat=chat)
     # The answer to a question for a list, or for a rank of it, must not be guessed if nothing is stored.
@@ -316,7 +316,7 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 """Returns the parts of a text that a search matched, as (start, end) in characters, in order."""
 
 
-def highlighter(request: Search) -> Highlighter:
-    """Return the highlighter of a search; it marks nothing if only meaning is searched."""
+def create_highlighter(request: Search) -> Highlighter:
+    """Return the highlighter of a search; it marks nothing in a search by vectors only."""
     marks = Marks() if request.mode == "vector" else request.question.marks
     return lambda text: marked_spans(text, marks)

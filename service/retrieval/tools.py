@@ -39,9 +39,9 @@ LONGEST = 2000
 class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A result of a search.
 
-    citation: M1 for the best result, and so on. id: the id for `memory_get`. score: from 0 to 1.
+    citation: M1 for the best result, M2 for the next. id: the id for `memory_get`. score: from 0 to 1.
     content: at most 2,000 characters. is_cut: whether it was truncated.
-    position: the line of the log, stream/segment:line. note: "(a later entry may change this)".
+    position: the line of the log, stream/segment:line. note: a caution for the agent.
     """
 
     citation: str
@@ -59,7 +59,7 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The results of a search, best first. silent: the missing parts of the search, with the reason.
+    """The results of a search, best first. silent: why parts of the search are missing, by part.
 
     certain: whether any result certainly relates to the query. note: "nothing certain" if none does.
     """
@@ -89,7 +89,7 @@ class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The items with the given ids, and the unknown ids."""
+    """The items with the given ids. not_found: the unknown ids."""
 
     items: list[ToolItem]
     not_found: list[str] = []
@@ -112,7 +112,7 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
 class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change of the core memory.
 
-    previous: the value before the change, if any. value: the new value; None if it was removed.
+    previous: the value before the change, if any. value: the new value; None if the key was removed.
     position: where the event is in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
@@ -125,7 +125,7 @@ class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolForgotten(msgspec.Struct, kw_only=True):
-    """The memories that were archived or, in a dry run (`done` is false), would be."""
+    """The memories that were archived or, if `done` is false after a dry run, would be archived."""
 
     items: list[ToolItem]
     done: bool
@@ -141,8 +141,8 @@ class Tools(OperationGroup):
     @operation("read", for_agents=True)
     def memory_search(
         self,
-        query: Annotated[str, "What to search for, in plain words of any language."],
-        topK: Annotated[int, Meta(ge=1, le=_MOST_RESULTS), "The most results."] = 10,  # noqa: N803 - as agents know it
+        query: Annotated[str, "What to search for, in plain words, in any language."],
+        topK: Annotated[int, Meta(ge=1, le=_MOST_RESULTS), "The most results to return."] = 10,  # noqa: N803 - as agents know it
         chat: Annotated[ChatField | None, "Only this conversation, CHANNEL:CHAT_ID."] = None,
         since: Annotated[
             Time | None, "Only from this time on: 2026-02-24, RFC 3339, or words such as last week."
@@ -159,18 +159,18 @@ class Tools(OperationGroup):
             raise BadInput("query is empty", hint="give the words to search for")
         search = Search(query, k=topK, filters=Filters(chat=chat, since=since, until=until))
         found = search_store(self._engine.reads, search)
-        results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
+        results = [_tool_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
         certain = found.certain is not False
         note = None if certain else "nothing certain"
         return ToolResults(results=results, certain=certain, note=note, silent=found.silent)
 
     @operation("read", missing="event_not_found", for_agents=True)
-    def memory_get(self, ids: Annotated[Sequence[str], "Ids of results."]) -> ToolItems:
-        """Read what memory_search found in full, by id."""
+    def memory_get(self, ids: Annotated[Sequence[str], "The ids of results."]) -> ToolItems:
+        """Read the whole content of results of memory_search, by id."""
         wanted = [*dict.fromkeys(ids)]
         if not wanted:
             raise BadInput("ids is empty", hint="give the ids of results")
-        found = {each: self._items(each) for each in wanted}
+        found = {each: self._find_items(each) for each in wanted}
         unknown = [each for each, items in found.items() if not items]
         if len(unknown) == len(wanted):
             raise not_found("event_not_found", *unknown)
@@ -180,18 +180,18 @@ class Tools(OperationGroup):
     def memory_save(
         self,
         content: Annotated[str, "The text."],
-        source: Annotated[str, "Where it comes from."] = "manual",
+        source: Annotated[str, "The origin of the memory."] = "manual",
         category: Annotated[CategoryField, "The category, which decides how fast it fades."] = "other",
-        kind: Annotated[MemoryKind, "What kind it is."] = "fact",
-        importance: Annotated[Unit, "From 0 to 1."] = 0.5,
-        topic: Annotated[str | None, "What it is about."] = None,
+        kind: Annotated[MemoryKind, "The kind of memory."] = "fact",
+        importance: Annotated[Unit, "The importance, from 0 to 1."] = 0.5,
+        topic: Annotated[str | None, "The topic."] = None,
         tags: Annotated[list[str] | None, "Tags."] = None,
         chat: Annotated[
-            ChatField | None, "The conversation that it belongs to; all of them by default."
+            ChatField | None, "The conversation that it belongs to; by default all conversations."
         ] = None,
     ) -> ToolSaved:
-        """Keep one fact, preference, decision or solution for later conversations: one sentence that stands
-        alone, with names and dates. Duplicates are not stored. Never save credentials.
+        """Save one fact, preference, decision or solution for later conversations, as one sentence that makes
+        sense alone, with names and dates. Duplicates are not stored. Never save credentials.
         """
         done = self._memories.save(
             content,
@@ -207,13 +207,13 @@ class Tools(OperationGroup):
             memory_id=done.memory_id,
             decision=done.decision,
             event_id=done.event_id,
-            position=_place(done.position),
+            position=_format_position(done.position),
             warnings=done.warnings,
         )
 
     @operation("read", for_agents=True)
     def memory_core_get(self) -> CoreMemory:
-        """Read the core memory: what you should always know of the user, and how you should behave."""
+        """Read the core memory: what you should always know about the user, and how you should behave."""
         return self._core.get()
 
     @operation("append", for_agents=True, is_destructive=True)
@@ -223,17 +223,17 @@ class Tools(OperationGroup):
         """Set one value of the core memory, as soon as the user states a lasting preference, corrects a fact
         about themselves, or teaches a rule.
         """
-        previous = self._previous(section, key)
-        return _core_change(section, key, value, previous, self._core.set(section, key, value))
+        previous = self._previous_value(section, key)
+        return _build_core_change(section, key, value, previous, self._core.set(section, key, value))
 
     @operation("append", missing="core_key_not_found", for_agents=True, is_destructive=True)
     def memory_core_delete(self, section: SectionField, key: Key) -> CoreChange:
         """Remove one key of the core memory. An unknown key is an error."""
-        previous = self._previous(section, key)
+        previous = self._previous_value(section, key)
         position = self._core.delete(section, key)
         if position is False:
             raise not_found("core_key_not_found", f"{section}.{key}")
-        return _core_change(section, key, None, previous, position)
+        return _build_core_change(section, key, None, previous, position)
 
     @operation("append", missing="memory_not_found", for_agents=True, is_destructive=True)
     def memory_forget(
@@ -241,25 +241,25 @@ class Tools(OperationGroup):
         memory_ids: Annotated[Sequence[str], "The memories."],
         dry_run: Annotated[bool, "Only show what would be archived."] = True,
     ) -> ToolForgotten:
-        """Archive memories when the user asks to forget them, or they are wrong: they are kept, but never
-        found. First call it with its defaults, and show the result; then with dry_run false.
+        """Archive memories that are wrong or that the user asks to forget: they are kept, but never found.
+        First call this with its defaults, and show the result; then call it with dry_run false.
         """
         found = self._memories.archive_all(memory_ids, dry_run=dry_run)
-        return ToolForgotten(items=[_memory(each) for each in found], done=not dry_run)
+        return ToolForgotten(items=[_memory_item(each) for each in found], done=not dry_run)
 
-    def _previous(self, section: Section, key: str) -> str | None:
+    def _previous_value(self, section: Section, key: str) -> str | None:
         if not self._engine.exists:
             return None
         return self._core.get(section, key)
 
-    def _items(self, name: str) -> list[ToolItem]:
-        """Return the memory or fact with an id, or the events with this id, at most one per stream."""
+    def _find_items(self, name: str) -> list[ToolItem]:
+        """Return the memory, the fact or the events with the id `name`; of events, at most one per stream."""
         memory = self._read(lambda db: memories.memory(db, name))
         if memory is not None:
-            return [_memory(memory)]
+            return [_memory_item(memory)]
         log = self._engine.log_path
 
-        def found(db: Connection) -> list[StoredEvent | None]:
+        def read_events(db: Connection) -> list[StoredEvent | None]:
             streams: list[str | None] = [*streams_of(db, name)] or [None]
             return [provenance.find_event(db, log, name, stream) for stream in streams]
 
@@ -274,10 +274,10 @@ class Tools(OperationGroup):
                 chat=fact.chat,
             )
             return [item]
-        return [_event(each, name) for each in self._read(found) if each is not None]
+        return [_event_item(each, name) for each in self._read(read_events) if each is not None]
 
 
-def _result(number: int, hit: Hit) -> ToolResult:
+def _tool_result(number: int, hit: Hit) -> ToolResult:
     return ToolResult(
         citation=f"M{number}",
         id=hit.id,
@@ -294,7 +294,7 @@ def _result(number: int, hit: Hit) -> ToolResult:
     )
 
 
-def _memory(memory: memories.Memory) -> ToolItem:
+def _memory_item(memory: memories.Memory) -> ToolItem:
     return ToolItem(
         id=memory.memory_id,
         kind="memory",
@@ -307,7 +307,7 @@ def _memory(memory: memories.Memory) -> ToolItem:
     )
 
 
-def _event(event: StoredEvent, name: str) -> ToolItem:
+def _event_item(event: StoredEvent, name: str) -> ToolItem:
     # A line that another program wrote may have members of other types.
     raw: dict[str, Any] = msgspec.json.decode(event.raw)
     raw["chat_id"] = decimal(raw.get("chat_id"))
@@ -325,7 +325,7 @@ def _event(event: StoredEvent, name: str) -> ToolItem:
     )
 
 
-def _core_change(
+def _build_core_change(
     section: Section, key: str, value: str | None, previous: str | None, position: Position
 ) -> CoreChange:
     return CoreChange(
@@ -333,10 +333,10 @@ def _core_change(
         key=key,
         value=value,
         previous=previous,
-        position=_place(position),
+        position=_format_position(position),
         warnings=[*position.warnings],
     )
 
 
-def _place(position: Position) -> str:
+def _format_position(position: Position) -> str:
     return f"{position.stream}/{position.segment}@{position.offset}"

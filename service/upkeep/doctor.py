@@ -56,12 +56,12 @@ from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
 from memlog.query.context.scope import People, chats_by_name, choose_automatic_scope, nameless_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
-from memlog.service.engine.create import notes_beside
+from memlog.service.engine.create import find_notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.llm.model import LanguageModel
-from memlog.service.retrieval.search import reranker_of
+from memlog.service.retrieval.search import create_reranker
 
 State = Literal["ok", "warning", "problem", "fixed"]
 
@@ -172,11 +172,11 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
 
 def _check_reranker(read_model: ReadModel) -> list[Finding]:
     """Test the reranker with one request; return [] if there is none."""
-    rerank = reranker_of(read_model, lambda _: True, has_key=False)
+    rerank = create_reranker(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
     try:
-        rerank.order("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
+        rerank.rank("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
     except ProviderError as error:
         return [Finding("rerank", "warning", error.message, error.hint)]
     return [Finding("rerank", "ok", "it answers")]
@@ -290,7 +290,7 @@ def _segment_name(segment: Segment) -> str:
 
 def check_notes(store: Path) -> list[Finding]:
     """Return a finding about notes beside an empty store; [] if there are none."""
-    folder = notes_beside(store)
+    folder = find_notes_beside(store)
     if folder is None:
         return []
     text = f"{shown(folder)} has notes, and the store beside them is empty"

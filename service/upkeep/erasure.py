@@ -334,7 +334,7 @@ class Erasure(OperationGroup):
             target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
             return forget(log, engine.read_model, target, reason=reason, dry_run=dry_run)
         finally:
-            engine.read_model.questions.empty()
+            engine.read_model.questions.clear()
 
     @operation("erase")
     def scrub(

@@ -38,7 +38,7 @@ from memlog.projector.embedding.cache import keep_only
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
-from memlog.service.documents.indexing import forget_all
+from memlog.service.documents.indexing import remove_all_records
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts, Verdicts
 
@@ -432,15 +432,15 @@ def scrub_store(
     log_format.check_writable(read_model.projector.log)
     if not dry_run:
         # Imported here: most stores have no provider.
-        from memlog.service.engine.http_client import forget_words
+        from memlog.service.engine.http_client import remove_provider_words
 
-        forget_words(read_model.path)
+        remove_provider_words(read_model.path)
     segments = select_segments(read_model.projector.log)
     redacted = redacted_keys(segments)
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
     # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
-    read_model.with_repair(lambda: read_model.noted(read_model.projector.catch_up()))
+    read_model.with_repair(lambda: read_model.pass_on_notes(read_model.projector.catch_up()))
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
         lines=sum(map(len, due.values())),
@@ -496,7 +496,7 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()
     projector.core_view.remove_stale_copies(projector.live())
-    forget_all(read_model.path)
+    remove_all_records(read_model.path)
     return keep_only(read_model.path, index.texts_to_embed(projector.live()), vacuum=True)
 
 

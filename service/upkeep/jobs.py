@@ -151,14 +151,14 @@ def runner_of(
     retry: include what was set aside today. notify: called with a line per request to the language model.
     """
     # Imported here: most processes run no job.
-    from memlog.service.llm.extraction import extractor_of, questions_of, rules_of, why_no_model
+    from memlog.service.llm.extraction import create_extractor, create_questions, rules_of, why_no_model
 
     why = why_no_model(engine)
     has_model = why is None
     steps = Steps(
         engine,
-        extractor_of(engine, is_patient=is_requested, retry=retry) if has_model else None,
-        questions_of(engine, is_patient=is_requested, retry=retry) if has_model else None,
+        create_extractor(engine, is_patient=is_requested, retry=retry) if has_model else None,
+        create_questions(engine, is_patient=is_requested, retry=retry) if has_model else None,
         room=rules_of(engine).tokens,
         why_no_model=None if why is None else why.message,
         lock_timeout=lock_timeout,

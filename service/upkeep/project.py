@@ -13,7 +13,7 @@ from memlog.projector.embedding.fill import Embedded, names_set_aside
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
-from memlog.service.engine.read_model import ReadModel, narrowed_scope
+from memlog.service.engine.read_model import ReadModel, notes_of_separated_chats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +118,7 @@ def _project(
         vectors_cached=embedded.cached + done.vectors_cached,
         vectors_pending=index.count_all_pending(db),
         rebuilt=done.rebuilt,
-        notes=[*done.read.notes, *narrowed_scope(done, projector, read_model.people)],
+        notes=[*done.read.notes, *notes_of_separated_chats(done, projector, read_model.people)],
         silent=silent,
         seconds=round(time.monotonic() - started, 3),
     )
@@ -134,7 +134,7 @@ def _embed_pending(read_model: ReadModel, progress: Progress | None, batch: int)
     if not models.loaded:
         read_model.model.embedder("command")  # raises why
     read_model.check_writable()
-    caught_up = read_model.noted(read_model.projector.catch_up(progress=progress))
+    caught_up = read_model.pass_on_notes(read_model.projector.catch_up(progress=progress))
     done, projector = Embedded(), read_model.projector
     silent: dict[str, str] = {}
     for name, model in models.named():

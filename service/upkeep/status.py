@@ -19,10 +19,10 @@ from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, count_open_conflicts
 from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
-from memlog.service.engine.read_model import ReadModel, name_pending
+from memlog.service.engine.read_model import ReadModel, report_pending
 from memlog.service.engine.requests import PRUNED
 from memlog.service.engine.settings import LanguageModelProvider
-from memlog.service.retrieval.search import providers_of
+from memlog.service.retrieval.search import provider_states
 from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 
 
@@ -86,7 +86,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
     current = projector.generations.current()
     with converting_errors("the read model"):
         if embedder is not None or multilingual is not None:
-            name_pending(db, silent)
+            report_pending(db, silent)
         if (missing := why_multilingual(db, read_model.model)) is not None:
             silent["multilingual"] = missing
         if embedder is not None and (reason := vectors.why_incomparable(db, embedder)):
@@ -94,7 +94,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
         unsettled = count_open_conflicts(db)
-        providers, set_aside = [*providers_of(read_model)], []
+        providers, set_aside = [*provider_states(read_model)], []
         if language_model is not None:
             providers.append(Breaker(read_model.path, "language_model", language_model).state())
             set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()

@@ -29,7 +29,7 @@ from memlog.query import documents as queries
 from memlog.query.documents import Registered
 from memlog.service.documents.documents import Documents
 from memlog.service.documents.scan import walk
-from memlog.service.documents.sources import IndexingReport, left_to_another_copy
+from memlog.service.documents.sources import IndexingReport, why_not_refreshed
 from memlog.service.documents.text_files import Root
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import Readers
@@ -99,7 +99,7 @@ class Rows(Worker):
         done = read_model.with_repair(
             lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
         )
-        read_model.noted(done)
+        read_model.pass_on_notes(done)
         if done.read.bytes or done.rebuilt or self._is_first:
             self._shared.rows_came.set()
             self._tell(WatchStep(projected=done.read.events), started)
@@ -245,7 +245,7 @@ class Folders(Worker):
         """Return the sources that this copy of the store refreshes; report the others once."""
         registered = queries.registered_sources(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
-        notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
+        notes = [why_not_refreshed(each.source_id, each.writer) for each in others]
         for note in notes:
             if note not in self._left_to_others:
                 self._notify(note)

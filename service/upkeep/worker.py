@@ -20,7 +20,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
-from memlog.service.documents.indexing import described
+from memlog.service.documents.indexing import describe_error
 from memlog.service.engine.read_model import ReadModel
 
 # The file is never unlinked: the kernel releases the lock, even after kill -9.
@@ -128,7 +128,7 @@ class Worker(ABC):
         self._reported: set[str] = set()
         self._has_failed = False
         self._shown = 0.0
-        self._read_model = read_model.another(lock_timeout=self.lock_timeout, notify=self._notes.append)
+        self._read_model = read_model.for_thread(lock_timeout=self.lock_timeout, notify=self._notes.append)
 
     def run(self) -> None:
         """Work until the watch stops."""
@@ -154,7 +154,7 @@ class Worker(ABC):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
             hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""
-            self._notes.append(described(error) + hint)
+            self._notes.append(describe_error(error) + hint)
             is_worth_a_report, has_failed = True, True
         if not is_worth_a_report:
             return

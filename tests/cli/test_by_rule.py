@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import memlog as library
-from memlog.service.catalogue import answer
+from memlog.service.catalogue import call_operation
 from tests.support.command_tree import called
 from tests.support.sample_calls import (
     BY_OPERATION,
@@ -47,7 +47,9 @@ def test_a_command_prints_the_answer_of_its_operation(
     assert any(fits(each, kind) for each in printed for kind in operation.found)
     if operation.effect == "read":
         owner = library.Projects(tmp_path / "memlog") if operation.name in PROJECTS else filled
-        given = answer(owner, operation.name, json.loads(json.dumps(request_of(operation.name, tmp_path))))
+        given = call_operation(
+            owner, operation.name, json.loads(json.dumps(request_of(operation.name, tmp_path)))
+        )
         expected = without_times(msgspec.to_builtins(given))
         printed = [without_times(each) for each in printed]
         assert expected in printed or (isinstance(expected, dict) and printed[0].items() >= expected.items())

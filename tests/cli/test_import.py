@@ -123,5 +123,5 @@ def test_a_store_takes_one_project(chatdo: Path, tmp_path: Path) -> None:
         )
         assert (report.project, report.used, {*told}) == (WORK, 3, {f"records of {WORK} imported"})
         assert [each.value for each in store.facts.list()] == ["Red"]
-        with pytest.raises(library.BadInput, match="one project"):
+        with pytest.raises(library.BadInput, match="several projects"):
             store.exchange.import_from("chatdo", [chatdo])

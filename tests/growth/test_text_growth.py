@@ -13,7 +13,7 @@ from memlog.eventlog.codec.decode import decode
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
-from memlog.service.engine.sandbox_program import extracted
+from memlog.service.engine.sandbox_program import extract_text
 from tests.growth.attacks import Attack, against, general
 from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, first_growth
 
@@ -42,7 +42,7 @@ def _functions() -> dict[str, Callable[[str], object]]:
     found: dict[str, Callable[[str], object]] = {
         "decode": lambda text: decode(text.encode(), _PLACE),
         "split_into_chunks": lambda text: split_into_chunks(text, ChunkSizes()),
-        "extracted": lambda text: extracted(text.encode(), "html"),
+        "extract_text": lambda text: extract_text(text.encode(), "html"),
     }
     for module in _modules():
         for name, function in vars(module).items():

@@ -17,7 +17,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Field
 from memlog.query.request import Request
 from memlog.query.search.request import Search
-from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
+from memlog.service.catalogue import GROUPS, answer_schemas, call_operation, operations
 from memlog.service.engine.operation import NOUNS
 from memlog.service.engine.requests import description_of, fields_of, schema_of
 from tests.cli.operations_page import WITHOUT_COMMAND, page
@@ -133,7 +133,7 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
     operation, before = ALL[name], log_of(filled)
     owner = memlog.Projects(tmp_path) if name in PROJECTS else filled
     asked = json.loads(json.dumps(request_of(name, tmp_path)))
-    given = answer(owner, name, asked)
+    given = call_operation(owner, name, asked)
     assert any(fits(given, kind) for kind in operation.found), f"{given!r} is none of {operation.found}"
     # A maintenance may write seals, no events.
     assert operation.effect != "read" or log_of(filled) == before
@@ -145,7 +145,7 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
             {"section": "user", "key": "nothing"} if "key" in operation.request.__struct_fields__ else {}
         )
         with pytest.raises(memlog.NotFound) as missing:
-            answer(owner, name, fields | ({"name": "nothing"} if "name" in fields else {}))
+            call_operation(owner, name, fields | ({"name": "nothing"} if "name" in fields else {}))
         assert missing.value.code == operation.missing
 
 
@@ -165,7 +165,7 @@ def test_an_operation_neither_reads_nor_changes_a_store_beside_its_own(
         beside.facts.set("city", CANARY, single=True)
         before = log_of(beside), beside.maintenance.digest()
         owner = memlog.Projects(tmp_path) if name in PROJECTS else filled
-        given = answer(owner, name, json.loads(json.dumps(request_of(name, tmp_path))))
+        given = call_operation(owner, name, json.loads(json.dumps(request_of(name, tmp_path))))
         assert CANARY.encode() not in msgspec.json.encode(given)
         assert CANARY.encode() not in b"".join(log_of(filled).values())
         assert (log_of(beside), beside.maintenance.digest()) == before

@@ -213,7 +213,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),
     "a day and a stretch": (
         lambda store: store.daily.list(date="2026-02-24", since="2026-02-24"),
-        "date is one day",
+        "date does not go with",
         "since and until",
     ),
     "tokens of a day": (lambda store: store.daily.record("tea", raw_tokens=-1), "raw_tokens is -1", ">= 0"),

@@ -281,7 +281,9 @@ async def _run_operation(
     return await _run_and_answer(
         stores,
         call,
-        lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
+        lambda store: msgspec.json.encode(
+            catalogue.call_operation(store, name, given, root=root, exports=root)
+        ),
     )
 
 
@@ -295,7 +297,9 @@ async def _append_events(stores: OpenStores, name: str, _: object, root: Path | 
     given = decode_json(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
     return await _run_and_answer(
-        stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, request, root=root))
+        stores,
+        call,
+        lambda store: msgspec.json.encode(catalogue.call_operation(store, name, request, root=root)),
     )
 
 

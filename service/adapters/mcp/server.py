@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from memlog.eventlog.errors import MemlogError, NotFound
 from memlog.service.adapters.problems import problem_of
 from memlog.service.adapters.remote_store import RemoteStore
-from memlog.service.catalogue import answer, answer_schema, tool_operations, visible
+from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
 from memlog.service.engine.engine import HEADER, acting_for
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import description_of, schema_of
@@ -94,11 +94,11 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
         name, fields = _operation_of_uri(uri)
         try:
             found = await run_sync(
-                run, ctx, lambda store: answer(store, name, fields, root=None), abandon_on_cancel=True
+                run, ctx, lambda store: call_operation(store, name, fields, root=None), abandon_on_cancel=True
             )
         except MemlogError as error:
-            raise MCPError(types.INVALID_PARAMS, visible(_error_text(error))) from error
-        text = msgspec.json.encode({"notice": NOTICE} | visible(found)).decode()
+            raise MCPError(types.INVALID_PARAMS, escape_answer(_error_text(error))) from error
+        text = msgspec.json.encode({"notice": NOTICE} | escape_answer(found)).decode()
         contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -139,10 +139,10 @@ class _Tool:
     def call(self, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
         def run_operation(store: Any) -> Any:  # noqa: ANN401
             with acting_for(_client_name(ctx)):
-                return answer(store, self._name, given, root=None)
+                return call_operation(store, self._name, given, root=None)
 
         try:
-            found: dict[str, Any] = visible(run(ctx, run_operation))
+            found: dict[str, Any] = escape_answer(run(ctx, run_operation))
         except MemlogError as error:
             return _error_result(error)
         # Some hosts give a model only the text, others only the structure.
@@ -167,13 +167,13 @@ def _operation_of_uri(uri: str) -> tuple[str, dict[str, str]]:
         if uri.startswith(start) and len(parts) == template.count("{") and all(parts):
             return name, {field: ":".join(map(unquote, parts))}
     raise MCPError(
-        types.INVALID_PARAMS, f"no resource {visible(uri)}: there are {_CORE}, {', '.join(_TEMPLATES)}"
+        types.INVALID_PARAMS, f"no resource {escape_answer(uri)}: there are {_CORE}, {', '.join(_TEMPLATES)}"
     )
 
 
 def _error_result(error: MemlogError) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=visible(_error_text(error)))], is_error=True
+        content=[types.TextContent(type="text", text=escape_answer(_error_text(error)))], is_error=True
     )
 
 

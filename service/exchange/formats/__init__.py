@@ -27,7 +27,7 @@ class Used(NamedTuple):
 
     events: the record's content; each event has its own id.
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
-        the time and a hash. resets: changes that count only if an earlier one differs.
+        the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
     group: a name for records that are identified by position: once one of them has changed, new ones may be
         old ones that have moved, and are not stored.
@@ -62,34 +62,34 @@ class ForeignData(Protocol):
     suffix: str
     project: str | None
 
-    def files(self, *patterns: str) -> list[Path]:
-        """Return the files that match a pattern."""
+    def find_files(self, *patterns: str) -> list[Path]:
+        """Return the files that match any of the patterns."""
 
-    def name(self, path: Path) -> str:
+    def display_name(self, path: Path) -> str:
         """Return the name of a file for display."""
 
-    def text(self, path: Path) -> str | Unreadable:
+    def read_text(self, path: Path) -> str | Unreadable:
         """Return the text of a file."""
 
-    def notes(self, path: Path) -> str | Unreadable:
+    def read_notes(self, path: Path) -> str | Unreadable:
         """Return the text of a Markdown file without its front matter."""
 
     def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
         """Whether a value below headings is about the user."""
 
-    def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """Return the JSON of a file, or an `Unreadable`."""
+    def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
+        """Return the decoded JSON of a file, or an `Unreadable`."""
 
-    def rows(
+    def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the rows of an SQLite table, and `Unreadable` for what is damaged."""
+        """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
-    def changed(self, path: Path) -> str:
-        """Return when a file was last changed."""
+    def modified_at(self, path: Path) -> str:
+        """Return the time of the last change of a file, RFC 3339."""
 
-    def time(self, value: object) -> str | None:
-        """Parse a time as another program writes it."""
+    def parse_time(self, value: object) -> str | None:
+        """Parse a time as another program writes it; None if there is none."""
 
 
 Record = Used | Skipped | Unreadable
@@ -111,7 +111,7 @@ class Importer(NamedTuple):
     projects: Callable[[ForeignData], Iterator[str]] | None
 
 
-def records(
+def read_records(
     data: ForeignData,
     path: Path,
     table: str,
@@ -121,8 +121,8 @@ def records(
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """Yield a record for each wanted row of a table; `Unreadable` for one that `make` cannot read."""
-    for row in data.rows(path, table, columns, is_optional=is_optional):
+    """Yield a record for each wanted row of a table; `Unreadable` for a row that `make` cannot convert."""
+    for row in data.read_rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
             continue
@@ -131,15 +131,15 @@ def records(
         try:
             yield make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
-            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected form: {error}")
+            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
 
 
-def accessed(
+def access_events(
     name: str, count: object, last_accessed: str | None, otherwise: str | None
 ) -> Iterator[MemoryAccessed]:
-    """Yield an event for the accesses of a record so far, if any.
+    """Yield one event for all accesses of a record so far; nothing if there are none.
 
-    last_accessed: the time of the last access. otherwise: the time to use if that is unknown.
+    last_accessed: the time of the last access. otherwise: the time to use if the last access is unknown.
     """
     if isinstance(count, int) and count > 0:
         yield MemoryAccessed(
@@ -151,7 +151,7 @@ def accessed(
         )
 
 
-def formats() -> list[str]:
+def format_names() -> list[str]:
     """Return the names of the formats, such as memory-folder."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
@@ -160,32 +160,32 @@ def formats() -> list[str]:
 def is_imported(event_id: str) -> bool:
     """Whether an event was imported: its id begins with a format, as in `tiered/7`."""
     name, _, rest = event_id.partition("/")
-    return bool(rest) and name.partition("~")[0] in _formats()
+    return bool(rest) and name.partition("~")[0] in _format_names()
 
 
 @cache
-def _formats() -> frozenset[str]:
-    return frozenset(formats())
+def _format_names() -> frozenset[str]:
+    return frozenset(format_names())
 
 
-def known_format(name: str) -> str:
+def check_format(name: str) -> str:
     """Return `name` if it is the name of a format.
 
     Raises:
         BadInput: there is no such format.
     """
-    if name not in formats():
-        raise BadInput(f"there is no format {name!r}", hint=f"one of {', '.join(formats())}")
+    if name not in format_names():
+        raise BadInput(f"there is no format {name!r}", hint=f"one of {', '.join(format_names())}")
     return name
 
 
-def about(name: str) -> str:
+def describe_format(name: str) -> str:
     """Return a one-sentence description of a format."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
-def importer(name: str) -> Importer:
-    """Return the reader of a format from `formats`."""
+def load_importer(name: str) -> Importer:
+    """Return the reader of a format. name: one of `format_names`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memlog.eventlog.events import FactStored, Message
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, records
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, read_records
 
 Row = dict[str, Any]
 
@@ -31,40 +31,41 @@ _WITHOUT = "default"
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
 
-    ChatDO's own sources are folders of another machine, whose files must be indexed again: they are skipped
-    as structure.
+    Rows of the table `sources` are skipped: they are folders of another machine, which must be added again.
     """
-    for path in source.files(*_FILES):
+    for path in source.find_files(*_FILES):
 
         def is_wanted(row: Row, path: Path = path) -> bool:
-            return source.project is None or _project(path, row) == source.project
+            return source.project is None or _project_of_row(path, row) == source.project
 
         if path.name != "index.sqlite":
-            yield from records(source, path, "facts", _FACTS, _fact, is_wanted=is_wanted)
+            yield from read_records(source, path, "facts", _FACTS, _fact_record, is_wanted=is_wanted)
         if path.name != "tracking.sqlite":
-            yield from records(source, path, "chat_messages", _MESSAGES, _message, is_wanted=is_wanted)
-            yield from records(
+            yield from read_records(
+                source, path, "chat_messages", _MESSAGES, _message_record, is_wanted=is_wanted
+            )
+            yield from read_records(
                 source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_wanted
             )
 
 
 def projects(source: ForeignData) -> Iterator[str]:
     """Yield the project of each fact and each message."""
-    for path in source.files(*_FILES):
+    for path in source.find_files(*_FILES):
         for table in ("facts", "chat_messages"):
-            for row in source.rows(path, table, ("project_id",), is_optional=True):
+            for row in source.read_rows(path, table, ("project_id",), is_optional=True):
                 if not isinstance(row, Unreadable):
-                    yield _project(path, row)
+                    yield _project_of_row(path, row)
 
 
-def _project(path: Path, row: Row) -> str:
+def _project_of_row(path: Path, row: Row) -> str:
     """Return the project of a row; if the row names none, the folder of the database may name it."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)
 
 
-def _fact(source: ForeignData, row: Row) -> Record:
+def _fact_record(source: ForeignData, row: Row) -> Record:
     if not (row["value"] or "").strip():
         return Skipped("empty")
     rank = row["rank"] or 0
@@ -76,7 +77,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
     message_id = row["source_message_id"]
     event = FactStored(
         id="/".join([f"{channel}/fact", *(str(name) for name in names)]),
-        ts=source.time(row["created_at"]),
+        ts=source.parse_time(row["created_at"]),
         topic_key=row["topic_key"],
         value=row["value"],
         kind=kind,
@@ -87,7 +88,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
     return Used([event])  # without `created`, because the time is that of the value
 
 
-def _message(source: ForeignData, row: Row) -> Record:
+def _message_record(source: ForeignData, row: Row) -> Record:
     role, content = row["role"], row["content"] or ""
     if not content.strip():
         return Skipped("empty")
@@ -98,7 +99,7 @@ def _message(source: ForeignData, row: Row) -> Record:
     channel = f"{_CHANNEL}{source.suffix}"
     event = Message(
         id=f"{channel}/{row['source_id'] or row['project_id']}/{chat}/{name}",
-        ts=source.time(row["timestamp"] or row["created_at"]),
+        ts=source.parse_time(row["timestamp"] or row["created_at"]),
         channel=channel,
         chat_id=str(chat),
         role=role,

@@ -12,8 +12,8 @@ _SECTIONS: dict[str, Literal["user", "agent"]] = {"user": "user", "agent": "agen
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the values of `core_memory.json`, by section and key."""
-    for path in source.files("core_memory.json"):
-        document = source.document(path)
+    for path in source.find_files("core_memory.json"):
+        document = source.read_json(path)
         if isinstance(document, Unreadable):
             yield document
             continue
@@ -21,13 +21,13 @@ def read(source: ForeignData) -> Iterator[Record]:
         for section, values in sections.items():
             if section not in _SECTIONS or not isinstance(values, dict):
                 yield Unreadable(
-                    f"{source.name(path)}: {section}", "neither user nor agent, with keys and values"
+                    f"{source.display_name(path)}: {section}", "neither user nor agent, with keys and values"
                 )
                 continue
             for key, value in values.items():
                 updated = CoreMemoryUpdated(
                     id=f"klaw{source.suffix}/core/{_SECTIONS[section]}/{key}",
-                    ts=source.changed(path),
+                    ts=source.modified_at(path),
                     section=_SECTIONS[section],
                     key=f"{key}{source.suffix}",
                     value=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),

@@ -25,28 +25,28 @@ def read(source: ForeignData) -> Iterator[Record]:
     An item includes the indented lines below it. `key: value` below a heading about the user becomes core
     memory; a file such as `2026-02-24.md` holds daily events.
     """
-    for path in source.files("**/*.md"):
-        text, name = source.notes(path), source.name(path).removesuffix(".md")
+    for path in source.find_files("**/*.md"):
+        text, name = source.read_notes(path), source.display_name(path).removesuffix(".md")
         day = _DAY.match(path.stem)
         if isinstance(text, Unreadable):
             yield text
         elif day is None:
-            yield from _memories(source, text, name, source.changed(path))
+            yield from _memory_records(source, text, name, source.modified_at(path))
         else:
-            yield from _days(text, name, day[0])
+            yield from _day_records(text, name, day[0])
 
 
-def _days(text: str, file: str, day: str) -> Iterator[Record]:
-    for number, (_, block) in enumerate(_blocks(text), 1):
+def _day_records(text: str, file: str, day: str) -> Iterator[Record]:
+    for number, (_, block) in enumerate(_split_blocks(text), 1):
         name = f"memory-folder/{file}/{number}"
         event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
         is_rule = _RULE.fullmatch(block) is not None
         yield Skipped("structure") if is_rule else Used([event], group=file, is_telling=False)
 
 
-def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Record]:
+def _memory_records(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Record]:
     places: Counter[str] = Counter()
-    for headings, block in _blocks(text):
+    for headings, block in _split_blocks(text):
         heading = headings[-1][1] if headings else ""
         places[heading] += 1
         name = f"memory-folder/{file}/{heading}/{places[heading]}"
@@ -65,9 +65,8 @@ def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Re
         yield Used([event], group=file, is_telling=False)
 
 
-def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Yield each item with its indented lines, and each paragraph, both with the headings above and their
-    levels.
+def _split_blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
+    """Yield each list item with its indented lines, and each paragraph, after the headings above it.
 
     The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
     """

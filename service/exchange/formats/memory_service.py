@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import Event, MemorySaved, MemoryUpdated
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, accessed, records
+from memlog.service.exchange.formats import (
+    ForeignData,
+    Record,
+    Skipped,
+    Unreadable,
+    Used,
+    access_events,
+    read_records,
+)
 
 _COLUMNS = (
     *("id", "title", "category", "created_at", "updated_at", "last_accessed", "access_count"),
@@ -18,18 +26,18 @@ SOURCES = ("**/index.db",)
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the rows of the table `memories`, each with the text of its file below the database's folder."""
-    for path in source.files(*SOURCES):
-        yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
+    for path in source.find_files(*SOURCES):
+        yield from read_records(source, path, "memories", _COLUMNS, partial(_memory_record, path.parent))
 
 
-def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
-    content = _content(source, folder, row)
+def _memory_record(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
+    content = _read_content(source, folder, row)
     if isinstance(content, Unreadable):
         return content
     if not content.strip():
         return Skipped("empty")
     name = f"memory-service{source.suffix}/{row['id']}"
-    created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
+    created, updated = source.parse_time(row["created_at"]), source.parse_time(row["updated_at"])
     saved = MemorySaved(
         id=name,
         memory_id=name,
@@ -47,11 +55,13 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
         salience = min(1.0, max(0.0, row["salience"]))
         faded = MemoryUpdated(id=f"{name}/salience", ts=updated or created, memory_id=name, salience=salience)
         (changes if salience < 1 else resets).append(faded)
-    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
+    changes += access_events(
+        name, row["access_count"], source.parse_time(row["last_accessed"]), updated or created
+    )
     return Used([saved], changes, resets, created)
 
 
-def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
+def _read_content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
     """Return the text of a memory's file, which is below the folder of the database.
 
     The stored path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have
@@ -61,5 +71,5 @@ def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Un
     for start in range(max(1, len(parts) - 1)):
         path = root.joinpath(*parts[start:])
         if path.is_file() and path.resolve().is_relative_to(root):
-            return source.text(path)
+            return source.read_text(path)
     return Unreadable(f"memories {row['id']}: {row['file_path']}", "there is no such file")

@@ -15,7 +15,7 @@ from memlog.eventlog.events import (
     MemoryUpdated,
     Message,
 )
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Used, accessed, records
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Used, access_events, read_records
 
 Row = dict[str, Any]
 
@@ -34,18 +34,18 @@ SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the rows of `memories`, `daily_events` and `extraction_buffer`; a project becomes a tag."""
-    for path in source.files(*SOURCES):
-        yield from records(source, path, "memories", _MEMORIES, _memory)
-        yield from records(source, path, "extraction_buffer", _BUFFER, _message, is_optional=True)
-        yield from records(source, path, "daily_events", _DAYS, _day)
+    for path in source.find_files(*SOURCES):
+        yield from read_records(source, path, "memories", _MEMORIES, _memory_record)
+        yield from read_records(source, path, "extraction_buffer", _BUFFER, _message_record, is_optional=True)
+        yield from read_records(source, path, "daily_events", _DAYS, _day_record)
 
 
-def _memory(source: ForeignData, row: Row) -> Record:
+def _memory_record(source: ForeignData, row: Row) -> Record:
     content = row["content"] or ""
     if not content.strip():
         return Skipped("empty")
     name = f"tiered{source.suffix}/{row['id']}"
-    created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
+    created, updated = source.parse_time(row["created_at"]), source.parse_time(row["updated_at"])
     if row["tier"] == _CORE:
         if row["is_archived"]:
             return Skipped("archived")
@@ -72,7 +72,9 @@ def _memory(source: ForeignData, row: Row) -> Record:
     changes: list[Event] = []
     if updated is not None and updated != created:
         changes.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
-    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
+    changes += access_events(
+        name, row["access_count"], source.parse_time(row["last_accessed"]), updated or created
+    )
     changed = updated or created
     if row["is_archived"]:
         changes.append(MemoryArchived(id=f"{name}/archived", ts=changed, memory_id=name))
@@ -80,14 +82,14 @@ def _memory(source: ForeignData, row: Row) -> Record:
     return Used([saved], changes, [replace(saved, id=f"{name}/restored", ts=changed)], created)
 
 
-def _day(source: ForeignData, row: Row) -> Record:
+def _day_record(source: ForeignData, row: Row) -> Record:
     summary = row["summary"] or ""
     if not summary.strip():
         return Skipped("empty")
     name = f"tiered{source.suffix}/day/{row['id']}"
     recorded = DailyEventRecorded(
         id=name,
-        ts=source.time(row["created_at"] or row["event_date"]),
+        ts=source.parse_time(row["created_at"] or row["event_date"]),
         event_date=row["event_date"][:10],
         channel=row["channel"] or None,
         sender_id=row["sender_id"] or None,
@@ -98,12 +100,12 @@ def _day(source: ForeignData, row: Row) -> Record:
     return Used([recorded], compressed, created=recorded.ts)
 
 
-def _message(source: ForeignData, row: Row) -> Record:
+def _message_record(source: ForeignData, row: Row) -> Record:
     if not (row["content"] or "").strip():
         return Skipped("empty")
     event = Message(
         id=f"tiered{source.suffix}/buffer/{row['id']}",
-        ts=source.time(row["created_at"]),
+        ts=source.parse_time(row["created_at"]),
         channel=row["channel"] or f"tiered{source.suffix}",
         chat_id=str(row["sender_id"] or "-"),
         role=row["role"],

@@ -19,7 +19,13 @@ from memlog.eventlog.text import normalise_width
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.tokens import is_cjk
-from memlog.service.memory.compared_text import Text, is_certain, is_known, turns, understood
+from memlog.service.memory.compared_text import (
+    Text,
+    changes_meaning,
+    has_certain_words,
+    is_in_dictionary,
+    languages_with_fillers,
+)
 from memlog.service.memory.duplicates import LONGEST
 
 _PAUSE, _END, _QUESTION = ",", ".", "?"
@@ -35,8 +41,8 @@ _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()
 class _Joining(NamedTuple):
     """The words of a language that matter for joining sentences.
 
-    joints: conjunctions. light: function words allowed in a joined sentence. reaching: words that affect
-    other parts of a sentence.
+    joints: conjunctions. light: function words allowed in a joined sentence. stops: all function words.
+    reaching: words that affect other parts of a sentence.
     """
 
     joints: Collection[str] = ()
@@ -45,30 +51,30 @@ class _Joining(NamedTuple):
     reaching: re.Pattern[str] = re.compile(".*")
 
     def are_independent(self, words: Iterable[str]) -> bool:
-        """Whether no word affects the sentence beyond its own part."""
+        """Whether no word affects another part of the sentence."""
         return all(
             word in (_PAUSE, _END)
             or word in self.joints
             or _is_number(word)
-            or (word.isalpha() and not self._reaches(word.lower()))
+            or (word.isalpha() and not self._affects_others(word.lower()))
             for word in words
         )
 
-    def _reaches(self, word: str) -> bool:
+    def _affects_others(self, word: str) -> bool:
         plain = word.replace("ё", "е")
         is_function_word = word in self.stops or plain in self.stops
         return (
-            turns(plain)
+            changes_meaning(plain)
             or self.reaching.fullmatch(plain) is not None
             or (is_function_word and word not in self.light)
         )
 
 
-def loss(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` loses from `sources` or adds to them, such as "a number"; None if it is nothing."""
-    language = _language_of(" ".join([*sources, text]))
-    told = [_words(source, language) for source in sources]
-    merged = _words(text, language)
+def describe_loss(sources: Sequence[str], text: str) -> str | None:
+    """Return what `text` omits from `sources` or adds to them, such as "a number"; else None."""
+    language = _find_joining_words(" ".join([*sources, text]))
+    told = [_split_words(source, language) for source in sources]
+    merged = _split_words(text, language)
     used = _decompose(merged, told, language)
     order = [told.index(each) for each in used]
     is_whole = all(each in used or _is_within(each, used, language) for each in told)
@@ -76,36 +82,36 @@ def loss(sources: Sequence[str], text: str) -> str | None:
         return None
     lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
     if lost:
-        return _describe(lost)
+        return _name_kind(lost)
     return _describe_unsaid(merged, told, language) or "what belongs together"
 
 
-def made_up(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` adds to `sources`, such as "a number that nobody said"; None if it is nothing.
+def describe_additions(sources: Sequence[str], text: str) -> str | None:
+    """Return what `text` adds to `sources`, such as "a number that nobody said"; None if it adds nothing.
 
     Function words that do not reverse the meaning may be added.
     """
-    language = _language_of(" ".join([*sources, text]))
+    language = _find_joining_words(" ".join([*sources, text]))
     texts = [
         word
-        for word in _words(text, language)
-        if word.lower() not in language.stops or turns(word.lower().replace("ё", "е"))
+        for word in _split_words(text, language)
+        if word.lower() not in language.stops or changes_meaning(word.lower().replace("ё", "е"))
     ]
-    return _describe_unsaid(texts, [_words(source, language) for source in sources], language)
+    return _describe_unsaid(texts, [_split_words(source, language) for source in sources], language)
 
 
 def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
     unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
-    return f"{_describe(unsaid)} that nobody said" if unsaid else None
+    return f"{_name_kind(unsaid)} that nobody said" if unsaid else None
 
 
-def _describe(words: Iterable[str]) -> str:
+def _name_kind(words: Iterable[str]) -> str:
     return "a number" if any(map(_is_number, words)) else "a word"
 
 
-def _language_of(text: str) -> _Joining:
-    """Return the words that matter in a text's language; none if memlog does not know them."""
+def _find_joining_words(text: str) -> _Joining:
+    """Return the words that matter in a text's language; no words if memlog does not know them."""
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
@@ -122,29 +128,31 @@ def _language_of(text: str) -> _Joining:
 
 
 def _guess_language(text: str) -> str | None:
-    """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
+    """Return the likely language of a short text; English only if the dictionary has all its words."""
     found = stemming.detect_language(text)
-    if found not in understood() or not is_certain(text.lower(), found):
+    if found not in languages_with_fillers() or not has_certain_words(text.lower(), found):
         return None
-    is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
+    is_listed = found != stemming.ENGLISH or all(map(is_in_dictionary, re.findall(r"\b[a-z]+\b", text)))
     return found if is_listed else None
 
 
-def _words(text: str, language: _Joining) -> list[str]:
-    """Return the words and marks of a text, with at most one mark between two words.
+def _split_words(text: str, language: _Joining) -> list[str]:
+    """Return the words and punctuation marks of a text, with at most one mark between two words.
 
     A word includes attached characters. At the beginning of a sentence it is in lower case, unless it has
     inner capitals.
     """
     found: list[str] = []
-    for word in _pieces(normalise_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
+    for word in _split_pieces(
+        normalise_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))
+    ):
         if word in _STRENGTH:
             if found and found[-1] in _STRENGTH:
                 found[-1] = max(found[-1], word, key=_STRENGTH.index)
             elif found:
                 found.append(word)
         elif not found or found[-1] in (_END, _QUESTION):
-            found.append(_uncapitalized(word))
+            found.append(_uncapitalise(word))
         elif found[-1] == _PAUSE and word in language.joints:
             found[-1] = word
         else:
@@ -152,8 +160,8 @@ def _words(text: str, language: _Joining) -> list[str]:
     return found[:-1] if found[-1:] in ([_PAUSE], [_END]) else found
 
 
-def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
-    """Yield words and marks.
+def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
+    """Yield the words and punctuation marks of a text.
 
     is_cut: whether each Chinese character is a word.
     """
@@ -166,7 +174,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _decompose(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a text is composed of; none if it has other parts."""
+    """Return the sources of which a text is composed; [] if it has other parts."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
@@ -193,12 +201,12 @@ def _occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
 
 
 def _ends_at(text: Sequence[str], at: int) -> bool:
-    """Whether a source that ends before `at` also ends its sentence there, with no question mark added."""
+    """Whether a sentence ends at `at`: the text ends, a full stop follows, or a question mark precedes."""
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
 
 def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a sentence joins, with or without a shared beginning."""
+    """Return the sources that a sentence joins, with or without a shared beginning; [] if it joins none."""
     if not language.are_independent(sentence):
         return []
     single = [each for each in told if _END not in each and _QUESTION not in each]
@@ -221,7 +229,7 @@ def _match_tails(
     at = 0
     while at < len(words):
         # A word that began a sentence may have regained its capital.
-        here = words if at == 0 else [*words[:at], _uncapitalized(words[at]), *words[at + 1 :]]
+        here = words if at == 0 else [*words[:at], _uncapitalise(words[at]), *words[at + 1 :]]
         fitting = [
             tail
             for tail in tails
@@ -276,5 +284,5 @@ def _is_number(word: str) -> bool:
     return any(map(str.isnumeric, word))
 
 
-def _uncapitalized(word: str) -> str:
+def _uncapitalise(word: str) -> str:
     return word.lower() if word[1:] == word[1:].lower() else word

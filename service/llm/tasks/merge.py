@@ -44,10 +44,18 @@ from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import MERGE, prompt
+from memlog.service.engine.prompts import MERGE, read_prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
-from memlog.service.llm.task import FRAME, Items, Outcome, Questions, set_aside_note, size_of, withheld_note
-from memlog.service.llm.tasks.losses import loss, made_up
+from memlog.service.llm.task import (
+    FRAME,
+    Items,
+    Outcome,
+    Questions,
+    entry_size,
+    set_aside_note,
+    withheld_note,
+)
+from memlog.service.llm.tasks.losses import describe_additions, describe_loss
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -83,18 +91,18 @@ class MergeGroup(msgspec.Struct):
     content: str = ""
 
 
-def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return a memory as an entry of a question."""
+def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
+    """Return the entry of a memory in a question to the model."""
     return {"number": number, "date": memory.updated_at[:10], "text": text}
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable one."""
+    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable group."""
     return parse_list(text, member="groups", kind=MergeGroup)
 
 
 class MergeFindings(msgspec.Struct):
-    """The result of a comparison.
+    """The events and decisions from the model's comparison of memories.
 
     refused: the reason for each group that is left unchanged.
     """
@@ -104,7 +112,7 @@ class MergeFindings(msgspec.Struct):
     refused: list[str] = []
 
 
-def decided(
+def decide_groups(
     groups: list[MergeGroup],
     batch: list[Memory],
     shown: list[Memory],
@@ -115,11 +123,11 @@ def decided(
     room: int,
     separated: Sequence[frozenset[str]],
 ) -> MergeFindings:
-    """Return the decisions for the usable groups.
+    """Return the events and decisions for the usable groups.
 
-    A memory belongs to at most one group, and each group has a new memory.
+    A memory belongs to at most one group, and each group includes a new memory.
 
-    chat: the chat of all these memories. own: those that a person saved, which a model does not overrule.
+    chat: the chat of all these memories. own: ids of memories that a person saved, which no model overrules.
     room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
     separated: sets of content events that a person has unmerged.
     """
@@ -134,7 +142,7 @@ def decided(
             continue
         event_ids = {memory.event_id for memory in members}
         if any(len(event_ids & each) > 1 for each in separated):
-            found.refused.append("what was parted")
+            found.refused.append("unmerged before")
             continue
         made = _resolve_group(group, members, chat, origin, own, has_room=room > 0)
         if isinstance(made, str):
@@ -165,8 +173,8 @@ def _resolve_group(
         content = None
     what = None
     if group.relation != "contradiction":
-        what = "no text" if content is None else loss(_texts(members), content)
-    elif content is not None and (what := made_up(_texts(members), content)):
+        what = "no text" if content is None else describe_loss(_texts(members), content)
+    elif content is not None and (what := describe_additions(_texts(members), content)):
         content = None
         # If a person saved one of them, a person decides, without the proposed text.
         what = None if any(memory.memory_id in own for memory in members) else what
@@ -184,11 +192,11 @@ def _resolve_group(
     if kept is not None:
         others = (memory.memory_id for memory in members if memory.memory_id != kept)
         made += [MemoryArchived(memory_id=name, extraction=origin) for name in others]
-        return made, decision_of(group.relation, members, kept)
+        return made, make_decision(group.relation, members, kept)
     proposal = next((event.memory_id for event in made), None)
     if proposal is not None and has_room:
         made.append(MemoryArchived(memory_id=proposal, extraction=origin))
-    return made, decision_of(group.relation, members, None, proposal)
+    return made, make_decision(group.relation, members, None, proposal)
 
 
 def _choose_survivor(
@@ -214,7 +222,7 @@ def _choose_survivor(
         own_members
         and same is None
         and relation == "same"
-        and loss(_texts(members), own_members[0].content) is None
+        and describe_loss(_texts(members), own_members[0].content) is None
     ):
         same = own_members[0].memory_id
     if len(own_members) > 1 or (own_members and same is None):
@@ -227,7 +235,7 @@ def _choose_survivor(
 
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
-    """Return the id of the member that already has this text, if any."""
+    """Return the id of the member that already has this text; None if no member has it."""
     folded_text = fold_content(mark_quantities(content))
     same = (
         memory.memory_id for memory in members if fold_content(mark_quantities(memory.content)) == folded_text
@@ -263,17 +271,17 @@ def _merged_memory(
         source=MERGED,
         topic=weightiest.topic,
         chat_id=chat,
-        tags=tags_of(members) or None,
+        tags=union_tags(members) or None,
         extraction=origin,
     )
 
 
-def tags_of(members: Sequence[Memory]) -> list[str]:
-    """Return the tags of all members, each once."""
+def union_tags(members: Sequence[Memory]) -> list[str]:
+    """Return the tags of all members, without repetition."""
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
-def decision_of(
+def make_decision(
     relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
     """Return the record of a decision about some memories.
@@ -314,10 +322,10 @@ class Merger:
     def merge_exact(self) -> Outcome:
         """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
 
-        The oldest one that a person saved stays, with the greatest importance and all tags of the set.
+        Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
         """
         archived = 0
-        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partitions(db)))
+        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partition_all(db)))
         separated = {event_id for each in sets for event_id in each}
         for partition, found in partitions.items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
@@ -326,10 +334,10 @@ class Merger:
                     by_text[fold_content(mark_quantities(memory.content))].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
-                archived += self._close_exact(partition, groups)
+                archived += self._archive_exact(partition, groups)
         return Outcome(archived)
 
-    def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
+    def _archive_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
         own = self._engine.decide(memories_worded_by_hand)
         events: list[Event] = []
         archived: list[Memory] = []
@@ -337,7 +345,7 @@ class Merger:
         for group in groups:
             kept = _choose_kept(group, own)
             others = [memory for memory in group if memory is not kept]
-            importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
+            importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
                 events.append(
                     MemoryUpdated(
@@ -352,13 +360,13 @@ class Merger:
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[decision_of("same", group, _choose_kept(group, own).memory_id) for group in groups],
+            decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
 
     def merge(self, compared_some: Callable[[int], None]) -> Outcome:
-        """Have the model compare new memories with the rest of their partition.
+        """Let the model compare new memories with the rest of their partition, and append the merges.
 
         compared_some: called after each request with the number of memories in it.
 
@@ -367,7 +375,7 @@ class Merger:
         """
         assert self._questions is not None
         known, partitions = self._engine.decide(
-            lambda db: (compared_events(db, "memory"), self._partitions(db))
+            lambda db: (compared_events(db, "memory"), self._partition_all(db))
         )
         items = self._questions.begin("merge")
         self._refused.clear()
@@ -376,12 +384,12 @@ class Merger:
         for partition, members in partitions.items():
             if is_private(partition.category):
                 continue
-            found = self._sendable(items, partition, members)
+            found = self._filter_sendable(items, partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
-                batch = self._batch([memory for memory in found if memory.event_id in new])
+                batch = self._choose_batch([memory for memory in found if memory.event_id in new])
                 tried = [memory.event_id for memory in batch]
-                shown = self._with_candidates(batch, found) if batch else []
+                shown = self._add_candidates(batch, found) if batch else []
                 if len(shown) > 1:
                     made = items.attempt(
                         partition.chat, tried, partial(self._compare, partition, batch, shown)
@@ -391,8 +399,8 @@ class Merger:
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.
-                    members = self._engine.decide(partial(self._partition, partition=partition))
-                    found = self._sendable(items, partition, members)
+                    members = self._engine.decide(partial(self._read_partition, partition=partition))
+                    found = self._filter_sendable(items, partition, members)
         set_aside = set_aside_note([each.why for each in items.end()])
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
@@ -407,8 +415,8 @@ class Merger:
         notes += [each for each in (set_aside, withheld_note(len(self._withheld))) if each is not None]
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
-    def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, the last changed one last, except long ones."""
+    def _partition_all(self, db: Connection) -> dict[_Partition, list[Memory]]:
+        """Return the active memories by partition, sorted by last change, without long memories."""
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
@@ -422,24 +430,24 @@ class Merger:
                 by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
         return by_partition
 
-    def _partition(self, db: Connection, partition: _Partition) -> list[Memory]:
-        """Return the memories of one partition in the order of `_partitions`."""
-        return self._partitions(db).get(partition, [])
+    def _read_partition(self, db: Connection, partition: _Partition) -> list[Memory]:
+        """Return the memories of one partition in the order of `_partition_all`."""
+        return self._partition_all(db).get(partition, [])
 
-    def _size(self, memory: Memory) -> int:
+    def _shown_size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = size_of(shown_memory(len(self._sizes), memory, memory.content))
+            self._sizes[memory.event_id] = entry_size(memory_entry(len(self._sizes), memory, memory.content))
         return self._sizes[memory.event_id]
 
-    def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """Return the first memories that fill at most half a request; the other half is for their candidates.
+    def _choose_batch(self, waiting: list[Memory]) -> list[Memory]:
+        """Return the first memories that fit into half a request; the other half is for their candidates.
 
         A memory that is longer than half a request is never compared.
         """
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
-            size = self._size(memory)
+            size = self._shown_size(memory)
             if size > room and size <= self._room // 2:
                 break
             if size <= room:
@@ -447,26 +455,26 @@ class Merger:
                 batch.append(memory)
         return batch
 
-    def _with_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
-        """Return `batch` and the memories to compare it with, oldest first."""
-        room = self._room - sum(self._size(memory) for memory in batch)
+    def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
+        """Return `batch` and the memories to compare it with, in the order of `found`."""
+        room = self._room - sum(self._shown_size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
-        if sum(self._size(memory) for memory in others) > room:
-            others = self._candidates(batch, others)
+        if sum(self._shown_size(memory) for memory in others) > room:
+            others = self._find_candidates(batch, others)
         for memory in others:
-            if self._size(memory) <= room:
-                room -= self._size(memory)
+            if self._shown_size(memory) <= room:
+                room -= self._shown_size(memory)
                 chosen.add(memory.memory_id)
         return [memory for memory in found if memory.memory_id in chosen]
 
-    def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
+    def _find_candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
         """Return the memories of `others` that match the new ones by words or meaning."""
         found = self._engine.decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
-    def _sendable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+    def _filter_sendable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
         """Return the memories that may be sent and are not set aside."""
         assert self._questions is not None
         kept = self._engine.decide(partial(self._questions.withheld_memories, memories=members))
@@ -474,15 +482,15 @@ class Merger:
         return [
             memory
             for memory in members
-            if memory.memory_id not in kept and not items.rests(partition.chat, [memory.event_id])
+            if memory.memory_id not in kept and not items.is_set_aside(partition.chat, [memory.event_id])
         ]
 
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
-        """Have the model compare memories, and append its findings."""
+        """Let the model compare memories, append its findings, and return the closing event."""
         assert self._questions is not None
-        used = prompt(MERGE)
+        used = read_prompt(MERGE)
         request = [
-            shown_memory(number, memory, text)
+            memory_entry(number, memory, text)
             for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(
@@ -490,7 +498,7 @@ class Merger:
         )
         members, open_now, own, separated = self._engine.decide(
             lambda db: (
-                self._partition(db, partition),
+                self._read_partition(db, partition),
                 count_open_conflicts(db),
                 memories_worded_by_hand(db),
                 undone_merges(db),
@@ -502,7 +510,7 @@ class Merger:
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         room = MOST_OPEN - open_now
-        found = decided(
+        found = decide_groups(
             answer.entries, batch, shown, partition.chat, origin, own=own, room=room, separated=separated
         )
         self._refused += found.refused

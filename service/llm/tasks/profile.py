@@ -30,12 +30,12 @@ from memlog.query.records import CoreValueSource, RejectedValue, core_sources, p
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
-from memlog.service.engine.prompts import prompt
+from memlog.service.engine.prompts import read_prompt
 from memlog.service.llm.answers import LONGEST, Listed, parse_list
-from memlog.service.llm.task import Items, Outcome, Questions, set_aside_note, size_of, withheld_note
-from memlog.service.llm.tasks.merge import shown_memory
-from memlog.service.memory.compared_text import Text, is_known, negates
-from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
+from memlog.service.llm.task import Items, Outcome, Questions, entry_size, set_aside_note, withheld_note
+from memlog.service.llm.tasks.merge import memory_entry
+from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
+from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
 from memlog.service.memory.duplicates import similarity
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -92,28 +92,28 @@ _NUMBERS = {
 }
 
 
-def in_digits(word: str) -> str:
-    """Return a small number in digits: `2` for `two`; any other word unchanged."""
+def to_digits(word: str) -> str:
+    """Return the digits of a small number word, such as `2` for `two`; any other word unchanged."""
     return _NUMBERS.get(word, word)
 
 
-def days_in(text: str) -> set[tuple[int, int, int]]:
-    """Return the days in a folded text as (year, month, day); an ambiguous date gives two."""
+def find_days(text: str) -> set[tuple[int, int, int]]:
+    """Return the days in a folded text as (year, month, day); both readings of an ambiguous date."""
     found = (match.groupdict() for pattern in _DAYS for match in pattern.finditer(text))
     return {
         (int(each["y"]), month, int(each["d"]))
         for each in found
-        for month in _months(each.get("m"), each.get("name") or "")
+        for month in _parse_months(each.get("m"), each.get("name") or "")
     }
 
 
-def phones_in(text: str) -> set[str]:
+def find_phones(text: str) -> set[str]:
     """Return the last digits of the telephone numbers in a text."""
-    bare = (re.sub(r"\D", "", match[0]) for match in _PHONE.finditer(text) if not days_in(match[0]))
+    bare = (re.sub(r"\D", "", match[0]) for match in _PHONE.finditer(text) if not find_days(match[0]))
     return {digits[-_OWN_DIGITS:] for digits in bare if len(digits) >= _OWN_DIGITS}
 
 
-def _months(number: str | None, name: str) -> list[int]:
+def _parse_months(number: str | None, name: str) -> list[int]:
     if number is not None:
         return [int(number)] if 1 <= int(number) <= len(_MONTHS) else []
     return [at for at, begins in enumerate(_MONTHS, 1) if re.match(begins, name)]
@@ -158,22 +158,22 @@ _SUBJECT = re.compile(
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
-    """Whether a person has rejected a value: this one, a similar one, or one that this one contains."""
-    return any(_is_same(key, value, each) for each in rejected)
+    """Whether a person has rejected this value, a similar value, or a value that this value contains."""
+    return any(_is_same_value(key, value, each) for each in rejected)
 
 
-def _is_same(key: str, value: str, old: RejectedValue) -> bool:
+def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
     are_alike = any(
         this.startswith(that[:_STEM]) or that.startswith(this[:_STEM])
-        for this in _words_of_key(key)
-        for that in _words_of_key(old.key)
+        for this in _split_key(key)
+        for that in _split_key(old.key)
         if min(len(this), len(that)) >= _SHORTEST
     )
     if len(old.value) > LONGEST:
         return fold_content(value) == fold_content(old.value)
     if _is_same_notation(value, old.value) or _has_all_significant_words(value, old):
         return True
-    new_words, old_words = _words(value), _words(old.value)
+    new_words, old_words = _token_words(value), _token_words(old.value)
     if new_words == old_words:
         return are_alike or not _is_answer(value)
     if not new_words or not old_words:
@@ -194,20 +194,20 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
     light = (
         _LIGHT
         | stop_words_in(("english", "finnish"))
-        | {*_words_of_key(key), *_words_of_key(old.key)}
+        | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
     )
     return added <= light
 
 
 def _is_answer(value: str) -> bool:
-    return _ANSWER.fullmatch(in_digits(fold_content(value).strip(" ."))) is not None
+    return _ANSWER.fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
 
 
 def _is_same_notation(value: str, old: str) -> bool:
     """Whether two values share a day or telephone number, or differ only in spaces and signs."""
     new, was = fold_content(value), fold_content(old)
-    if not days_in(was).isdisjoint(days_in(new)) or not phones_in(was).isdisjoint(phones_in(new)):
+    if not find_days(was).isdisjoint(find_days(new)) or not find_phones(was).isdisjoint(find_phones(new)):
         return True
     bare, bare_old = re.sub(r"[\W_\u00ad]+", "", new), re.sub(r"[\W_\u00ad]+", "", was)
     if not bare_old or _is_answer(old):
@@ -219,31 +219,31 @@ def _is_same_notation(value: str, old: str) -> bool:
 def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """Whether `value` has all significant words of the old value, in any form.
 
-    If there is only one, it must be a name or a number: a common word may occur in any sentence.
+    A single significant word must be a name or a number: a common word may occur in any sentence.
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
     light = _LIGHT | stop_words_in(("english", "finnish"))
-    telling = {word for word in _words(old.value) if word not in light and word.isalnum()}
+    telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling
-        is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_known(word)
+        is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_in_dictionary(word)
         if not is_name and not word.isdigit():
             return False
-    words = _words(value)
-    return bool(telling) and all(any(_is_form(each, word) for each in words) for word in telling)
+    words = _token_words(value)
+    return bool(telling) and all(any(_is_word_form(each, word) for each in words) for word in telling)
 
 
 def _contradicts(value: str, old: str) -> bool:
-    """Whether a value negates the old one, or puts it in the past."""
-    added = _words(value) - _words(old)
+    """Whether a value negates the old value, or puts it in the past."""
+    added = _token_words(value) - _token_words(old)
     return any(map(negates, added)) or (
         _PAST.search(fold_content(value)) is not None and not _PAST.search(fold_content(old))
     )
 
 
-def _is_form(word: str, of: str) -> bool:
-    """Whether a word is a form of another: Oulussa, Oulu."""
+def _is_word_form(word: str, of: str) -> bool:
+    """Whether a word is a form of the word `of`, as Oulussa is of Oulu."""
     if word == of:
         return True
     common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
@@ -255,11 +255,11 @@ def _is_form(word: str, of: str) -> bool:
     return common >= _SHORT_STEM or (common == _SHORTEST and _CASES.search(word) is not None)
 
 
-def _words(text: str) -> set[str]:
-    return {in_digits(token.word) for token in Text(text).tokens}
+def _token_words(text: str) -> set[str]:
+    return {to_digits(token.word) for token in Text(text).tokens}
 
 
-def _words_of_key(key: str) -> list[str]:
+def _split_key(key: str) -> list[str]:
     return [part for part in fold_content(key).split("_") if part]
 
 
@@ -301,8 +301,8 @@ class _ProfileEntry(msgspec.Struct):
 class _ProfileState(NamedTuple):
     """The data from which a profile is refreshed.
 
-    shown: the memories to send. values: the current ones by key. compared: content events that are already
-    known. stale: keys of obsolete values. kept: keys whose values may not be sent.
+    shown: the memories to send. values: the current values by key. compared: ids of content events that
+    the model has already seen. stale: keys of obsolete values. kept: keys whose values may not be sent.
     """
 
     shown: list[Memory]
@@ -347,16 +347,16 @@ class Profile:
         shown, _, known, stale, _ = state
         if not shown:
             if stale:
-                self._engine.append([_deletion_of(group.chat, key) for key in sorted(stale)])
+                self._engine.append([_deletion_event(group.chat, key) for key in sorted(stale)])
             return len(stale), 0
         ids = [memory.event_id for memory in shown]
-        if (not stale and known.issuperset(ids)) or items.rests(group.chat, ids):
+        if (not stale and known.issuperset(ids)) or items.is_set_aside(group.chat, ids):
             return 0, 0
-        return items.attempt(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
+        return items.attempt(group.chat, ids, partial(self._ask_for_values, group, state)) or (0, 0)
 
-    def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
+    def _ask_for_values(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
         shown, values, _, stale, kept = state
-        used = prompt(PROMPT)
+        used = read_prompt(PROMPT)
         standing = {
             key: each.value
             for key, each in values.items()
@@ -366,7 +366,7 @@ class Profile:
         request = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
-                shown_memory(number, memory, text)
+                memory_entry(number, memory, text)
                 for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
             ],
         }
@@ -390,7 +390,7 @@ class Profile:
         """Remove the profiles of groups that no longer exist; return how many values they had."""
         chats = {group.chat for group in groups}
         keys = self._engine.decide(lambda db: profile_keys(db, _SECTION))
-        gone = [_deletion_of(chat, key) for chat, key in keys if chat not in chats]
+        gone = [_deletion_event(chat, key) for chat, key in keys if chat not in chats]
         if gone:
             self._engine.append(gone)
         return len(gone)
@@ -422,7 +422,7 @@ class Profile:
 
         Omits memories in an open conflict.
         """
-        room = self._room - size_of(
+        room = self._room - entry_size(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
         chosen: list[Memory] = []
@@ -439,7 +439,7 @@ class Profile:
             and each.memory_id not in kept
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
+            size = entry_size(memory_entry(len(chosen) + 1, memory, memory.content))
             if size <= room:
                 room -= size
                 chosen.append(memory)
@@ -468,7 +468,7 @@ class Profile:
         stale: set[str],
         origin: Extraction,
     ) -> tuple[list[_Change], int]:
-        """Return the values to set and to remove, and how many entries are refused."""
+        """Return the events that set and remove values, and how many entries are refused."""
         # Read again: a person may have set a value while the model worked.
         values, rejected = self._engine.decide(
             lambda db: (
@@ -505,25 +505,25 @@ class Profile:
             made[key] = event
         for key in stale - made.keys():
             if values[key].source == PROFILE:
-                made[key] = replace(_deletion_of(group.chat, key), extraction=origin)
+                made[key] = replace(_deletion_event(group.chat, key), extraction=origin)
         return [*made.values()], refused
 
 
-def _deletion_of(chat: str | None, key: str) -> CoreMemoryDeleted:
+def _deletion_event(chat: str | None, key: str) -> CoreMemoryDeleted:
     return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
 
 
 def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
-    """Whether a value says something about a person.
+    """Whether a value says anything about a person.
 
     A bare `none` does so only if a memory denies the topic of the key: "unknown" differs from "has none".
     """
-    if is_fact_of_project(key, value) or tells_of_project(value):
+    if is_fact_of_project(key, value) or is_about_project(value):
         return False
-    return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))
+    return not is_placeholder(value) or (is_denial(value) and any(_denies_topic(each, key) for each in cited))
 
 
-def _denies(memory: Memory, key: str) -> bool:
+def _denies_topic(memory: Memory, key: str) -> bool:
     words = re.findall(r"\w+(?:['’]\w+)?", memory.content.casefold())
     stems = {word[:_STEM] for word in key.split("_") if len(word) >= _STEM}
     return any(map(negates, words)) and not stems.isdisjoint(word[:_STEM] for word in words)

@@ -20,16 +20,16 @@ from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import SUMMARISE, prompt
+from memlog.service.engine.prompts import SUMMARISE, read_prompt
 from memlog.service.llm.answers import read_summary
 from memlog.service.llm.task import (
     Items,
     Outcome,
     Questions,
+    entry_size,
     pack_batches,
     set_aside_note,
     shorten_message,
-    size_of,
 )
 
 _LEAST = 500
@@ -54,7 +54,7 @@ class Summariser:
         self._seen, self._day = 0, ""
 
     def run(self, summarised: Callable[[int], None]) -> Outcome:
-        """Summarise what is due, and return the number of messages covered.
+        """Summarise the sessions that are due, and return the number of messages covered.
 
         summarised: called after each request with the number of messages; raising in it ends the run.
 
@@ -79,14 +79,14 @@ class Summariser:
         return Outcome(done, set_aside_note(set_aside))
 
     def _summarise_stretch(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
-        due = stretch.messages if stretch.is_over else self._older(stretch.messages)
-        if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
+        due = stretch.messages if stretch.is_over else self._all_but_newest(stretch.messages)
+        if sum(map(_message_tokens, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
             part = self._first_part(due, self._room_beside(before))
             ids = [message.id for message in part]
-            if items.rests(str(chat), ids):
+            if items.is_set_aside(str(chat), ids):
                 return
             work = partial(self._summarise, chat, stretch.first, before, part)
             written = items.attempt(str(chat), ids, work)
@@ -97,31 +97,31 @@ class Summariser:
             due = due[len(part) :]
 
     def _room_beside(self, before: str) -> int:
-        """Return how many tokens of a request remain beside the previous summary."""
-        return max(1, self._room - size_of({"before": before, "messages": []}))
+        """Return how many tokens of a request remain for messages beside the previous summary."""
+        return max(1, self._room - entry_size({"before": before, "messages": []}))
 
-    def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
+    def _all_but_newest(self, messages: list[WindowMessage]) -> list[WindowMessage]:
         """Return all messages except the newest, which a context shows in full."""
         room, kept = self._room, 0
         for message in reversed(messages):
-            room -= _size(message)
+            room -= _message_tokens(message)
             if room < 0:
                 break
             kept += 1
         return messages[: len(messages) - kept]
 
     def _first_part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
-        """Return the first messages that fit into a request, at least one."""
+        """Return the first messages that fit into `room` tokens, at least one."""
         count = 0
         for message in messages:
-            room -= size_of(_message_entry(message, message.content))
+            room -= entry_size(_message_entry(message, message.content))
             if count and room < 0:
                 break
             count += 1
         return messages[:count]
 
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
-        used = prompt(SUMMARISE)
+        used = read_prompt(SUMMARISE)
         contents = self._engine.decide(lambda db: mask_messages(db, chat, messages))
         shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
         if len(shown) == 1:  # truncate a message that is too long
@@ -147,5 +147,5 @@ def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 
-def _size(message: WindowMessage) -> int:
+def _message_tokens(message: WindowMessage) -> int:
     return count_text_tokens(message.content, "model")

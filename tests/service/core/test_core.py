@@ -89,7 +89,7 @@ def test_json_of_another_shape_is_refused_and_nothing_is_appended(store, file):
 
 def test_a_file_that_says_not_what_it_is_is_refused(store, file):
     for name in ("core.toml", "core", "json", "core.md.bak"):
-        with refused(name, match="no suffix of JSON or Markdown"):
+        with refused(name, match="does not have a suffix of JSON, Markdown or text"):
             store.core.import_file(file(name, "Name: Anna"))
 
 

@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from memlog.service.memory.core_markdown import _lines, key_of, parse
+from memlog.service.memory.core_markdown import _content_lines, label_to_key, parse
 
 
 def user(text):
@@ -143,13 +143,13 @@ def test_a_label_becomes_a_key():
             ("What's new", "whats_new"),
         ],
     ):
-        assert key_of(label) == key, label
+        assert label_to_key(label) == key, label
 
 
 def test_a_long_file_is_not_split_at_once():
     """One copy of it is made, of up to 4 bytes a character, and no list of all its lines."""
     for line in ("\n", "tea\n", "\r\n"):
-        lines = _lines(line * (4 * 1024 * 1024 // len(line)))
+        lines = _content_lines(line * (4 * 1024 * 1024 // len(line)))
         tracemalloc.start()
         next(lines)
         _, most = tracemalloc.get_traced_memory()

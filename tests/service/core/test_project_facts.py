@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
+from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
 
 OF_A_PROJECT = [
     *(
@@ -55,12 +55,12 @@ KEYS = {
 
 @pytest.mark.parametrize("text", OF_A_PROJECT)
 def test_a_note_about_a_project_is_known(text: str) -> None:
-    assert tells_of_project(text)
+    assert is_about_project(text)
 
 
 @pytest.mark.parametrize("text", OF_A_PERSON)
 def test_what_a_person_says_of_themselves_is_none(text: str) -> None:
-    assert not tells_of_project(text)
+    assert not is_about_project(text)
 
 
 @pytest.mark.parametrize(("key", "value"), KEYS)

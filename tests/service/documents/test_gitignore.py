@@ -143,7 +143,7 @@ def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(
 
     monkeypatch.setattr(sandbox.BoundedProcess, "ask", ask)
     added = store.documents.add(folder)
-    assert limits(added) == {"docs/.gitignore": "its rules are not followed: it takes more than 1 seconds"}
+    assert limits(added) == {"docs/.gitignore": "its rules are not applied: it takes more than 1 seconds"}
     assert {"a.md", "docs/a.md"} <= set(ignored(added))
     assert {"docs/top.md", "top.md"} <= set(files(store))
     assert limits(store.documents.refresh()[0]) == limits(added)

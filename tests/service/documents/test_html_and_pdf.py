@@ -5,7 +5,7 @@ import pytest
 import memlog
 from memlog.service.documents import text_files
 from memlog.service.engine.sandbox import Failed
-from memlog.service.engine.sandbox_program import extracted
+from memlog.service.engine.sandbox_program import extract_text
 from tests.service.documents.folders import reasons
 
 PAGE = """\
@@ -75,7 +75,7 @@ def folder(tmp_path):
 
 
 def test_the_text_of_a_page_stands_on_its_lines():
-    lines = extracted(PAGE.encode(), "html").text.split("\n")
+    lines = extract_text(PAGE.encode(), "html").text.split("\n")
     assert {number: line for number, line in enumerate(lines, start=1) if line} == LINES
 
 
@@ -95,21 +95,21 @@ ODD_PAGES = {
 
 
 def test_odd_pages_have_a_text_too():
-    texts = {page: extracted(page.encode(), "html").text.rstrip("\n") for page in ODD_PAGES}
+    texts = {page: extract_text(page.encode(), "html").text.rstrip("\n") for page in ODD_PAGES}
     assert texts == ODD_PAGES
 
 
 def test_a_line_far_down_is_still_the_line():
     page = "<html><body>" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(30_000))
     page += "<!-- a\ncomment -->" + "".join(f"<p>\nline {number}\n</p>\n" for number in range(100))
-    lines = extracted(page.encode(), "html").text.split("\n")
+    lines = extract_text(page.encode(), "html").text.split("\n")
     source = page.split("\n")
     assert all(lines[at] == text for at, text in enumerate(source) if text.startswith("line"))
 
 
 def test_a_page_without_an_end_has_one():
     for piece in "<|<!--|<a |<a href='|</|<?|&#|<div>|<p><b>|<table>".split("|"):
-        if isinstance(extracted(piece.encode() * 30_000, "html"), Failed):
+        if isinstance(extract_text(piece.encode() * 30_000, "html"), Failed):
             assert piece in ("<div>", "<p><b>", "<table>")
 
 

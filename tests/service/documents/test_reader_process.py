@@ -46,7 +46,7 @@ def readers():
 
 
 def run(readers, code):
-    return readers.text_of(code.encode(), "pdf")
+    return readers.extract_text(code.encode(), "pdf")
 
 
 # Time
@@ -72,11 +72,11 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
     counting = threading.Thread(target=count)
     counting.start()
     with pytest.raises(ReaderFailed, match="more than 1 second"):
-        readers.text_of(data, filetype)
+        readers.extract_text(data, filetype)
     ended.set()
     counting.join()
     assert len(turns) > 5
-    assert readers.text_of(b"<p>tea", "html").text == "tea"
+    assert readers.extract_text(b"<p>tea", "html").text == "tea"
 
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
@@ -117,8 +117,8 @@ def test_a_file_that_takes_much_memory_is_past_the_limit_of_memory(readers, take
     with pytest.raises(ReaderFailed, match="200 MiB of memory"):
         run(taken_over, "len('x' * 10**9)")
     with pytest.raises(ReaderFailed):
-        readers.text_of(hostile_files.html_of_many_elements(8 * 1024**2), "html")
-    assert readers.text_of(b"<p>tea", "html").text == "tea"
+        readers.extract_text(hostile_files.html_of_many_elements(8 * 1024**2), "html")
+    assert readers.extract_text(b"<p>tea", "html").text == "tea"
 
 
 def test_a_file_is_not_blamed_for_the_memory_that_others_took(taken_over, monkeypatch):
@@ -177,7 +177,7 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch, r
     for module in ("lxml", "pypdf", "msgspec", "logging", "memlog"):
         (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
     monkeypatch.chdir(tmp_path)
-    assert readers.text_of(b"<p>tea", "html").text == "tea"
+    assert readers.extract_text(b"<p>tea", "html").text == "tea"
     assert not (tmp_path / "ran").exists()
 
 
@@ -204,7 +204,7 @@ def test_threads_share_it(readers):
     texts = []
 
     def read(number):
-        texts.extend(readers.text_of(f"<p>{number}".encode(), "html").text for _ in range(20))
+        texts.extend(readers.extract_text(f"<p>{number}".encode(), "html").text for _ in range(20))
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
     for each in threads:
@@ -226,7 +226,7 @@ def kept(self):
     keep(self)
     open({str(told)!r}, "w").write(self.printed.decode())
 sandbox._Exchange._keep_printed = kept
-sandbox.Readers(600, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
+sandbox.Readers(600, on_wait=lambda: None).extract_text({code!r}.encode(), "pdf")
 """
     parent = subprocess.Popen([sys.executable, "-c", program])
     while not (told.exists() and told.read_text()):

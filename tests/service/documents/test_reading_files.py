@@ -32,8 +32,8 @@ def read_files(monkeypatch):
         paths.append(file)
         return read(root, file, readers)
 
-    read = text_files.read
-    monkeypatch.setattr(text_files, "read", reading)
+    read = text_files.read_text_file
+    monkeypatch.setattr(text_files, "read_text_file", reading)
     return paths
 
 
@@ -143,7 +143,7 @@ def test_two_processes_that_add_a_folder_at_once_append_each_file_once(store, tm
 def test_who_waits_too_long_for_another_reading_is_told_so(folder, tmp_path):
     with memlog.open(tmp_path / "store", lock_timeout=0.05) as store:
         store.documents.add(folder)
-        with SourceRecords(store.path, "notes").held(0):
+        with SourceRecords(store.path, "notes").hold_lock(0):
             for work in (lambda: store.documents.add(folder), lambda: store.documents.remove("notes")):
                 with pytest.raises(memlog.Busy, match="'notes'"):
                     work()
@@ -293,7 +293,7 @@ def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
     assert lengths == []
     monkeypatch.setattr(text_files, "_read_up_to", lambda *_, **__: pytest.fail("it was read"))
     with Root(folder) as root, pytest.raises(text_files.Unfit, match="too_large"):
-        text_files.read(root, "large.md", store.documents.readers)
+        text_files.read_text_file(root, "large.md", store.documents.readers)
 
 
 def test_pipes_devices_and_loops_of_links_are_not_opened(store, folder):

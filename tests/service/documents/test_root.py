@@ -55,7 +55,7 @@ def texts(folder, readers):
         found = walk(root, SourceRegistered(source_id="notes"), folder / "store", readers)
         for file in found.files:
             with suppress(Unfit, OSError):
-                yield text_files.read(root, file, readers).content
+                yield text_files.read_text_file(root, file, readers).content
 
 
 def test_no_text_comes_from_behind_a_link_that_is_exchanged_with_a_folder(exchanged):
@@ -89,8 +89,8 @@ def test_a_folder_in_the_place_of_the_root_takes_no_document_along(store, tmp_pa
             (tmp_path / "before/b.md").unlink()
         return text
 
-    read = text_files.read
-    monkeypatch.setattr(text_files, "read", read_and_exchange)
+    read = text_files.read_text_file
+    monkeypatch.setattr(text_files, "read_text_file", read_and_exchange)
     (refreshed,) = store.documents.refresh()
     assert "another folder has replaced it" in refreshed.error
     assert [each.file for each in store.documents.list("notes")] == ["a.md", "b.md"]

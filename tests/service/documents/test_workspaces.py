@@ -150,7 +150,7 @@ def test_what_is_no_workspace_is_not_removed_as_one(store, workspace):
 def test_a_source_of_documents_is_not_made_a_workspace(store, workspace):
     store.documents.add(workspace)
     before = event_count(store)
-    with pytest.raises(memlog.BadInput, match="a source of documents: 'agent'") as caught:
+    with pytest.raises(memlog.BadInput, match="'agent' is already a source of documents") as caught:
         store.workspaces.add(workspace)
     assert "store.documents.remove('agent')" in caught.value.hint
     assert (event_count(store), store.workspaces.list()) == (before, [])

@@ -16,7 +16,7 @@ import pytest
 import memlog
 from memlog.projector import lifecycle
 from memlog.service.llm.answers import read_answer
-from memlog.service.llm.extraction import extractor_of
+from memlog.service.llm.extraction import create_extractor
 from tests.support.examples import examples
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
@@ -391,7 +391,7 @@ def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
     provider.answer = lambda asked: "no" if "strange" in asked else answer(("fact", "Anna has a cat.", 0.9))
     with opened(tmp_path, provider, quiet_minutes=0) as store:
         store.append([*said("strange"), *said("I have a cat", chat="2")])
-        extractor = extractor_of(store._engine, is_patient=True)
+        extractor = create_extractor(store._engine, is_patient=True)
         for _ in range(3):
             with suppress(memlog.ProviderError):
                 list(extractor.run(None, None, lock_timeout=1, is_requested=False))

@@ -14,7 +14,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.service.llm.extraction import extractor_of
+from memlog.service.llm.extraction import create_extractor
 from tests.service.extraction.test_extraction import answer
 from tests.support.forked_memlog import run_memlog
 from tests.support.provider import Provider
@@ -139,7 +139,7 @@ def test_a_watch_goes_on_behind_what_fails(
     with memlog.open(tmp_path, language_model=chosen, extraction=rules) as store:
         store.append([said(f"{number}", POISON if number < 3 else f"tea-{number}") for number in range(9)])
         for _ in range(4):
-            extractor = extractor_of(store._engine)
+            extractor = create_extractor(store._engine)
             with suppress(memlog.ProviderError):  # of a run in which nothing worked
                 reports = list(extractor.run(None, None, lock_timeout=60, is_requested=False))
         assert [each.chat for each in reports if each.set_aside] == ["cli:0", "cli:1", "cli:2"]

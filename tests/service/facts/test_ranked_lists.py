@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.memory.facts import LONGEST, NoCertainList, cleaned, ranked_list
+from memlog.service.memory.facts import LONGEST, NoCertainList, parse_ranked_list, strip_markup
 
 CERTAIN = {
     "My favourite colours are 1) Blue, 2) Green, 3) Black": "favorite_colors: Blue|Green|Black",
@@ -137,14 +137,14 @@ DOUBTFUL = {
 
 def test_a_list_that_is_certain_is_found():
     for text, expected in CERTAIN.items():
-        key, values = ranked_list(text)
+        key, values = parse_ranked_list(text)
         assert f"{key}: {'|'.join(values)}" == expected, text
 
 
 def test_a_list_that_is_doubtful_is_none():
     for text in [text for texts in DOUBTFUL.values() for text in texts]:
         with pytest.raises(NoCertainList, match=r"\w"):
-            pytest.fail(f"{text[:70]}: {ranked_list(text)}")
+            pytest.fail(f"{text[:70]}: {parse_ranked_list(text)}")
 
 
 def test_what_was_found_is_stored_whole_and_read_again(store):
@@ -178,4 +178,4 @@ def test_nothing_doubtful_is_stored_and_a_dry_run_stores_nothing(store):
 
 
 def test_what_is_no_part_of_a_text_is_taken_away():
-    assert cleaned("## A *b*[1] __c__ [d](e)【4†f】 `g`[^2] snake_case\n") == "A b c d g snake_case\n"
+    assert strip_markup("## A *b*[1] __c__ [d](e)【4†f】 `g`[^2] snake_case\n") == "A b c d g snake_case\n"

@@ -18,7 +18,7 @@ import pytest
 from openapi_spec_validator import validate
 
 import memlog
-from memlog.service.catalogue import answer, operations
+from memlog.service.catalogue import call_operation, operations
 from tests.service.http.conftest import Answered, Serve, Server
 from tests.support.command_tree import MEMLOG
 from tests.support.sample_calls import fits, request_of, without_times
@@ -48,7 +48,7 @@ def test_every_operation_answers_what_it_answers_in_python(
         assert any(fits(given.json, kind) for kind in operation.found), name
         is_alike = operation.effect == "read" and not operation.writes_paths
         if is_alike and not name.startswith(("maintenance.", "erasure.")):
-            expected = msgspec.json.decode(msgspec.json.encode(answer(filled, name, asked)))
+            expected = msgspec.json.decode(msgspec.json.encode(call_operation(filled, name, asked)))
             assert without_times(given.json) == without_times(expected), name
         if operation.missing:
             assert server.ask("memories.get", {"memory_id": "nothing"}).code == "memory_not_found"
@@ -255,7 +255,7 @@ def test_paths_count_from_the_root(serve: Serve, tmp_path: Path) -> None:
     assert server.ask("search", {"text": "brewing tea"}).json["hits"][0]["file"] == "tea.md"
     without = serve(store=tmp_path / "other")
     assert (
-        "does not read or write such files"
+        "does not read or write files for this operation"
         in without.ask("documents.add", {"path": "guide"}).json["error"]["message"]
     )
 
@@ -287,7 +287,7 @@ def test_sigterm_lets_the_running_end_and_texts_are_in_no_log(server: Server, tm
     _, err = server.process.communicate(timeout=60)
     asking.join(60)
     assert (server.process.returncode, "secret" in err) == (0, False)
-    told = {json.loads(line)["id"] for answer in answers for line in answer.body.splitlines()}
+    told = {json.loads(line)["id"] for call_operation in answers for line in call_operation.body.splitlines()}
     with memlog.open(tmp_path / "store") as store:
         found = store.conversations.window("x:2", last=20_000).messages
     assert told <= {each.id for each in found}

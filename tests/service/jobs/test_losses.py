@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.llm.tasks.losses import loss
+from memlog.service.llm.tasks.losses import describe_loss
 
 TEA = "Anna likes tea."
 
@@ -115,7 +115,7 @@ LOST = {
 
 @pytest.mark.parametrize(("one", "other", "text"), LOST.values(), ids=LOST)
 def test_a_text_that_loses_or_makes_up_something_is_refused(one: str, other: str, text: str) -> None:
-    assert loss((one, other), text) is not None
+    assert describe_loss((one, other), text) is not None
 
 
 KEPT = {
@@ -149,4 +149,4 @@ KEPT = {
 
 @pytest.mark.parametrize(("sources", "text"), KEPT.values(), ids=KEPT)
 def test_a_text_that_puts_its_sources_together_is_kept(sources: tuple[str, ...], text: str) -> None:
-    assert loss(sources, text) is None
+    assert describe_loss(sources, text) is None

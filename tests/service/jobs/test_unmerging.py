@@ -106,7 +106,7 @@ def test_a_merge_of_a_merge_is_taken_back_first(tmp_path: Path, provider: Provid
 def test_what_is_no_merge_is_refused(tmp_path: Path) -> None:
     with memlog.open(tmp_path) as store:
         name = store.memories.save(TURKU).memory_id
-        with pytest.raises(memlog.BadInput, match="not a merge"):
+        with pytest.raises(memlog.BadInput, match="has no merge to undo"):
             store.memories.unmerge(name)
         with pytest.raises(memlog.NotFound):
             store.memories.unmerge("nothing")
