@@ -127,7 +127,7 @@ def test_help_describes_the_values_of_options(described: dict[str, Any]) -> None
         "multiple": False,
         "default": None,
         "env": "MEMLOG_SEARCH_LIMIT",
-        "help": "Hits of a query at most.",
+        "help": "The most hits of a query.",
     }
     assert options["--mode"]["choices"] == ["hybrid", "text", "vector"]
     assert options["--exclude"]["multiple"] is True
