@@ -128,7 +128,7 @@ def to_log_time(time: str | datetime) -> str:
 
 
 def to_log_end(time: str | datetime) -> str:
-    """Return an exclusive end in the form of the log, after a whole day or named period; see `to_log_time`.
+    """Return an exclusive end in the format of the log: a day or a named period gives the moment it ends.
 
     Raises:
         BadInput: it is not such a time.
@@ -295,7 +295,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return the docstring of a request without its errors."""
+    """Return the docstring of a request without its `Raises` section."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())

@@ -45,7 +45,7 @@ class RequestCommand(Command):
     @property
     def request(self) -> type[Request]:
         """The class of the request that the command builds."""
-        return self._spelling.kind
+        return self._spelling.request_class
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
@@ -192,7 +192,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         # Imported here: most calls do not show help.
         from memlog.cli.output.help_pages import translate_hint
 
-        return translate_hint(f"{self._with_option_names(description_of(self.kind))}\n{self.adds}".rstrip())
+        return translate_hint(
+            f"{self._with_option_names(description_of(self.request_class))}\n{self.adds}".rstrip()
+        )
 
     def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         """Build a request from the values of a command line, and remove them from `given`.
@@ -227,7 +229,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return text
 
     @cached_property
-    def kind(self) -> type[Request]:
+    def request_class(self) -> type[Request]:
         """The class of the request."""
         return operation_named(self.operation).request
 
@@ -241,7 +243,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flatten(self.kind)
+            for field in _flatten(self.request_class)
             if field.name not in self.without and not field.is_local
         }
 

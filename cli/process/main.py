@@ -247,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End an interrupted command that did not end in time; unflushed output has acknowledged nothing."""
+    """Exit without waiting for an interrupted command. The output that is lost has acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -188,7 +188,7 @@ def replacing_file(path: Path, draft: Path) -> Iterator[int]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`, repeating short writes."""
+    """Write all of `data`, continuing after short writes."""
     left = memoryview(data)
     while left:
         left = left[disk.write(fd, left) :]

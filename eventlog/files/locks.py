@@ -210,7 +210,7 @@ def _status_or_none(path: Path) -> os.stat_result | None:
 
 
 def _look_up_account(owner: os.stat_result) -> tuple[str | None, int]:
-    """Return a user's name and primary group; if the user has no account, None and the folder's group."""
+    """Return the name and primary group of a folder's owner; None and its own group without an account."""
     # Imported here: only root needs it.
     import pwd
 

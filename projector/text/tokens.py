@@ -228,7 +228,7 @@ def _nasal_pattern() -> re.Pattern[str]:
 
 
 def _emoji_word(code: int) -> str:
-    """Return a word for an emoji, of letters only: digits would make it a name with parts."""
+    """Return a word for an emoji. It has letters only, because with digits it would be split like a name."""
     return " emoji" + "".join(chr(ord("a") + int(digit, 16)) for digit in f"{code:x}") + " "
 
 

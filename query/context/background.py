@@ -48,7 +48,7 @@ def supports_language(model: Model, text: str) -> bool:
 
 
 def background_language(text: str) -> str:
-    """Return the language of a text: one of `LANGUAGES`, or another name for any other language."""
+    """Return the language of a text, which is not in `LANGUAGES` if there are no background texts in it."""
     found = detect_language(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
 

@@ -167,7 +167,7 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _add_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Insert after each question in `kept` its reply, if that is in `below`.
+        """Insert the reply to each question in `kept` after it, if the reply is in `below`.
 
         A reply seldom has the words of the prompt.
         """

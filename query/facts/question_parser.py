@@ -126,7 +126,7 @@ def parse(text: str) -> Iterator[Question]:
 
 
 def _languages_of(text: str) -> Sequence[str]:
-    """Return the languages with a script that occurs in `text`, or those in Latin letters."""
+    """Return the languages whose script occurs in `text`; if there are none, those in Latin letters."""
     languages = language_files.languages("facts")
     scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [

@@ -31,7 +31,7 @@ class _FileDocument(NamedTuple):
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
     """Return the candidates with only one document of each file, memory files included."""
     every = (each for lists in sides.values() for rows in lists for each in rows)
-    outer = nested_copies(db, {each.key[1] for each in every if each.owner == "document"})
+    outer = copies_in_outer_sources(db, {each.key[1] for each in every if each.owner == "document"})
     return {
         side: [[each for each in rows if not (outer and belongs_to_documents(each, outer))] for rows in lists]
         for side, lists in sides.items()
@@ -43,7 +43,7 @@ def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) ->
     return candidate.owner == "document" and candidate.key[1] in document_ids
 
 
-def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
+def copies_in_outer_sources(db: Connection, document_ids: Collection[str]) -> set[str]:
     """Return which of `document_ids` share their file with another one, in a source with a longer root."""
     if len(document_ids) < 2:
         return set()
@@ -117,7 +117,9 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
         # Before copies are merged: of a file in nested folders, the innermost document stays.
-        outer = nested_copies(db, {each.key[1] for each in first.values() if each.owner == "document"})
+        outer = copies_in_outer_sources(
+            db, {each.key[1] for each in first.values() if each.owner == "document"}
+        )
         first = {ref: each for ref, each in first.items() if not belongs_to_documents(each, outer)}
         text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}

@@ -70,7 +70,7 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """The factor of its score: 0.9 for a faded memory, 1 for a new one of importance 0.5, at most 1.1."""
+        """The factor to multiply its score by: 0.9 (faded) to 1.1 for a memory, 1 for anything else."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 

@@ -403,7 +403,7 @@ class Indexing:
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _record_progress(self, done: int, total: int) -> None:
-        """Report how many files were read, and periodically write the record of the reading."""
+        """Report how many files have been read, and periodically save the record of the job."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:

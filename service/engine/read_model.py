@@ -530,7 +530,7 @@ class ReadPool(SplitByFork):
             return read_model.with_repair(lambda: work(read_model))
 
     @contextmanager
-    def all_closed(self) -> Iterator[None]:
+    def holding_all_closed(self) -> Iterator[None]:
         """Close every connection, and block other threads until the end of the context."""
         with ExitStack() as held:
             # Maintenance goes first, as the others are still in use while it is waited for; the first one

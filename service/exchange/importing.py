@@ -151,7 +151,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
 
 
 def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that restores an archived memory with its current content; None if it is active.
+    """Return the event that restores an archived memory with its content; None if it is active or missing.
 
     People's changes stay, because the source only says that the memory is active.
     """

@@ -202,7 +202,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return the usable part of an answer; None if it has no JSON of memories, or no usable entry.
+    """Return the usable part of an answer; None if it has no JSON list of memories, or no entry is usable.
 
     The JSON may be within prose, after a draft or in a fenced block, and may be only the list of memories.
     """

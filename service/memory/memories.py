@@ -164,7 +164,7 @@ class Memories(OperationGroup):
         conflict: Annotated[str, "The conflict's id."],
         keep: Annotated[Sequence[str], Meta(title="ID"), "The memories to keep, or the proposed memory."],
     ) -> "MemoryConflict":
-        """Decide a conflict: keep some of its memories, and archive the others.
+        """Resolve a conflict: keep some of its memories, and archive the others.
 
         If you keep only the memory that the model proposes, it replaces the others.
 
@@ -296,7 +296,7 @@ class Memories(OperationGroup):
         archived: Annotated[bool, "List archived memories instead of active ones."] = False,
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
     ) -> _Memories:
-        """List memories by descending salience; of equal ones, the last changed first.
+        """List memories by descending salience; ties are sorted by the most recent change.
 
         Events change the salience of a memory, its age lowers its freshness, and its relevance is the product
         of salience, freshness and importance.

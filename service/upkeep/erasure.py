@@ -369,7 +369,7 @@ class Erasure(OperationGroup):
         """
         check_store(self._engine.path)
         # Closing a file drops the POSIX locks that SQLite has on it in the same process.
-        with self._engine.reads.all_closed():
+        with self._engine.reads.holding_all_closed():
             self._engine.known_ids.close()
             return prove(self._engine.path, text)
 

@@ -163,7 +163,7 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 def stats_of(read_model: ReadModel) -> Stats:
-    """Measure how far the read model lags, catch up, and count."""
+    """Return the statistics of a store. The lag is measured first, then the read model catches up."""
     log = read_model.projector.log
     behind, _ = read_model.latest(sync=False)
     unread_bytes, unread_lines = (

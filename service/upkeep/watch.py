@@ -227,7 +227,7 @@ class Folders(Worker):
                         each.due = 0.0
 
     def _seconds_to_wait(self) -> float:
-        """Return the seconds until the next source is due, or may have been registered."""
+        """Return the seconds until the next source is due, or until it is time to look for new sources."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 

@@ -58,7 +58,10 @@ class Runs(Protocol):
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
-    """Return the MCP server of tools and resources. run: calls a function with the store of a request."""
+    """Return an MCP server with memlog's tools and resources.
+
+    run: calls a function with the store that a request is for.
+    """
     tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
