@@ -104,7 +104,7 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each its position, or the error that leaves open whether it is stored."""
+        """Append `drafts`; return for each its position, or the error that leaves its state unknown."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
