@@ -187,8 +187,8 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
 class ModelFailed(Change, tag="model_failed"):
     """A language model failed on certain events, but may succeed on others. Written by memlog.
 
-    The events are postponed to another day: after one refusal or unusable answer, or after two requests that
-    failed otherwise.
+    They are postponed to another day: after one refusal or unusable answer, or after two requests that failed
+    otherwise.
 
     task: the kind of request. event_ids: of the messages, the daily events, or the contents of memories.
     chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
@@ -248,9 +248,9 @@ class MemoryUpdated(Change, tag="memory_updated"):
 
 
 class MemoriesExtracted(Change, tag="memories_extracted"):
-    """A language model distilled the messages of a chat. Written by memlog; removes them from the buffer.
+    """A language model distilled messages of a chat, which are no longer in the buffer.
 
-    It follows the events made from the answer, which count from now on.
+    Written by memlog after the events made from the answer, which count from now on.
 
     chat_id: `<channel>:<chat_id>`. refused: the number of invalid entries in the answer.
     """
@@ -265,7 +265,7 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
 
 
 class MemoriesMerged(Change, tag="memories_merged"):
-    """The memories of a partition were compared, and are not compared again until one of them changes.
+    """Memories of a partition were compared; they are not compared again until one of them changes.
 
     Written by memlog after the events made from the answer, which count from now on.
 
@@ -399,9 +399,9 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
 
 
 class ProfileRefreshed(Change, tag="profile_refreshed"):
-    """The core memory was updated from memories. Written by memlog.
+    """The core memory was updated from memories.
 
-    It follows the values made from the answer, which count from now on.
+    Written by memlog after the values made from the answer, which count from now on.
 
     event_ids: the events with the contents of these memories. chat_id: as in `core_memory_updated`.
     """

@@ -348,7 +348,7 @@ def insert(
     """Insert rows. columns: the names of their columns, separated as in SQL.
 
     empty_is_null: the columns in which "" is stored as NULL. Python's sqlite3 is only fast for text, numbers
-        and bytearrays: binding None or bytes takes 1.2 microseconds more, and most messages have null columns.
+        and bytearrays; binding None or bytes takes 1.2 µs longer, and most messages have null columns.
     """
     places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns.split(", "))
     db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({', '.join(places)})", rows)
