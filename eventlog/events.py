@@ -76,7 +76,7 @@ def tag_of(event: Event | type[Event]) -> str:
 
 
 class Redacted(Event, tag="redacted"):
-    """Events were redacted: no line of the stream with a target's ID is projected, earlier or later.
+    """Events were redacted: lines with their IDs, earlier or later in the stream, are not projected.
 
     Written to the stream of its targets.
 
@@ -187,8 +187,8 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
 class ModelFailed(Change, tag="model_failed"):
     """A language model failed on certain events, but may succeed on others. Written by memlog.
 
-    They are postponed to another day: after one refusal or unusable answer, or after two requests that failed
-    otherwise.
+    These events are postponed to another day: after one refusal or unusable answer, or after two requests
+    that failed otherwise.
 
     task: the kind of request. event_ids: of the messages, the daily events, or the contents of memories.
     chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.

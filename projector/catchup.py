@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash, in 16 hex digits, of everything but the log that determines the rows."""
+    """Return a hash, in 16 hex digits, of everything that determines the rows, except the log."""
     shapes = (
         *schema.statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
@@ -127,7 +127,7 @@ def catch_up(
     streams: the streams that may have changed since a complete catch-up whose notes were reported; None for
       all.
 
-    Raises Busy if a turn does not come in time, or the log keeps being rewritten; completed turns are kept.
+    Raises Busy if a turn is not available in time, or the log keeps being rewritten; finished turns are kept.
     """
     refused: dict[str, OSError] = {}
     # Read before the segments: seals made after the listing are left to the next catch-up.

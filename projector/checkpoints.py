@@ -153,7 +153,7 @@ class ReadRange(NamedTuple):
 
 
 class Tally(msgspec.Struct):
-    """The numbers of lines with each outcome."""
+    """Counts of lines by outcome, and of the bytes read."""
 
     events: int = 0
     duplicates: int = 0

@@ -407,7 +407,7 @@ class Projector:
     def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
         """Hold the projector lock and a write transaction on the live generation within the context.
 
-        db: the connection that the data to write was read with, if another thread may have closed it since.
+        db: the connection used to read the data to be written, if another thread may have closed it since.
         """
         with self._locked(lock_timeout):
             # Checked under the lock: another process may have published a generation meanwhile.

@@ -44,7 +44,7 @@ def create_tables(db: Connection) -> None:
 
 
 def create_indexes(db: Connection) -> None:
-    """Create the remaining indexes after the rows, which is cheaper than updating them row by row."""
+    """Create the remaining indexes once all rows exist, which is cheaper than updating them row by row."""
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)

@@ -239,7 +239,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that has one in every intact read model.
+    """Return the first row of a query that must have one in every intact read model.
 
     Raises DatabaseError with the code DAMAGED if there is none.
     """

@@ -15,7 +15,7 @@ _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
 
 
 def content_hash(event: Event) -> bytes:
-    """Return the SHA-256 digest of `encode_canonical(event)`, equal for equal events. Raises BadLine."""
+    """Return the SHA-256 digest of `encode_canonical(event)`, the same for all copies. Raises BadLine."""
     return sha256(encode_canonical(event)).digest()
 
 
@@ -37,7 +37,7 @@ def derive_memory_id(chat_id: str | None, content: str) -> str:
 
 
 def fold_content(content: str) -> str:
-    """Return `content` in NFKC, case-folded, with white space collapsed; equal for texts of one memory."""
+    """Return `content` in NFKC, case-folded, with white space collapsed, to compare memories."""
     parts = []
     has_space = True
     for piece in split_into_pieces(content):

@@ -65,7 +65,7 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return name and default of each member of an event type whose JSON value has more than one spelling."""
+    """Return the (name, default) of each member whose JSON value can be written in more than one way."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -216,7 +216,7 @@ def encode_canonical(event: Event) -> bytearray:
 
 
 def ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc. Raises BadLine if it does but the crc is wrong."""
+    """Whether `line` ends with a crc. Raises BadLine if the crc is wrong."""
     if has_its_crc(line):
         return True
     if _TRAILER.fullmatch(line, len(line) - CRC_LENGTH):
@@ -233,7 +233,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def _almost_ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc with at most two altered bytes; a killed writer would only truncate."""
+    """Whether `line` ends with a crc, give or take two altered bytes; a killed writer would only truncate."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False

@@ -153,7 +153,7 @@ def unlink(path: Path) -> None:
 
 
 def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
-    """Return an iterator over a folder's entries, in arbitrary order, as a context manager."""
+    """Iterate over a folder's entries, in arbitrary order; use the iterator as a context manager."""
     return os.scandir(folder)
 
 

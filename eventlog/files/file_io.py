@@ -180,7 +180,7 @@ def file_version(status: os.stat_result | None) -> tuple[int, ...]:
 
 @contextmanager
 def replacing_file(path: Path, draft: Path) -> Iterator[int]:
-    """Yield a descriptor of the new file `draft`, which finally replaces `path`. Does not sync."""
+    """Yield a descriptor for the new file `draft`, then rename it to `path`. Does not sync."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:

@@ -39,7 +39,7 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder, the store's or `model/`, where read models cannot be written; None if neither is."""
+    """Return the folder (the store's or `model/`) that keeps read models from being written, or None."""
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None

@@ -117,16 +117,16 @@ class Writer:
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record the new size of a segment of the current writer name; those of retired names are skipped.
+        """Record the new size of a segment, unless it belongs to a retired name of the writer.
 
-        The loss of a retired segment may already have been accepted. Raises Busy and OSError.
+        The loss of such a segment may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def recorded_segments(self) -> dict[tuple[str, str], Written]:
-        """Return the recorded segments of this copy under all its names, without most of the sealed ones.
+        """Return the recorded segments of this copy, under all its names; most sealed ones are left out.
 
         Raises OSError.
         """

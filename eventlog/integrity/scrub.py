@@ -46,7 +46,7 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """Yield each segment that has lines to erase, with those lines, without their bytes. Raises OSError.
+    """Yield each segment with lines to erase, and those lines, without their bytes. Raises OSError.
 
     redacted: the targets of all redactions, as (stream, ID).
     """
@@ -102,10 +102,10 @@ def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
 def _blank_seals(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank the seals of a segment whose bytes match one, with or without the lines `due`; return the state.
+    """Blank a segment's seals if its bytes match one of them, with or without the lines `due`.
 
-    A segment that matches no seal was altered, and a new hash would hide that. Bytes beyond the sealed ones
-    are ignored.
+    Returns the state of the seals. A segment that matches no seal was altered, and a new hash would hide
+    that. Bytes beyond the sealed ones are ignored.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)

@@ -20,7 +20,7 @@ from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
 def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
-    """Seal all unsealed segments except those of other writers; return the new seals, which are durable.
+    """Seal all unsealed segments except those of other writers; return the new seals once durable.
 
     The current segments are sealed too, so the next append to a stream starts a new segment.
 
@@ -61,7 +61,7 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
 
 
 def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
-    """Seal damaged sealed segments again as they are now; return the new seals, which are durable."""
+    """Seal damaged sealed segments again as they are now; return the new seals once durable."""
     damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in altered_segments(log)]
     drafts = [draft_seal(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
     if not drafts:

@@ -239,7 +239,7 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal those of a stream's `segments` that are unsealed; return the new seals, which are durable.
+        """Seal the unsealed ones among a stream's `segments`; return the new seals once durable.
 
         The caller must hold the lock of the newest segment. Segments are synced before they are sealed, or a
         power cut would turn unacknowledged bytes into a loss.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class SealWatch:
     """Tells whether a writer has sealed one of its segments.
 
-    Asked on every append, so it only compares the status of the seals file and reads it after a change.
+    Since every append asks, it compares only the status of the seals file, and reads it after a change.
     """
 
     def __init__(self, log: Path) -> None:

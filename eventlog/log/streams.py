@@ -265,7 +265,7 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file; one with another name, sealed by some program, counts as plain."""
+    """Return the segment in a file; one with an unusual name, sealed by another program, counts as plain."""
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 

@@ -104,7 +104,7 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each its position, or the error that leaves its state unknown."""
+        """Append `drafts`; return for each its position, or the error, after which it may still be stored."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -170,7 +170,7 @@ class Log:
         return lines, highest
 
     def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """Mark the positions of duplicates and conflicts: events whose ID the caller gave and was in use."""
+        """Mark as duplicates or conflicts the positions of events whose given ID was already in use."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:

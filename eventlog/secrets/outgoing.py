@@ -79,7 +79,7 @@ def is_private(category: str | None) -> bool:
 
 
 def mask_for_sending(text: str) -> str:
-    """Replace each key in `text` with `[REDACTED:kind]`, checking as strictly as for sending."""
+    """Replace each key in `text` with `[REDACTED:kind]`, under the stricter rules for sending."""
     return mask_parts([SentText(text)])[0]
 
 

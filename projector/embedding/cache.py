@@ -80,7 +80,7 @@ class VectorCache:
             )
 
     def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return, by text, the day on which it was set aside; texts that never were are omitted."""
+        """Return, by text, the day on which each was set aside; texts that never were are omitted."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with converting_errors(self._path):
             found = (
@@ -153,7 +153,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return the number of cached texts not in `texts`. Does not change the cache. Raises DatabaseError."""
+    """Return the number of texts in the cache that are not in `texts`. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
     kept = {_hash_text(text) for text in texts}
     if status_at(path) is None:

@@ -39,7 +39,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 
 def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Queue the passages that were set aside before today once more."""
+    """Requeue the passages set aside before today, or all without a vector if the cache was lost."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
         is_lost = not cache.has_set_aside(_EVER)  # with the cache, so it is unknown what was set aside

@@ -75,9 +75,9 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Create the vector tables for `model`, replacing another model's; return False if they exist.
+    """Create the vector tables for `model`, replacing another model's; return False if they already exist.
 
-    After True, the caller must queue all passages for embedding again.
+    If it returns True, the caller must queue all passages for embedding again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -97,7 +97,7 @@ def use_model(db: Connection, model: Model) -> bool:
 
 
 def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
-    """Return, by table, the last passage number up to which the next model's vectors are all cached."""
+    """Return, for each table, the passage number up to which the next model's vectors are all cached."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
@@ -107,7 +107,7 @@ def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
 
 
 def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the numbers for `gathered_numbers`."""
+    """Store the numbers that `gathered_numbers` returns."""
     of = set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))

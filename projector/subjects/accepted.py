@@ -55,7 +55,7 @@ def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the highest precedence among the tombstones of `things`; "", which is the lowest, if none."""
+    """Return the highest precedence among the tombstones of `things`; "", the lowest, if there is none."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

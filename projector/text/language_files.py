@@ -156,7 +156,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words that tell near duplicates of a memory from memories that differ, in lower case.
+    """Lower-case words that tell near duplicates of a memory from memories that differ.
 
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the start of a word.
         One word too many prevents a merge; one too few may lose a memory.
@@ -164,8 +164,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turning_endings: like `turning`, but endings; `ending*` may be followed by up to 20 letters.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
         without fillers is not understood. joints: join two parts that may swap places.
-    light: function words in a sentence that a merge may join; without them, nothing is joined in a language.
-        reaching: words that no such sentence has, as they reach beyond their part; as `turning`.
+    light: function words in a sentence that a merge may join; without any, a language's sentences stay apart.
+        reaching: words that no such sentence has, as they reach beyond their part; matched like `turning`.
     certain, foreign: regular expressions for text that occurs in this language but not in similar ones, and
         vice versa.
     """
@@ -182,7 +182,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases of memories that are in every context, for `phrases.classify_memory`.
+    """Phrases that put a memory into every context, for `phrases.classify_memory`.
 
     Folded like `GateWords`; in addition, `*word*` matches any part of a word.
 

@@ -97,9 +97,10 @@ def is_plain_english(text: str) -> bool:
 
 
 def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text, several in a tie; () if there is no sign of any.
+    """Return the likeliest languages of a text, up to four in a tie; () if there is no sign of any.
 
-    words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
+    words: in Latin letters and lower case. by_letters: whether letters and endings alone are enough;
+      otherwise the signs must weigh at least as much as a stop word.
     """
     signs = _language_signs()
     words = tuple(words)
