@@ -1,8 +1,8 @@
 """The effects of each event on the read model.
 
-Handlers are order-free: they leave the same rows in whatever order events arrive. Of two changes of one thing
-the one with the greater precedence wins. They read no rows of other streams and tolerate dangling references.
-So events may be projected in batches of any size.
+Handlers do not depend on the order of events: any order leaves the same rows. Of two changes to the same
+thing, the one with the higher precedence wins. Handlers read no rows of other streams and tolerate dangling
+references, so events may be projected in batches of any size.
 """
 
 from collections import defaultdict
@@ -62,14 +62,14 @@ def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes)
 
 
 def _record_plain(db: Connection, events: Sequence[PositionedEvent]) -> None:
-    """Record which events are indexed plainly, and why."""
+    """Record which events are indexed as plain text, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
     insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
-    """Remove every row of `stream` before a replay, except from the tables `keep`."""
+    """Remove all rows of `stream` before a replay, except from the tables in `keep`."""
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)

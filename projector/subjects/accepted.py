@@ -30,20 +30,20 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def precedence(self) -> str:
-        """A text that is greatest for the winning change: its time of precedence, then its position."""
+        """Text that sorts highest for the winning change: its time of precedence, then its position."""
         time = precedence(self.event, self.segment)
         day, number, writer, offset = self.place
         # Segment numbers have at most 18 digits, and so do offsets.
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
-        """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
+        """Return a row with the event's `fields`, `values`, and the event's stream, ID and precedence."""
         event = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
-    """Return `value` as deterministic JSON."""
+    """Encode `value` as deterministic JSON."""
     return _json.encode(value).decode()
 
 
@@ -55,9 +55,7 @@ def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the greatest precedence of the tombstones of `things`; "", the least precedence, if there is
-    none.
-    """
+    """Return the highest precedence among the tombstones of `things`; "", the lowest, if there is none."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

@@ -68,7 +68,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record the message up to which each conversation was distilled."""
+    """Record the last message of each conversation that was distilled."""
     rows = []
     for placed in events:
         event = cast(ExtractionCompleted, placed.event)
@@ -85,7 +85,7 @@ def _source_text(
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Add daily events with their passages, and record which were compressed."""
+    """Add daily events with their passages, and record which ones were compressed."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
         event, stream, ts = placed.event, placed.stream, placed.ts

@@ -1,4 +1,4 @@
-"""Facts: for each (chat_id, topic_key, kind, rank), the event with the greatest precedence decides."""
+"""Facts: for each (chat_id, topic_key, kind, rank), the event with the highest precedence decides."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -46,7 +46,7 @@ def _store_fact(db: Connection, placed: PositionedEvent, event: FactStored, size
 
 
 def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Store a fact with its passages, unless a newer fact has the same key; replace an older one."""
+    """Store a fact with its passages, replacing an older one, unless a newer one has the same key."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:
@@ -61,7 +61,7 @@ def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool
 
 
 def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
-    """Remove the facts that `event` names if they are older than `placed`."""
+    """Remove the facts named by `event` that are older than `placed`."""
     chat = event.chat_id or ""
     write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
     older = (
