@@ -116,7 +116,7 @@ class Busy(MemlogError):
 class LogError(MemlogError):
     """The log cannot be written or read.
 
-    After a failed append, the events may or may not have been stored. Retry with the same IDs: an event that
+    After a failed append, the events may or may not have been stored. Retry with the same ids: an event that
     is appended twice counts once.
     """
 

@@ -76,11 +76,11 @@ def tag_of(event: Event | type[Event]) -> str:
 
 
 class Redacted(Event, tag="redacted"):
-    """Events were redacted: lines with their IDs, earlier or later in the stream, are not projected.
+    """Events were redacted: lines with their ids, earlier or later in the stream, are not projected.
 
     Written to the stream of its targets.
 
-    target_id, target_ids: one ID or several; a line has exactly one of these members.
+    target_id, target_ids: one id or several; a line has exactly one of these members.
     stream: the stream of the targets; needed only for appending.
     """
 
@@ -95,7 +95,7 @@ class Redacted(Event, tag="redacted"):
 
     @property
     def targets(self) -> list[str]:
-        """All target IDs, from whichever member is set."""
+        """All target ids, from whichever member is set."""
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
@@ -105,9 +105,9 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
     """The origin of an event distilled by a language model.
 
-    id: the ID of the event that completes the extraction, such as `memories_extracted`; until that is in the
+    id: the id of the event that completes the extraction, such as `memories_extracted`; until that is in the
       log, this event does not count. A summary needs no such event.
-    model: the model's name. prompt: the prompt's ID. message_ids: the messages that were distilled.
+    model: the model's name. prompt: the prompt's id. message_ids: the messages that were distilled.
     memory_ids: the memories that were merged.
     chat_id: the chat of the messages or memories, as `<channel>:<chat_id>`.
     """
@@ -518,7 +518,7 @@ class AppendWarning(msgspec.Struct, frozen=True):
 
 
 class IdHolder(msgspec.Struct, frozen=True):
-    """The position of the event that already has an ID; `offset` is in bytes."""
+    """The position of the event that already has an id; `offset` is in bytes."""
 
     stream: str
     segment: str
@@ -529,9 +529,9 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The position of a stored event: its stream, the segment's file name, and the line's offset in bytes.
 
     memory_id: the memory that the event saves or changes.
-    conflict: an earlier event with the same ID and different content; that one counts, and no read returns
+    conflict: an earlier event with the same id and different content; that one counts, and no read returns
       the new one.
-    duplicate: the same event was already stored under this ID; the two count as one.
+    duplicate: the same event was already stored under this id; the two count as one.
     """
 
     id: str
@@ -546,14 +546,14 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that was not stored. id: the event's ID, if known."""
+    """A line that was not stored. id: the event's id, if known."""
 
     error: MemlogError
     id: str | None
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An ID in use in a stream. holder: its event's position; None if forgotten. content: its hash."""
+    """An id in use in a stream. holder: its event's position; None if forgotten. content: its hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -573,7 +573,7 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Mark `position` if `known` shows that its ID is in use. content: the content hash of the new event."""
+    """Mark `position` if `known` shows that its id is in use. content: the content hash of the new event."""
     if known is None:
         return position
     if known.holder is None:

@@ -190,7 +190,7 @@ def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """An entry of a context.
 
-    id: a memory's memory_id, otherwise the event's ID. stream: the event's stream; None for a memory.
+    id: a memory's memory_id, otherwise the event's id. stream: the event's stream; None for a memory.
     score: the hit's score, from 0 to 1; None if the entry did not come from a search.
     is_best: whether the entry is one of the two best hits for the message.
     """
@@ -209,7 +209,7 @@ _MOST_BITS = 64
 
 
 def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
-    """Convert an integer ID, as messengers use, to text; return any other value unchanged."""
+    """Convert an integer id, as messengers use, to text; return any other value unchanged."""
     is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
@@ -224,7 +224,7 @@ class Chat(tuple[str, str]):
     __slots__ = ()
 
     def __new__(cls, channel: str, chat_id: str | int) -> Self:
-        """Return the chat with this channel and ID. Raises BadInput; see the class."""
+        """Return the chat with this channel and id. Raises BadInput; see the class."""
         named = decimal(chat_id)
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
@@ -243,7 +243,7 @@ class Chat(tuple[str, str]):
 
     @property
     def chat_id(self) -> str:
-        """The ID of the conversation within its channel."""
+        """The id of the conversation within its channel."""
         return self[1]
 
     def __str__(self) -> str:

@@ -56,12 +56,12 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
-    """Store the projection ID in a new read model."""
+    """Store the projection id in a new read model."""
     db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
 
 
 def stored_projection_id(db: Connection) -> str | None:
-    """Return the projection ID of a read model; None if it has none."""
+    """Return the projection id of a read model; None if it has none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
 

@@ -160,7 +160,7 @@ def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -
 def _find_redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return which of `ids`, the IDs in a batch, are redacted.
+    """Return which of `ids`, the ids in a batch, are redacted.
 
     redactions: the batch's redactions that have no rows yet. Raises HistoryChanged if a target of one of them
     is already projected.
@@ -179,8 +179,8 @@ def _find_redacted(
 def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
     """Return the first of `ids` that is still projected, as an event or a quarantined line; otherwise None.
 
-    IDs that were redacted before are skipped, since a redaction stays even if it is redacted itself.
-    Conflicts need no lookup of their own, since a conflict has the ID of an event.
+    Ids that were redacted before are skipped, since a redaction stays even if it is redacted itself.
+    Conflicts need no lookup of their own, since a conflict has the id of an event.
     """
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
@@ -205,7 +205,7 @@ def _has_rows(db: Connection, table: Literal["redactions", "events"], stream: st
 def _find_projected(
     db: Connection, stream: str, decoded: list[PositionedEvent]
 ) -> dict[str, tuple[_Place, bytes]]:
-    """Return, by ID, the position and content hash of each projected event with an ID from `decoded`."""
+    """Return, by id, the position and content hash of each projected event with an id from `decoded`."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -217,9 +217,9 @@ def _find_projected(
 def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each ID wins.
+    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id wins.
 
-    Raises HistoryChanged if a line is earlier than the projected event with its ID.
+    Raises HistoryChanged if a line is earlier than the projected event with its id.
     """
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []

@@ -1,6 +1,6 @@
 """Limits on the work that projecting one event may cause. Longer texts are indexed as plain text.
 
-All of these figures are part of the projection ID.
+All of these figures are part of the projection id.
 """
 
 import os

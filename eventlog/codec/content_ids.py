@@ -1,4 +1,4 @@
-"""Content hashes of events, and memory IDs derived from content."""
+"""Content hashes of events, and memory ids derived from content."""
 
 import re
 import unicodedata
@@ -25,9 +25,9 @@ def content_hash_without_openssl(event: Event) -> bytes:
 
 
 def derive_memory_id(chat_id: str | None, content: str) -> str:
-    """Return the ID of a memory saved without one: equal content in the same chat gives the same ID.
+    """Return the id of a memory saved without one: equal content in the same chat gives the same id.
 
-    The ID is the first 32 hex digits of sha256(chat_id, NUL, content), with the content in NFKC, case-folded,
+    The id is the first 32 hex digits of sha256(chat_id, NUL, content), with the content in NFKC, case-folded,
     and its white space collapsed.
     """
     # The log refuses an unpaired surrogate later, with a better message.
@@ -51,7 +51,7 @@ def fold_content(content: str) -> str:
 def mark_quantities(content: str) -> str:
     """Return `content` in NFKC, with `^` where folding would change the meaning: 5² is not 52, mW is not MW.
 
-    Two texts are the same memory if the results are equal after `fold_content`. IDs do not use this form.
+    Two texts are the same memory if the results are equal after `fold_content`. Ids do not use this form.
     """
     return "".join(map(_mark_quantities_in_piece, split_into_pieces(content)))
 

@@ -50,7 +50,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     change_ts: the `ts` of a `Change`, or its `wins` if it comes from another log; "" for other events.
     is_dated: whether the caller gave `ts`.
     memory_id: the memory that the event saves or changes.
-    content: the content hash if the caller chose the ID, which may already be in use; otherwise b"".
+    content: the content hash if the caller chose the id, which may already be in use; otherwise b"".
     warnings: warnings about the event, for the caller.
     """
 
@@ -102,7 +102,7 @@ def draft(
 
 
 def batch_redactions(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
-    """Yield redactions of `targets`, pairs of (stream, ID), in as few events as possible.
+    """Yield redactions of `targets`, pairs of (stream, id), in as few events as possible.
 
     Writing 200,000 lines takes 3 s more CPU time than writing 200.
     """
@@ -237,7 +237,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
 
 
 def new_id() -> str:
-    """Return a new event ID: a UUIDv7 (RFC 9562, section 5.7), so IDs sort by creation time."""
+    """Return a new event id: a UUIDv7 (RFC 9562, section 5.7), so ids sort by creation time."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10))
     value = (milliseconds & (2**48 - 1)) << 80 | random & (2**80 - 1)

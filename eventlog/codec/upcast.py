@@ -28,7 +28,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The ID of a line that has none of its own, such as `2026-02-24.jsonl:1042`."""
+        """The id of a line that has none of its own, such as `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
@@ -43,7 +43,7 @@ def parse_line_id(line_id: str) -> tuple[str, int] | None:
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """Convert the members of another program's line to the current schema.
 
-    A missing ID or time (the segment's day) comes from the line's position; a missing channel or chat_id from
+    A missing id or time (the segment's day) comes from the line's position; a missing channel or chat_id from
     `meta`, or else from the folder. Raises ValueError if `ts` is not a time.
     """
     line = {name: value for name, value in members.items() if value is not None}

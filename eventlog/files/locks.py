@@ -146,7 +146,7 @@ def _process_state(pid: str) -> str:
 
 
 def _holder_ids(fd: int) -> set[str]:
-    """Return the IDs of the processes with a flock on this file, from /proc/locks on Linux."""
+    """Return the ids of the processes with a flock on this file, from /proc/locks on Linux."""
     inode = f":{disk.status(fd).st_ino}"
     listing = _read_proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]

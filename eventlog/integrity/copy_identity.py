@@ -286,7 +286,7 @@ def name_from(drawn: bytes) -> str:
 
 
 def _machine_id() -> str:
-    """Return a 32-bit hash of the machine's ID or host name, which tells apart the machines of a store."""
+    """Return a 32-bit hash of the machine's id or host name, which tells apart the machines of a store."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

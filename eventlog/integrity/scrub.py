@@ -48,7 +48,7 @@ class Erased(msgspec.Struct, frozen=True):
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
     """Yield each segment with lines to erase, and those lines, without their bytes. Raises OSError.
 
-    redacted: the targets of all redactions, as (stream, ID).
+    redacted: the targets of all redactions, as (stream, id).
     """
     streams = {stream for stream, _ in redacted}
     for segment in (each for each in segments if each.stream in streams):

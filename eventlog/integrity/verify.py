@@ -88,7 +88,7 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log` up to `bounds`; of lines with equal IDs, the first counts. Raises OSError."""
+    """Count the lines of `log` up to `bounds`; of lines with equal ids, the first counts. Raises OSError."""
     segments = segments_of(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}

@@ -210,13 +210,13 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The event's ID, or the line's position if it has none."""
+        """The event's id, or the line's position if it has none."""
         named = None if isinstance(self.event, BadLine) else self.event.id
         return named or Place(self.segment.stream, self.segment.name, self.line.offset).id
 
     @property
     def key(self) -> Key:
-        """The key that redactions use for the line: stream and ID."""
+        """The key that redactions use for the line: stream and id."""
         return self.segment.stream, self.id
 
     @property
@@ -284,7 +284,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
 
 
 def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
-    """Return the targets of all redactions in `segments`, as (stream, ID)."""
+    """Return the targets of all redactions in `segments`, as (stream, id)."""
     return {
         (segment.stream, target)
         for segment in segments
@@ -294,7 +294,7 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
 
 
 def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
-    """Return the targets of all redactions among `entries`, as (stream, ID)."""
+    """Return the targets of all redactions among `entries`, as (stream, id)."""
     return {
         (entry.segment.stream, target)
         for entry in entries
@@ -423,7 +423,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Return why a line is not a new event, or None if it is; a new event is added to `known`.
 
-    The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same ID but
+    The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
     different content), or the line's fault.
     """
     if is_redacted(entry, redacted):

@@ -435,7 +435,7 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
     """Return the lines erased in `old` whose text is back; None if more than erasures differ.
 
     Erasures by another copy are recognised if more lines are blank now, the stream has redactions, and no
-    other line is damaged. One redaction erases every line with its target's ID.
+    other line is damaged. One redaction erases every line with its target's id.
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
         return None

@@ -41,7 +41,7 @@ class Log:
     lock_timeout: seconds to wait while another process writes to the same stream.
     find_stream: finds the stream for a redaction that does not name one.
     redact: mask keys before events are written.
-    look_up: finds which IDs given by callers are already in use; None to report no duplicates or conflicts.
+    look_up: finds which ids given by callers are already in use; None to report no duplicates or conflicts.
     on_stored: called with the positions of durable events before they are acknowledged.
     check: called with each event before any is written; raises BadInput to refuse it.
     """
@@ -80,7 +80,7 @@ class Log:
             BadInput: an event is invalid; nothing was written.
             NotFound: a redaction names no stream, and no stream has its target; nothing was written.
             Busy: another writer held the stream for too long.
-            LogError: the log cannot be written. Retry with the same IDs, unless a newer memlog wrote the log.
+            LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
         return self.append_drafts([self.draft(event) for event in events])
 
@@ -94,7 +94,7 @@ class Log:
         return positions
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
-        """Append redactions of `targets`, pairs of (stream, ID). Raises the same errors as `append`."""
+        """Append redactions of `targets`, pairs of (stream, id). Raises the same errors as `append`."""
         return self.append(batch_redactions(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
@@ -170,7 +170,7 @@ class Log:
         return lines, highest
 
     def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """Mark as duplicates or conflicts the positions of events whose given ID was already in use."""
+        """Mark as duplicates or conflicts the positions of events whose given id was already in use."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:

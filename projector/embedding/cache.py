@@ -1,4 +1,4 @@
-"""The vector cache, from (model ID, SHA-256 of the text) to vector. Disposable, but survives rebuilds."""
+"""The vector cache, from (model id, SHA-256 of the text) to vector. Disposable, but survives rebuilds."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

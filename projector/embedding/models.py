@@ -34,12 +34,12 @@ class Model(Protocol):
     """An embedding model, which need not be loaded.
 
     id: name, dtype, the start of the model's SHA-256, pooling and token limit. Vectors of models with
-        different IDs are never compared.
+        different ids are never compared.
     """
 
     @property
     def id(self) -> str:
-        """The ID of the model; see the class."""
+        """The id of the model; see the class."""
 
     @property
     def dimension(self) -> int:
@@ -112,12 +112,12 @@ def is_bundled(model: Model) -> bool:
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether this is the ID of the model in the `multilingual` extra."""
+    """Whether this is the id of the model in the `multilingual` extra."""
     return model_id.startswith(MULTILINGUAL)
 
 
 def is_of_provider(model_id: str) -> bool:
-    """Whether this is the ID of a provider's model, such as `ollama/all-minilm:l6-v2/384`."""
+    """Whether this is the id of a provider's model, such as `ollama/all-minilm:l6-v2/384`."""
     return model_id.startswith(("ollama/", "api/"))
 
 
@@ -172,7 +172,7 @@ class OnnxEmbedder:
         return normalise(sums)
 
     def _split_into_windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Return, for each part, the index of its text and its token IDs."""
+        """Return, for each part, the index of its text and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
         for number, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
@@ -182,7 +182,7 @@ class OnnxEmbedder:
         return owners, windows
 
     def _run_model(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        """Return the last hidden state [batch, sequence, dimension] for token IDs [batch, sequence]."""
+        """Return the last hidden state [batch, sequence, dimension] for token ids [batch, sequence]."""
         import numpy as np
 
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -197,7 +197,7 @@ class OnnxEmbedder:
 def _import_onnxruntime() -> ModuleType:
     """Import onnxruntime with its telemetry turned off.
 
-    The import itself starts the telemetry (1.32: a device ID and a database in the home folder, a file in the
+    The import itself starts the telemetry (1.32: a device id and a database in the home folder, a file in the
     temporary folder, four syncs), so `disable_telemetry_events` alone comes too late; it covers events that
     only some platforms send. A value set by the user is kept.
     """

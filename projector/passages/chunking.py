@@ -39,7 +39,7 @@ _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++
 
 
 class ChunkSizes(msgspec.Struct, frozen=True):
-    """Passage sizes in tokens of the bundled vocabulary; part of the projection ID.
+    """Passage sizes in tokens of the bundled vocabulary; part of the projection id.
 
     Raises BadInput if the window is out of bounds or the overlap is not smaller than the window.
     """

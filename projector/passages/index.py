@@ -87,7 +87,7 @@ _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content
 class SourceText(msgspec.Struct, frozen=True, gc=False):
     """A text to split into passages.
 
-    id: the owner's ID in its table. is_plain: whether to split it as plain text, however short it is.
+    id: the owner's id in its table. is_plain: whether to split it as plain text, however short it is.
     """
 
     stream: str

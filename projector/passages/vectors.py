@@ -1,6 +1,6 @@
 """The vector tables of a generation: one set for the store's model, one for the multilingual model.
 
-A set holds the vectors of one model at a time, whose ID is in a row of `meta`; searches with another model do
+A set holds the vectors of one model at a time, whose id is in a row of `meta`; searches with another model do
 not use them. The vectors of the next model are collected in the cache, and replace them in one transaction.
 """
 
@@ -59,7 +59,7 @@ def set_for(model: Model) -> VectorSet:
 
 
 def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
-    """Return the ID of the model whose vectors are in `db`; None if there are none."""
+    """Return the id of the model whose vectors are in `db`; None if there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 

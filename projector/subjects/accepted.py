@@ -37,7 +37,7 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
-        """Return a row with the event's `fields`, `values`, and the event's stream, ID and precedence."""
+        """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
         event = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 

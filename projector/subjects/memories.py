@@ -62,7 +62,7 @@ def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> No
 
 
 def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
-    """Record what an event changes in memories; return their IDs."""
+    """Record what an event changes in memories; return their ids."""
     event = placed.event
     match event:
         case ev.MemorySaved():

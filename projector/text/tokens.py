@@ -24,7 +24,7 @@ _PIECE = 4096
 
 
 def read_vocabulary() -> list[str]:
-    """Return the words and word parts in vocab.txt; the index of each is its token ID."""
+    """Return the words and word parts in vocab.txt; the index of each is its token id."""
     return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
