@@ -105,7 +105,7 @@ def connect(
     if connection is None:
         raise LogError(
             f"no server of this user serves {served}",
-            hint="start one with memlog serve, or give its url",
+            hint="start a server for the store, or give its url",
             code="server_away",
             retryable=True,
         )
