@@ -48,9 +48,9 @@ JobName = Literal["extraction", "summaries", "daily", "weekly"]
 class Job(msgspec.Struct, kw_only=True):
     """A job of a store.
 
-    due: when it runs, in words. next: when it runs next, or the run it missed; None for a job without a
-        schedule, or one that is off.
-    last: when it last ran; None if never. period: the local day of that run. steps: of that run.
+    due: its schedule in words. next: its next run, or the run it missed; None if it has no schedule or
+        is off.
+    last: its last run; None if it never ran. period: the local day of that run. steps: its steps.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Jobs(OperationGroup):
 
     @operation("read")
     def list(self) -> _Jobs:
-        """List the jobs of a store: when each is due, when it ran last, and what became of it.
+        """List the jobs of a store: when each is due, when it last ran, and the outcome.
 
-        `memlog watch` and `memlog serve` run the jobs. After missed runs, a job runs once.
+        `memlog watch` and `memlog serve` run the jobs. Missed runs are coalesced into one run.
         """
         from memlog.service.llm.extraction import rules_of
 
@@ -320,7 +320,7 @@ class JobRunner:
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
-        """Whether jobs may have something to do, judged by a read model that may lag behind the log.
+        """Whether a job may be due, judged by a read model that may lag behind the log.
 
         If not, a watch need not catch up here, and its rows thread reports the new events.
         """
@@ -329,7 +329,7 @@ class JobRunner:
         return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
 
     def run_due(self) -> Iterator[JobReport]:
-        """Run the jobs that are due; yield a report of each job that did something.
+        """Run all jobs that are due, and yield a report of each job that did something.
 
         Raises:
             Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.
@@ -379,7 +379,7 @@ class JobRunner:
         return report
 
     def _run_steps(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
-        """Run the steps of a job, or some of them. A step runs even if an earlier one failed.
+        """Run `steps` of a job, or all of them. A failed step does not stop later ones.
 
         Raises:
             ProviderError: the language model could not be reached.
