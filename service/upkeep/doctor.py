@@ -446,7 +446,7 @@ def file_system_type(folder: Path, mounts: str) -> str | None:
 
 
 def is_network_file_system(kind: str) -> bool:
-    """Whether file systems of this type, including FUSE, may be remote: their locks and fsync are unreliable."""
+    """Whether file systems of this type, including FUSE, may be remote, with unreliable locks and fsync."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
 
 
@@ -506,7 +506,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
 
 
 def _own_paths(store: Path) -> Iterator[Path]:
-    """Yield the store's files and folders except symlinks, and not the store's folder, which may be shared."""
+    """Yield the store's files and folders except symlinks, but not its own folder, which may be shared."""
     for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
