@@ -1,4 +1,4 @@
-"""Versioned prompt files; the id of a prompt includes a hash of its text."""
+"""Versioned prompt files. A prompt's id includes a hash of its text."""
 
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,7 @@ SUMMARISE = "summarise-1"
 class Prompt(msgspec.Struct, frozen=True):
     """A prompt for a language model.
 
-    id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e.
+    id: its name and the beginning of the SHA-256 of its text, such as extract-1/3f8a0c1d2b4e.
     """
 
     name: str

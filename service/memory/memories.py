@@ -82,7 +82,7 @@ def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
 
 
 class Memories(OperationGroup):
-    """The memories of a store. Every change is an event; the log loses nothing."""
+    """The memories of a store. Every change is an event, so the log loses nothing."""
 
     @operation("append", check=_check_duplicates)
     def save(
@@ -148,7 +148,7 @@ class Memories(OperationGroup):
 
     @operation("read")
     def conflicts(self) -> _Conflicts:
-        """List conflicts of memories that a person must decide: open ones first, then decided ones.
+        """List memory conflicts that a person must resolve: open ones first, then resolved ones.
 
         The weekly job compares memories. A model never changes a memory that a person saved; a person decides
         instead. At most 20 conflicts wait at a time; the others are queued. Of contradicting memories that a
@@ -240,7 +240,7 @@ class Memories(OperationGroup):
 
     @operation("append")
     def archive_all(self, memory_ids: MemoryIds, *, dry_run: DryRun = False) -> _Memories:
-        """Archive memories; the answer has those that were still active, before the change.
+        """Archive memories; return those that were active, as they were before the change.
 
         Raises:
             NotFound: some memories do not exist; none is archived.
@@ -272,7 +272,7 @@ class Memories(OperationGroup):
 
     @operation("append")
     def touch(self, *memory_ids: Annotated[str, Meta(title="ID"), "The memories."]) -> Position:
-        """Record one access by an agent to each of some memories.
+        """Record that an agent accessed memories, once for each.
 
         Raises:
             NotFound: some memories do not exist; no access is recorded.
@@ -344,9 +344,9 @@ class Memories(OperationGroup):
             float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."
         ] = ARCHIVE_THRESHOLD.default,
     ) -> "PruneReport":
-        """Archive faded memories: those whose relevance today is at most a threshold.
+        """Archive faded memories: those whose relevance today is at most `threshold`.
 
-        They are kept, but left out of searches; a save restores a memory. Decays and age lower relevance.
+        They are kept, but left out of searches; saving one again restores it. Decays and age lower relevance.
 
         Raises:
             BadInput: there is no such category, or none is given.
