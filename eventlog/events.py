@@ -59,6 +59,9 @@ class Change(Event, kw_only=True):
     highest_wins: the highest precedence in the stream, if higher than `wins`.
     """
 
+    STREAM: ClassVar[str] = "memory"
+    """The stream of the type."""
+
     wins: str | None = None
     highest_wins: str | None = None
 
@@ -390,6 +393,8 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     chat_id: `<channel>:<chat_id>` if it belongs to a chat's profile; None for the scope of the whole store.
     """
 
+    STREAM: ClassVar[str] = "core"
+
     section: Literal["user", "agent"]
     key: Text
     value: str
@@ -406,6 +411,8 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
     event_ids: the events with the contents of these memories. chat_id: as in `core_memory_updated`.
     """
 
+    STREAM: ClassVar[str] = "core"
+
     event_ids: Ids
     model: Text
     prompt: Text
@@ -417,6 +424,8 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
     """A key was removed from the core memory. Written by agents; see `core_memory_updated`."""
+
+    STREAM: ClassVar[str] = "core"
 
     section: Literal["user", "agent"]
     key: Text
@@ -431,6 +440,8 @@ class FactStored(Change, tag="fact_stored"):
     rank: from 1 in a ranked list; 0 for a single value.
     rest: with rank 1, the values of ranks 2, 3, …, so that one event replaces the whole list.
     """
+
+    STREAM: ClassVar[str] = "facts"
 
     topic_key: Topic
     value: Text
@@ -450,6 +461,8 @@ class FactStored(Change, tag="fact_stored"):
 class FactRemoved(Change, tag="fact_removed"):
     """Facts about a subject were removed: all of them, one kind, or one rank. Written by agents."""
 
+    STREAM: ClassVar[str] = "facts"
+
     topic_key: Topic
     kind: FactKind | None = None
     rank: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
@@ -463,6 +476,8 @@ class SourceRegistered(Change, tag="source_registered"):
     include, exclude: glob patterns relative to `root`.
     """
 
+    STREAM: ClassVar[str] = "documents"
+
     source_id: SourceId
     kind: SourceKind = "docs"
     root: str | None = None
@@ -473,6 +488,8 @@ class SourceRegistered(Change, tag="source_registered"):
 class SourceRemoved(Change, tag="source_removed"):
     """A source was removed, with the documents it had until then. Written by `docs remove`."""
 
+    STREAM: ClassVar[str] = "documents"
+
     source_id: SourceId
 
 
@@ -482,6 +499,8 @@ class DocumentIndexed(Change, tag="document_indexed"):
     file: its path relative to the source's root, with `/`. version: the SHA-256 of its bytes, in hex.
     size: in bytes. mtime: in RFC 3339 format, or seconds since 1970.
     """
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
     file: Text
@@ -494,6 +513,8 @@ class DocumentIndexed(Change, tag="document_indexed"):
 
 class DocumentRemoved(Change, tag="document_removed"):
     """A document was removed. Written by `docs add` and `docs remove`; indexing it again restores it."""
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
     file: Text

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
+from memlog.eventlog.events import TYPES, Change, ConversationEvent, Event, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import as_file_not_found, status_at
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
@@ -83,15 +83,7 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return None
 
 
-_STREAMS = {
-    "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed context_given"
-    " salience_decayed daily_event_recorded daily_events_compressed memories_extracted"
-    " model_failed memories_merged job_completed change_undone",
-    "core": "core_memory_updated core_memory_deleted profile_refreshed",
-    "facts": "fact_stored fact_removed",
-    "documents": "source_registered source_removed document_indexed document_removed",
-}
-_STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for tag in tags.split()}
+_STREAMS = frozenset(kind.STREAM for kind in TYPES.values() if issubclass(kind, Change))
 
 
 def stream_of(event: Event) -> str:
@@ -102,7 +94,8 @@ def stream_of(event: Event) -> str:
         if event.stream is None or not is_stream(event.stream):
             raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
         return event.stream
-    return _STREAM_OF_TYPE[type(event)]
+    assert isinstance(event, Change), "every other type sets, changes or removes something"
+    return event.STREAM
 
 
 def is_stream(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Accepted events with their positions, and the precedence of changes."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, Row, upsert
 
 _json = msgspec.json.Encoder(order="deterministic")
@@ -40,6 +42,11 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
         event = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
+
+
+Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
+Handlers = Mapping[Handler, Sequence[type[Event]]]
+"""The handlers of a subject, with the types of events that each folds."""
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold

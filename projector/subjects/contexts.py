@@ -9,7 +9,7 @@ from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, insert
 from memlog.projector.subjects import memories
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 
 def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
@@ -37,3 +37,6 @@ def stream_of_chat(chat: str | None) -> str:
     """Return the stream of a chat such as `telegram:7`; `conversations` if `chat` has another form."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS
+
+
+HANDLERS: Handlers = {add: (ContextGiven,)}

@@ -15,7 +15,7 @@ from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, insert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _EVENT = "stream, id, channel, chat_id"
 _PLACE = "created_at, day, number, writer, offset"
@@ -116,3 +116,11 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     index.add(db, "daily_event_id", wholes, sizes)
     insert(db, "daily_compressions", "stream, daily_event_id, event_id, ts", compressions)
     insert(db, "daily_distillates", "stream, event_id, memory_ids", distillates)
+
+
+HANDLERS: Handlers = {
+    add_messages: (Message, SessionBreak),
+    add_summaries: (SummaryWritten,),
+    add_extractions: (ExtractionCompleted,),
+    fold: (DailyEventRecorded, DailyEventsCompressed),
+}

@@ -13,7 +13,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -174,3 +180,6 @@ def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
         index.add(db, "document_id", [whole], sizes)
     else:
         index.add_document(db, whole, file, version, filetype, sizes)
+
+
+HANDLERS: Handlers = {fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved)}

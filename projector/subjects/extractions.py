@@ -28,7 +28,7 @@ from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _DISTILLED = (
     MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
@@ -141,3 +141,10 @@ def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSize
         event = cast(JobCompleted, placed.event)
         rows.append((placed.stream, placed.id, event.job, event.period, as_json(event.steps), placed.ts))
     insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)
+
+
+HANDLERS: Handlers = {
+    close: (MemoriesExtracted, MemoriesMerged, ProfileRefreshed),
+    add_failures: (ModelFailed,),
+    add_runs: (JobCompleted,),
+}

@@ -10,7 +10,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
@@ -103,3 +109,9 @@ def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: C
                 updated_at=placed.ts,
             )
             upsert(db, "core_values", ("section", "key", "chat_id", "is_profile"), row, newer_by="precedence")
+
+
+HANDLERS: Handlers = {
+    fold: (FactStored, FactRemoved),
+    fold_core_memory: (CoreMemoryUpdated, CoreMemoryDeleted),
+}

@@ -19,7 +19,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import classify_memory
 
@@ -256,3 +262,16 @@ def _source_text(row: Row) -> SourceText:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
+
+
+HANDLERS: Handlers = {
+    fold: (
+        ev.MemorySaved,
+        ev.MemoryUpdated,
+        ev.MemoryArchived,
+        ev.MemoryDeleted,
+        ev.MemoryAccessed,
+        ev.SalienceDecayed,
+        ev.ChangeUndone,
+    )
+}
