@@ -82,7 +82,7 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """Return `memory_id` and the memories merged into it, transitively, except by rejected or undone merges."""
+    """Return `memory_id` and whatever was merged into it, transitively, unless rejected or undone."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"
