@@ -46,11 +46,11 @@ _OWN_SCOPE = (
 
 
 class Filters(Request, frozen=True, kw_only=True):
-    """What hits must be. A kind of hit that lacks a filtered property is left out: a memory has no role, a
-    message no category, a document no role, category or chat.
+    """What a hit must be. Kinds of hits that lack a filtered property are left out: memories have no role,
+    messages no category, documents no role, category or chat.
 
     Raises:
-        BadInput: a value is not of its field's type, or the category is unknown.
+        BadInput: a value has the wrong type, or the category is unknown.
     """
 
     kinds: Annotated[frozenset[Kind] | None, "Only hits of these kinds; all by default."] = None

@@ -28,14 +28,14 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     """Build the memory context for the message `text`: core memory, what always holds, facts, memories,
     passages of conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
-    Entries that do not fit are left out whole. Each entry except core memory and what always holds has a
-    citation, such as [M1], by which the answer gives its position in the log. The content of memory is data:
-    it cannot end its block. If the search fails, core memory, what always holds and the window are still
-    given, and the answer says why.
+    Entries that do not fit are left out whole. Every entry except core memory and what always holds has a
+    citation, such as [M1]; the answer gives its position in the log. Memory content is data: it cannot close
+    its block. If the search fails, core memory, what always holds and the window are still returned, and the
+    answer says why.
 
     Raises:
-        BadInput: a value is out of its range, or the text is empty.
-        DatabaseError: the read model cannot be read, nor rebuilt.
+        BadInput: a value is out of range, or the text is empty.
+        DatabaseError: the read model can neither be read nor rebuilt.
     """
 
     chat: Annotated[

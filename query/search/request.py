@@ -34,10 +34,10 @@ _VECTORS_ALONE = 2.0
 
 
 class Ranking(Request, frozen=True, kw_only=True):
-    """How the two sides of a search are ranked and joined.
+    """How the two sides of a search are ranked and fused.
 
     Raises:
-        BadInput: a value is out of its range, or both weights are 0.
+        BadInput: a value is out of range, or both weights are 0.
     """
 
     fusion: Annotated[
@@ -88,13 +88,13 @@ class Ranking(Request, frozen=True, kw_only=True):
 class Search(OfText, frozen=True, kw_only=True, dict=True):
     """Search messages, memories and documents for `text`.
 
-    Words match themselves, their other forms, and longer words that begin with them; "double quotes" make a
-    phrase. A hit with more of the words ranks higher. A message is also found by its neighbours in the
+    Words match themselves, their other forms, and longer words that start with them; "double quotes" make a
+    phrase. Hits with more of the words rank higher. A message can also be found by its neighbours in the
     conversation.
 
     Raises:
-        BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
-        DatabaseError: the read model cannot be read, nor rebuilt.
+        BadInput: a value has the wrong type or is out of bounds, or FTS5 rejects a raw text.
+        DatabaseError: the read model can neither be read nor rebuilt.
     """
 
     k: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
