@@ -41,7 +41,7 @@ _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
 
 class _DatedText(NamedTuple):
-    """The columns of a memory that are compared. when: the time of its last change."""
+    """The columns used to compare memories. when: the time of the memory's last change."""
 
     memory_id: str
     content: str

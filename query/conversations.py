@@ -87,7 +87,7 @@ class WindowMessage(msgspec.Struct, kw_only=True):
 
 
 class Window(msgspec.Struct):
-    """The newest messages of a session, oldest first. session_start: the id of the session's first one."""
+    """The newest messages of a session, oldest first. session_start: the id of its first message."""
 
     chat: str
     session_start: str | None

@@ -118,7 +118,7 @@ def _read_pages(
 
 
 def _default_text(default: str | None) -> str | None:
-    """Return the text of a default such as `'manual'`; None if it is too long, or no string literal."""
+    """Return the text of a default such as `'manual'`; None unless it is a short string literal."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (
         default[1:-1].replace("''", "'") if default and is_text and len(default) < _LONGEST_DEFAULT else None

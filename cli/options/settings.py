@@ -43,7 +43,7 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The folder of the store, or of the project. If root, reading this switches to the store's owner."""
+        """The store's folder, or the project's. As root, reading it makes the process act as its owner."""
         store: Path = self.value("store")
         _act_as_owner(store)
         return store

@@ -83,7 +83,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def is_secret(self) -> bool:
-        """Whether this is a key, whose value is never printed."""
+        """Whether its value is a key, which is never printed."""
         return self.name.endswith(".api_key")
 
     @property

@@ -56,7 +56,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of messages that facts were taken from, if all those facts have been superseded."""
+    """Return the keys of messages that facts were taken from and whose facts are all superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"

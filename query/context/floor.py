@@ -292,7 +292,7 @@ def measure_hits(
 def cosines_by_place(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes
 ) -> dict[int, float]:
-    """Return each hit's cosine with `vector`, by place in `found`; of a message, that of its best passage."""
+    """Return each hit's cosine with `vector`, by place in `found`; for a message, its best passage's."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():

@@ -66,7 +66,7 @@ class Topic(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> FactKind:
-        """Whether the topic is a list or a single value."""
+        """`ranked` for a list, `single` for a single value."""
         return self.facts[0].kind
 
     @property
@@ -305,7 +305,7 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
 
 
 def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
-    """Return the words of the topic's key to compare with the question; None if it can't be the one meant."""
+    """Return the words of the topic's key to compare with the question; None if it can't mean this topic."""
     words = topic.key.split("_")
     part = strip_favorite(words, question.language)
     return part if question.is_favorite else (words if part is None else None)

@@ -45,7 +45,7 @@ def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) ->
 
 
 def copies_in_outer_sources(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return which documents have the same file as another of them whose source has a longer root."""
+    """Return which documents share a file with another of them whose source has a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(

@@ -70,7 +70,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 
 def embedded_part(text: str, embedder: Embedder) -> str:
-    """Return the beginning of a question, as much of it as is embedded."""
+    """Return the beginning of a question, up to the length that is embedded."""
     return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
 
 

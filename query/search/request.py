@@ -167,7 +167,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
     """A full-text query.
 
     phrases: the texts in double quotes.
-    words: the rest, without stop words unless there are no other words.
+    words: the rest, without stop words unless nothing else would remain.
     names: paths, addresses, versions and codes in the rest, whose words must be adjacent.
     forms: for each word, an expression that matches all its forms.
     left_out: the number of distinct words beyond `MAX_WORDS`.

@@ -79,7 +79,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
 
 
 class EmbeddingClient:
-    """The models for one question. Creating it has any provider embed the question, before any lock is held.
+    """The models for one question. On construction, a provider embeds the question, before any lock is held.
 
     chat: the question's chat. silent: why a model is missing. has_key: whether providers are configured and
     the question seems to contain a key.

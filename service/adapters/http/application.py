@@ -52,7 +52,7 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 
 def has_get(operation: Operation) -> bool:
-    """Whether an operation also has a GET route: it only reads, writes no files, and takes no prose."""
+    """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
     request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
     return is_read and not any(each.name in _TEXTS for each in fields_of(request))
