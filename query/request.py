@@ -1,7 +1,7 @@
-"""Requests: the arguments of an operation, validated on construction, so that nothing invalid reaches SQL.
+"""Requests: an operation's arguments, validated on construction, so that nothing invalid reaches SQL.
 
-A request is the single declaration of an operation's arguments: Python methods, options of commands, JSON
-schemas and reference pages are generated from its fields (`memlog.eventlog.fields`).
+A request is the single declaration of an operation's arguments: Python methods, command options, JSON schemas
+and reference pages are generated from its fields (`memlog.eventlog.fields`).
 """
 
 import os
@@ -23,14 +23,14 @@ T = TypeVar("T")
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A base class that checks fields against their annotations on construction.
+    """Base class that validates its fields against their annotations on construction.
 
     Raises:
-        BadInput: a value is not of its field's type, or outside its bounds; the message names both.
+        BadInput: a value has the wrong type or is out of bounds; the message names the field and the value.
     """
 
     def __post_init__(self) -> None:
-        """Check and convert the values of the fields."""
+        """Validate and convert the fields."""
         for name, read in _field_readers(type(self)):
             given = getattr(self, name)
             value = read_argument(name, read, _to_plain_texts(name, given))
@@ -39,7 +39,7 @@ class Request(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]", called: str = "it") -> Self:
-        """Return `given` as a request; a mapping has its fields by name.
+        """Convert a mapping of fields to a request; a request is returned unchanged.
 
         called: its name in error messages.
 
@@ -62,10 +62,10 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """Return `read(given)`, and name the argument in its errors.
+    """Return `read(given)`, naming the argument in any error.
 
     Raises:
-        BadInput: from `read`; the message begins with the argument's name.
+        BadInput: raised by `read`, with the argument's name in front.
     """
     try:
         return read(given)
@@ -76,10 +76,10 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
 
 
 def _to_plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a text, or the texts of a collection, to plain `str`.
+    """Convert a string, or the strings in a collection, to plain `str`.
 
     Raises:
-        BadInput: a text cannot be encoded in UTF-8.
+        BadInput: a string cannot be encoded as UTF-8.
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
@@ -101,10 +101,10 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a name that `owner` does not have.
+    """Reject names that `owner` does not have.
 
     Raises:
-        BadInput: the message has the name, the hint the known ones.
+        BadInput: a name is unknown; the hint lists the known ones.
     """
     known = [*known]
     for name in given:
@@ -116,22 +116,22 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def to_log_time(time: str | datetime) -> str:
-    """Return a time in the form of the log.
+    """Convert `time` to a log timestamp.
 
-    A datetime without an offset is UTC; a text may be a day, or words such as "last week", in the system's
+    A datetime without an offset is UTC; a string may be a day or words such as "last week", in the system's
     time zone.
 
     Raises:
-        BadInput: it is not such a time.
+        BadInput: not a time.
     """
     return _timestamp_of(time, is_end=False)
 
 
 def to_log_end(time: str | datetime) -> str:
-    """Return an exclusive end in the format of the log: a day or a named period gives the moment it ends.
+    """Convert an exclusive end to a log timestamp; for a day or named period, that is the moment it ends.
 
     Raises:
-        BadInput: it is not such a time.
+        BadInput: not a time.
     """
     return _timestamp_of(time, is_end=True)
 
@@ -149,7 +149,7 @@ def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
 
 
 def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
-    """Return the beginning or the end of the time of words such as "last week"; None if there is no time.
+    """Return the start or, with `is_end`, the end of a time in words such as "last week"; None if not a time.
 
     zone: the time zone of days; None for the system's.
     """
@@ -163,10 +163,10 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
 
 
 def to_log_day(day: str | datetime) -> str:
-    """Return a day in the form of the log: 2026-02-24.
+    """Convert `day` to the log's format, 2026-02-24.
 
     Raises:
-        BadInput: it is not a calendar day.
+        BadInput: not a calendar day.
     """
     try:
         return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
@@ -175,10 +175,10 @@ def to_log_day(day: str | datetime) -> str:
 
 
 def to_id_set(given: Iterable[str]) -> frozenset[str]:
-    """Return a collection of ids as a set.
+    """Convert a collection of ids to a set.
 
     Raises:
-        BadInput: it is a single text, or not a collection of texts.
+        BadInput: not a collection of strings, or a single string.
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
@@ -187,11 +187,11 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
 
 
 def to_path(given: str | Path) -> Path:
-    """Return a path as a `Path`.
+    """Convert `given` to a `Path`.
 
     Raises:
-        BadInput: it is not a path, or empty; no file can have this name; or it begins with `~`, which only
-            shells expand.
+        BadInput: not a path, empty, impossible as a file name, or starting with `~`, which only shells
+            expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
         raise BadInput(f"not a path: {shown_value(given)}", hint="give a text or a pathlib.Path")
@@ -207,7 +207,7 @@ def to_path(given: str | Path) -> Path:
 
 
 def unpack_single_list(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return positional arguments; if the only one is a list or tuple, its members."""
+    """Return the positional arguments, or the members of the only one if that is a list or tuple."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -247,18 +247,18 @@ Synced = Annotated[
 
 
 class OfText(Request, frozen=True):
-    """A request about a text."""
+    """A request that takes a text."""
 
     text: Annotated[str, "The text."]
 
 
 def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the fields of a request that are given as texts, such as in a URL.
+    """Convert fields given as strings, for example in a URL, to a request's types.
 
-    A list has one text for each value. A text that cannot be converted stays a text: the request reports it.
+    A list has one string per value. Strings that can't be converted are kept, for the request to report.
 
     Raises:
-        BadInput: a text is empty, or a single value is given more than once.
+        BadInput: a string is empty, or a single value is given more than once.
     """
     if empty := [name for name, values in texts.items() if "" in values]:
         raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
@@ -295,7 +295,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return the docstring of a request without its `Raises` section."""
+    """Return a request's docstring without its `Raises` section."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())
@@ -314,7 +314,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 @cache
 def _field_readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return, for each field, the function that checks and converts its value."""
+    """Return each field's name and the function that checks and converts its value."""
     fields = fields_of(request)
     return [(field.name, _field_reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))
@@ -339,7 +339,7 @@ def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
 
 
 def wire_names(request: type[Request]) -> list[str]:
-    """Return the names of the fields that remote callers can give, too."""
+    """Return the names of the fields that remote callers may set too."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 

@@ -1,4 +1,4 @@
-"""Opens the store of the command line, or only its log."""
+"""Opens the command line's store, or just its log."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return the provider of embeddings; None for the bundled model or the model of the setting `model`.
+    """Return the embedding provider, or None to use the bundled model or the `model` setting.
 
     Raises:
-        BadInput: a setting has an invalid value, or one is missing.
+        BadInput: a setting is invalid or missing.
     """
     values = {name: settings.find(f"embedding.{name}") for name in ("type", "enabled", "model")}
     kind: EmbeddingType = values["type"][0] if values["enabled"][0] else "none"
@@ -52,10 +52,10 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return the provider that reranks hits; None if there is none.
+    """Return the reranking provider, or None.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
     if is_off or not _is_configured(settings, "rerank"):
@@ -66,10 +66,10 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Return the language model that distils conversations; None if there is none.
+    """Return the language model that distils conversations, or None.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     if not _is_configured(settings, "language_model"):
         return None
@@ -85,17 +85,17 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
     """Return the rules for distilling conversations.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     rules = memlog.ExtractionRules
     return rules(**_section_values(settings, "extraction", *rules.__struct_fields__))
 
 
 def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
-    """Return the times of jobs; None for the default hours.
+    """Return the times of jobs, or None for the defaults.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     names = {"daily": "jobs.daily", "weekly": "jobs.weekly", "timezone": "timezone"}
     given = {key: settings.value(name) for key, name in names.items()}
@@ -105,10 +105,10 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
-    """Return a description of which texts are sent to which provider.
+    """Describe which texts are sent to which provider.
 
     Raises:
-        BadInput: a setting has an invalid value, or one is missing.
+        BadInput: a setting is invalid or missing.
     """
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
@@ -129,7 +129,7 @@ def _describe_route(proxy: str | None, url: str | None) -> str:
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
-    """Whether the settings choose a provider; if it has no address, that is reported later."""
+    """Whether the settings choose a provider. A missing address is reported later."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
     return any(settings.value(name) != BY_NAME[name].default for name in names)
 
@@ -152,7 +152,7 @@ def _section_values(settings: Settings, section: str, *names: str) -> dict[str, 
 
 
 def _api_key(settings: Settings, section: str) -> Callable[[], str] | str | None:
-    """Return the key of a provider, or a function that reads it: most commands do not need the key."""
+    """Return a provider's key, or a function that reads it, since most commands do not need it."""
     text = settings.value(f"{section}.api_key")
     if text is not None:
         named = VARIABLE.fullmatch(text)
@@ -181,16 +181,16 @@ def _read_key_file(path: Path) -> str:
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
 def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
-    """Open the store that this call's settings name; notes are printed on stderr.
+    """Open the store chosen by this call's settings. Notes go to stderr by default.
 
     Raises:
-        BadInput: a setting cannot be used.
+        BadInput: a setting is unusable.
     """
     return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
-    """Return a function that opens the store in a folder with that store's settings."""
+    """Return a function that opens the store in a given folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
     return lambda path: _open_with_settings(settings.at(path), note, None)
 
@@ -222,10 +222,10 @@ def _open_with_settings(
 
 
 def open_log(ctx: click.Context) -> "Log":
-    """Open only the log of the store, so that commands that append start fast, without the read model.
+    """Open only the store's log, without the read model, so that commands that append start fast.
 
     Raises:
-        BadInput: a setting cannot be used.
+        BadInput: a setting is unusable.
     """
     from memlog.eventlog.log.writer import Log
 
