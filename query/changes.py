@@ -56,7 +56,7 @@ def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     Hits that trade places also trade scores, so scores stay in descending order.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     newer = Changes(db).find_among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:

@@ -315,7 +315,7 @@ class Watermarks:
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
         """Reset the watermarks of damaged segments to their current bytes; return the accepted losses.
 
-        Acquires the projector lock. Raises Busy and OSError; then nothing was accepted.
+        Acquires the projector lock. If it raises Busy or OSError, nothing was accepted.
         """
         if not self.losses():
             return []

@@ -107,7 +107,7 @@ def add(
     wholes: Iterable[SourceText],
     sizes: ChunkSizes,
 ) -> None:
-    """Split `wholes` into passages of `memory_chunks` and queue these for embedding."""
+    """Split texts into passages, store them in `memory_chunks`, and queue them for embedding."""
     rows = [
         (*_passage_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
@@ -119,7 +119,7 @@ def add(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Split a document into passages of `doc_chunks`, with line numbers (page numbers for a PDF) from 1."""
+    """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []
     content = document.content
     form = form_of(filetype)

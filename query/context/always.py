@@ -81,7 +81,7 @@ def always_entries(
     line: formats an entry as a line of text. Its size decides what fits, whatever the form.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     found = _always_holding(db, request)
     if not found:
@@ -122,7 +122,7 @@ def always_entries(
 
 
 def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Map the id of each memory that always holds, within the request's scope, to the reasons it does."""
+    """Return the memories that are always told within the request's scope, by id, and why each is."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = as_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))

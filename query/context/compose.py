@@ -94,7 +94,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     """Compose a context from the hits, core memory, what always holds, and the window.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     answered = None if hits.answered is None else round(hits.answered, 3)
     printer = make_printer(request, silent=hits.silent, synced=synced, answered=answered)

@@ -391,7 +391,7 @@ def find_context_hits(
     sample: a sample of the store's passages. rerank: reorders the relevant hits.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     if is_social(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, prompt_key=prompt_key)
@@ -442,7 +442,7 @@ def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:
     has spoken since: an earlier "yes" is history.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     where = ""
     values: list[str] = []

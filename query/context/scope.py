@@ -402,7 +402,7 @@ def choose_scope(db: Connection, request: BuildContext, people: People, *, synce
     synced: whether the read model has caught up with the log.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     if request.scope != "auto":
         return ChosenScope(request.scope, "the request names it")

@@ -97,7 +97,7 @@ def search(
 
     Raises:
         BadInput: `is_raw`, and FTS5 rejects the query.
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     started = time.perf_counter()
     (found,) = find_hits(db, request, [Quota(request.k, request.where)], models, held)
@@ -327,7 +327,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     Return whether some hit is certainly related to the question.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     prompt = ScoredPrompt(db, request, embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
@@ -357,7 +357,7 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     Their source is `core`, and their id `section.key`.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     request = question.words
     found = []

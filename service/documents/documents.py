@@ -453,7 +453,7 @@ class Documents(OperationGroup):
             return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
-        """Whether another copy of the store registered the source, so that only that copy refreshes it."""
+        """Whether another copy of the store registered the source and thus refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:

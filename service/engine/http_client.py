@@ -444,7 +444,7 @@ class Breaker:
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return the total number of failures of all providers with a role, according to the cache."""
+    """Return how often providers with the given role have failed, according to the cache."""
     return sum(record.errors for name, record in _known_records(store).items() if name.split()[0] == role)
 
 
