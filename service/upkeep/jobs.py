@@ -1,6 +1,7 @@
 """The operations of `store.jobs`, and the runner of the jobs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -27,14 +28,14 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
 from memlog.service.engine.settings import JobRules
-from memlog.service.llm.task import Outcome, set_aside_note
-from memlog.service.llm.tasks.merge import Merger
+from memlog.service.llm.task import Outcome
+from memlog.service.llm.tasks import load_tasks
+from memlog.service.llm.tasks.merge import merge_exact
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
     from memlog.service.engine.settings import Schedule
     from memlog.service.llm.task import Questions
-    from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
 _Jobs = list["Job"]
 """An alias, because inside the class `list` is a method."""
@@ -151,23 +152,27 @@ def runner_of(
     retry: include what was set aside today. notify: called with a line per request to the language model.
     """
     # Imported here: most processes run no job.
-    from memlog.service.llm.extraction import create_extractor, create_questions, rules_of, why_no_model
+    from memlog.service.llm.extraction import create_questions, why_no_model
 
     why = why_no_model(engine)
-    has_model = why is None
-    steps = Steps(
-        engine,
-        create_extractor(engine, is_patient=is_requested, retry=retry) if has_model else None,
-        create_questions(engine, is_patient=is_requested, retry=retry) if has_model else None,
-        room=rules_of(engine).tokens,
-        why_no_model=None if why is None else why.message,
-        lock_timeout=lock_timeout,
-        is_requested=is_requested,
-        heartbeat=heartbeat,
-        notify=notify,
-    )
+    questions = None
+    if why is None:
+        questions = create_questions(
+            engine,
+            lock_timeout=lock_timeout,
+            is_patient=is_requested,
+            retry=retry,
+            is_requested=is_requested,
+        )
+    why_none = None if why is None else why.message
+    steps = Steps(engine, questions, why_no_model=why_none, heartbeat=heartbeat, notify=notify)
     return JobRunner(
-        engine, _job_rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, heartbeat=heartbeat
+        engine,
+        _job_rules(engine),
+        steps,
+        has_model=why is None,
+        lock_timeout=lock_timeout,
+        heartbeat=heartbeat,
     )
 
 
@@ -178,24 +183,25 @@ def _job_rules(engine: Engine) -> JobRules:
 Work = Callable[[], Outcome]
 """Runs a step."""
 
-STEPS: dict[str, tuple[str, ...]] = {
-    "extraction": ("messages",),
-    "summaries": ("messages",),
-    "daily": ("decay", "daily events"),
-    "weekly": ("duplicates", "merge", "profile", "prune"),
+JOBS: dict[str, tuple[str, ...]] = {
+    "extraction": (),
+    "summaries": (),
+    "daily": ("decay",),
+    "weekly": ("duplicates", "prune"),
 }
-"""The jobs, and the steps of each in order."""
+"""The jobs, and the steps of each that need no language model."""
 
-_WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
+
+def steps_of(job: str) -> list[str]:
+    """Return the steps of a job in order: those of the language model behind the first other one."""
+    own = JOBS[job]
+    return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
 
 
 class Steps:
     """The steps of the jobs of a store.
 
-    extractor, questions: None if no language model is used; why_no_model: why not.
-    room: how many tokens a request may have.
-    lock_timeout: seconds to wait for another process that distils.
-    is_requested: whether a person requested the run, so that buffers need not be due.
+    questions: None if no language model is used; why_no_model: why not.
     heartbeat: called while work goes on; raising in it ends the step. notify: called with a line per request
         to the language model.
     """
@@ -203,48 +209,28 @@ class Steps:
     def __init__(
         self,
         engine: Engine,
-        extractor: "Extractor | None",
         questions: "Questions | None",
         *,
-        room: int,
         why_no_model: str | None,
-        lock_timeout: float,
-        is_requested: bool,
         heartbeat: Callable[[], None],
         notify: Callable[[str], None],
     ) -> None:
         self._engine, self._heartbeat, self._notify = engine, heartbeat, notify
         self._questions, self._why_no_model = questions, why_no_model
-        merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
             ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
-            ("weekly", "duplicates"): merger.merge_exact,
+            ("weekly", "duplicates"): lambda: merge_exact(engine),
             ("weekly", "prune"): self._prune,
         }
-        if extractor is not None and questions is not None:
-            # Imported here: most stores have no language model.
-            from memlog.service.llm.extraction import yesterday
-            from memlog.service.llm.tasks.profile import Profile
-            from memlog.service.llm.tasks.summarise import Summariser
-
-            summariser = Summariser(engine, questions, room)
-            self._works |= {
-                ("extraction", "messages"): lambda: self._sum_up(
-                    extractor.run(None, None, lock_timeout=lock_timeout, is_requested=is_requested)
-                ),
-                ("summaries", "messages"): lambda: summariser.run(self._report_summarised),
-                ("daily", "daily events"): lambda: self._sum_up(
-                    extractor.run_days(yesterday(engine), lock_timeout=lock_timeout)
-                ),
-                ("weekly", "merge"): lambda: merger.merge(self._report_compared),
-                ("weekly", "profile"): Profile(engine, questions, room).refresh,
-            }
+        if questions is not None:
+            for task in load_tasks():
+                self._works[task.job, task.step] = partial(task(engine, questions).do, self._report)
 
     def why_skipped(self, job: str, step: str) -> str | None:
         """Return why a step that needs the language model is skipped; None if it can run."""
         if (job, step) not in self._works:
             return self._why_no_model
-        if self._questions is None or (job, step) in _WITHOUT_MODEL:
+        if self._questions is None or step in JOBS[job]:
             return None
         return self._questions.why_over_budget()
 
@@ -263,27 +249,9 @@ class Steps:
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
         return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
 
-    def _sum_up(self, reports: "Iterable[ExtractionReport]") -> Outcome:
-        done, whys = 0, []
-        for report in reports:
-            if report.set_aside is None:
-                done += report.messages
-                self._notify(
-                    f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
-                    f" {report.tokens_in + report.tokens_out:,} tokens"
-                )
-            else:
-                whys.append(report.set_aside)
-            self._heartbeat()
-        return Outcome(done, set_aside_note(whys))
-
-    def _report_summarised(self, count: int) -> None:
-        self._notify(f"summarised {count} messages")
-        self._heartbeat()
-
-    def _report_compared(self, count: int) -> None:
-        if count > 1:
-            self._notify(f"compared {count} memories")
+    def _report(self, line: str | None) -> None:
+        if line is not None:
+            self._notify(line)
         self._heartbeat()
 
 
@@ -336,7 +304,7 @@ class JobRunner:
         """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             failed: ProviderError | None = None
-            for job in STEPS:
+            for job in JOBS:
                 try:
                     report = self._run_if_due(job)
                 except ProviderError as error:
@@ -386,7 +354,7 @@ class JobRunner:
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in STEPS[job] if steps is None else steps:
+        for step in steps_of(job) if steps is None else steps:
             self._heartbeat()
             if why := self._steps.why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))

@@ -7,10 +7,10 @@ The events of a comparison are appended together: merged memories, archivals, an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -39,45 +39,24 @@ from memlog.query.conflicts import (
     proposed_memories,
     undone_merges,
 )
-from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
+from memlog.query.context.scope import People, chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
-from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import MERGE, read_prompt
-from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
+from memlog.service.llm.answers import LONGEST, usable_text
 from memlog.service.llm.task import (
     FRAME,
-    Items,
+    Asked,
+    Batch,
     Outcome,
     Questions,
+    Task,
+    encode_request,
     entry_size,
-    set_aside_note,
-    withheld_note,
+    memory_entries,
+    memory_entry,
 )
-from memlog.service.llm.tasks.losses import describe_additions, describe_loss
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "groups": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "relation": {"type": "string", "enum": ["same", "update", "contradiction"]},
-                    "numbers": {"type": "array", "items": {"type": "integer"}},
-                    "content": {"type": "string"},
-                },
-                "required": ["relation", "numbers", "content"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["groups"],
-    "additionalProperties": False,
-}
-
+from memlog.service.memory.losses import describe_additions, describe_loss
 
 Made = MemorySaved | MemoryUpdated | MemoryArchived
 Relation = Literal["same", "update", "contradiction"]
@@ -91,14 +70,10 @@ class MergeGroup(msgspec.Struct):
     content: str = ""
 
 
-def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return the entry of a memory in a question to the model."""
-    return {"number": number, "date": memory.updated_at[:10], "text": text}
+class MergeAnswer(msgspec.Struct):
+    """The groups in an answer."""
 
-
-def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable group."""
-    return parse_list(text, member="groups", kind=MergeGroup)
+    groups: list[MergeGroup]
 
 
 class MergeFindings(msgspec.Struct):
@@ -298,141 +273,144 @@ _CANDIDATES = 5
 request."""
 
 
-class _Partition(NamedTuple):
+class Partition(NamedTuple):
+    """What compared memories have in common."""
+
     chat: str | None
     topic: str | None
     category: str
 
 
-class Merger:
-    """Merges the memories of a store.
+def partition_memories(db: Connection, people: People) -> dict[Partition, list[Memory]]:
+    """Return the active memories by partition, sorted by last change, without long memories."""
+    proposed = proposed_memories(db)
+    found = (memory for memory in memories(db) if memory.memory_id not in proposed)
+    known = [memory for memory in found if len(memory.content) <= LONGEST]
+    is_shared = choose_automatic_scope(db, people).scope == "store"
+    sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
+    by_partition: defaultdict[Partition, list[Memory]] = defaultdict(list)
+    # Within the same millisecond, they are sorted by log position.
+    for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
+        chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
+        if len(chats) == 1:
+            by_partition[Partition(chats[0], memory.topic, memory.category)].append(memory)
+    return by_partition
 
-    questions: asks the language model; None if none is configured. room: the most tokens of a request.
+
+class MergeBatch(Batch):
+    """Memories of a partition: new ones, and those to compare them with.
+
+    shown: all of them, oldest first. waiting: the number of conflicts for a person.
+    refused: why groups of the answer are. malformed: the number of groups that are none.
     """
 
-    def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
-        self._engine, self._questions, self._room = engine, questions, room - FRAME
+    partition: Partition
+    new: list[Memory]
+    shown: list[Memory]
+    waiting: int = 0
+    refused: Sequence[str] = ()
+    malformed: int = 0
+
+
+class MergeTask(Task[MergeAnswer, MergeBatch]):
+    """Compares new memories with the rest of their partition."""
+
+    name, job, step = "merge", "weekly", "merge"
+    prompt = "merge-2"
+    answer = MergeAnswer
+
+    def __init__(self, engine: Engine, questions: Questions) -> None:
+        super().__init__(engine, questions)
+        self._room -= FRAME
         self._sizes: dict[str, int] = {}
         """How many tokens each memory has, by its content event."""
-        self._refused: list[str] = []
-        """Why groups were refused in this run."""
         self._withheld: set[str] = set()
-        """Imported memories that this run has not sent."""
+        self._waiting, self._malformed, self._refused = 0, 0, Counter[str]()
 
-    def merge_exact(self) -> Outcome:
-        """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
-
-        Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
-        """
-        archived = 0
-        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partition_all(db)))
-        separated = {event_id for each in sets for event_id in each}
-        for partition, found in partitions.items():
-            by_text: defaultdict[str, list[Memory]] = defaultdict(list)
-            for memory in found:
-                if memory.event_id not in separated:
-                    by_text[fold_content(mark_quantities(memory.content))].append(memory)
-            groups = [group for group in by_text.values() if len(group) > 1]
-            if groups:
-                archived += self._archive_exact(partition, groups)
-        return Outcome(archived)
-
-    def _archive_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
-        own = self._engine.decide(memories_worded_by_hand)
-        events: list[Event] = []
-        archived: list[Memory] = []
-        origin = Extraction(new_id(), "memlog", "duplicates")
-        for group in groups:
-            kept = _choose_kept(group, own)
-            others = [memory for memory in group if memory is not kept]
-            importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
-            if (importance, tags) != (kept.importance, kept.tags):
-                events.append(
-                    MemoryUpdated(
-                        memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin
-                    )
-                )
-            archived += others
-        events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
-        closing = MemoriesMerged(
-            id=origin.id,
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
-            event_ids=[memory.event_id for memory in archived],
-            decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
-        )
-        self._engine.append([*events, closing])
-        return len(archived)
-
-    def merge(self, compared_some: Callable[[int], None]) -> Outcome:
-        """Let the model compare new memories with the rest of their partition, and append the merges.
-
-        compared_some: called after each request with the number of memories in it.
-
-        Raises:
-            ProviderError: the model fails; earlier merges stay.
-        """
-        assert self._questions is not None
-        known, partitions = self._engine.decide(
-            lambda db: (compared_events(db, "memory"), self._partition_all(db))
-        )
-        items = self._questions.begin("merge")
-        self._refused.clear()
+    def batches(self) -> Iterator[MergeBatch]:
+        """Yield the new memories of each partition beside those to compare them with."""
         self._withheld.clear()
-        closed: list[MemoriesMerged] = []
+        self._waiting, self._malformed, self._refused = 0, 0, Counter()
+        known, partitions = self._decide(lambda db: (compared_events(db, "memory"), self._partitions(db)))
         for partition, members in partitions.items():
             if is_private(partition.category):
                 continue
-            found = self._filter_sendable(items, partition, members)
+            found = self._filter_sendable(partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._choose_batch([memory for memory in found if memory.event_id in new])
-                tried = [memory.event_id for memory in batch]
-                shown = self._add_candidates(batch, found) if batch else []
+                if not batch:
+                    break
+                shown = self._add_candidates(batch, found)
                 if len(shown) > 1:
-                    made = items.attempt(
-                        partition.chat, tried, partial(self._compare, partition, batch, shown)
-                    )
-                    closed += [made] if made is not None else []
-                compared_some(len(shown))
-                new = [event_id for event_id in new if event_id not in tried] if batch else []
-                if new and shown:
+                    made = self._build_batch(partition, batch, shown)
+                    yield made
+                    self._waiting += made.waiting
+                    self._malformed += made.malformed
+                    self._refused.update(made.refused)
+                tried = {memory.event_id for memory in batch}
+                new = [event_id for event_id in new if event_id not in tried]
+                if new:
                     # The request may have changed some of them.
-                    members = self._engine.decide(partial(self._read_partition, partition=partition))
-                    found = self._filter_sendable(items, partition, members)
-        set_aside = set_aside_note([each.why for each in items.end()])
-        decisions = [decision for closing in closed for decision in closing.decisions]
-        waiting = sum(decision.memory_id is None for decision in decisions)
-        refused = sum(closing.refused for closing in closed)
-        whys = ", ".join(f"{why} {count}" for why, count in sorted(Counter(self._refused).items()))
-        notes = [f"conflicts that wait for a person: {waiting}"] if waiting else []
-        notes += (
-            [f"groups refused: {refused}" + (f" (lost or made up: {whys})" if whys else "")]
-            if refused
-            else []
+                    found = self._filter_sendable(
+                        partition, self._decide(self._partitions).get(partition, [])
+                    )
+
+    def _build_batch(self, partition: Partition, new: list[Memory], shown: list[Memory]) -> MergeBatch:
+        return MergeBatch(
+            chat=partition.chat,
+            event_ids=[memory.event_id for memory in new],
+            requests=[encode_request(memory_entries(shown))],
+            line=f"compared {len(shown)} memories",
+            partition=partition,
+            new=new,
+            shown=shown,
         )
-        notes += [each for each in (set_aside, withheld_note(len(self._withheld))) if each is not None]
-        return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
-    def _partition_all(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, sorted by last change, without long memories."""
-        proposed = proposed_memories(db)
-        found = (memory for memory in memories(db) if memory.memory_id not in proposed)
-        known = [memory for memory in found if len(memory.content) <= LONGEST]
-        is_shared = choose_automatic_scope(db, self._engine.read_model.people).scope == "store"
-        sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
-        by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-        # Within the same millisecond, they are sorted by log position.
-        for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
-            chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
-            if len(chats) == 1:
-                by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
-        return by_partition
+    def apply(self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]) -> list[Event] | None:
+        """Return the merged memories and the archived ones."""
+        partition, shown = batch.partition, batch.shown
+        now = {memory.event_id for memory in self._partitions(db).get(partition, [])}
+        if not now.issuperset(memory.event_id for memory in shown):
+            # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
+            return None
+        found = decide_groups(
+            asked.answer.groups,
+            batch.new,
+            shown,
+            partition.chat,
+            asked.origin,
+            own=memories_worded_by_hand(db),
+            room=MOST_OPEN - count_open_conflicts(db),
+            separated=undone_merges(db),
+        )
+        batch.refused, batch.malformed = found.refused, asked.refused
+        batch.waiting = sum(decision.memory_id is None for decision in found.decisions)
+        batch.count = len(found.decisions) - batch.waiting
+        made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
+        closing = asked.close(
+            MemoriesMerged,
+            len(found.refused),
+            chat_id=partition.chat,
+            topic=partition.topic,
+            category=partition.category,
+            event_ids=[*batch.event_ids, *made],
+            decisions=found.decisions,
+        )
+        return [*found.events, closing]
 
-    def _read_partition(self, db: Connection, partition: _Partition) -> list[Memory]:
-        """Return the memories of one partition in the order of `_partition_all`."""
-        return self._partition_all(db).get(partition, [])
+    def _notes(self) -> Iterator[str]:
+        if self._waiting:
+            yield f"conflicts that wait for a person: {self._waiting}"
+        if refused := self._refused.total() + self._malformed:
+            named = ", ".join(f"{why} {count}" for why, count in sorted(self._refused.items()))
+            yield f"groups refused: {refused}" + (f" (lost or made up: {named})" if named else "")
+
+    def _count_withheld(self) -> int:
+        return len(self._withheld)
+
+    def _partitions(self, db: Connection) -> dict[Partition, list[Memory]]:
+        return partition_memories(db, self._engine.read_model.people)
 
     def _shown_size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
@@ -470,67 +448,71 @@ class Merger:
 
     def _find_candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
         """Return the memories of `others` that match the new ones by words or meaning."""
-        found = self._engine.decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
+        found = self._decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
-    def _filter_sendable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+    def _filter_sendable(self, partition: Partition, members: list[Memory]) -> list[Memory]:
         """Return the memories that may be sent and are not set aside."""
-        assert self._questions is not None
-        kept = self._engine.decide(partial(self._questions.withheld_memories, memories=members))
+        kept = self._decide(partial(self._questions.withheld_memories, memories=members))
         self._withheld |= kept
         return [
             memory
             for memory in members
-            if memory.memory_id not in kept and not items.is_set_aside(partition.chat, [memory.event_id])
+            if memory.memory_id not in kept and not self._is_set_aside(partition.chat, [memory.event_id])
         ]
 
-    def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
-        """Let the model compare memories, append its findings, and return the closing event."""
-        assert self._questions is not None
-        used = read_prompt(MERGE)
-        request = [
-            memory_entry(number, memory, text)
-            for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
-        ]
-        answer, took = self._questions.ask(
-            used.text, msgspec.json.encode(request).decode(), SCHEMA, read_groups
-        )
-        members, open_now, own, separated = self._engine.decide(
-            lambda db: (
-                self._read_partition(db, partition),
-                count_open_conflicts(db),
-                memories_worded_by_hand(db),
-                undone_merges(db),
+
+def merge_exact(engine: Engine) -> Outcome:
+    """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
+
+    Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
+    """
+    archived = 0
+    sets, partitions = engine.decide(
+        lambda db: (undone_merges(db), partition_memories(db, engine.read_model.people))
+    )
+    separated = {event_id for each in sets for event_id in each}
+    for partition, found in partitions.items():
+        by_text: defaultdict[str, list[Memory]] = defaultdict(list)
+        for memory in found:
+            if memory.event_id not in separated:
+                by_text[fold_content(mark_quantities(memory.content))].append(memory)
+        groups = [group for group in by_text.values() if len(group) > 1]
+        if groups:
+            archived += _archive_exact(engine, partition, groups)
+    return Outcome(archived)
+
+
+def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memory]]) -> int:
+    own = engine.decide(memories_worded_by_hand)
+    events: list[Event] = []
+    archived: list[Memory] = []
+    origin = Extraction(new_id(), "memlog", "duplicates")
+    for group in groups:
+        kept = _choose_kept(group, own)
+        others = [memory for memory in group if memory is not kept]
+        importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
+        if (importance, tags) != (kept.importance, kept.tags):
+            events.append(
+                MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin)
             )
-        )
-        now = {memory.event_id for memory in members}
-        if not now.issuperset(memory.event_id for memory in shown):
-            # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
-            return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
-        origin = Extraction(new_id(), self._questions.model, used.id)
-        room = MOST_OPEN - open_now
-        found = decide_groups(
-            answer.entries, batch, shown, partition.chat, origin, own=own, room=room, separated=separated
-        )
-        self._refused += found.refused
-        made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
-        closing = MemoriesMerged(
-            id=origin.id,
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
-            event_ids=[*(memory.event_id for memory in batch), *made],
-            decisions=found.decisions,
-            model=origin.model,
-            prompt=origin.prompt,
-            tokens_in=took.tokens_in,
-            tokens_out=took.tokens_out,
-            refused=answer.refused + len(found.refused),
-        )
-        self._questions.append([*found.events, closing])
-        return closing
+        archived += others
+    events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
+    closing = MemoriesMerged(
+        id=origin.id,
+        chat_id=partition.chat,
+        topic=partition.topic,
+        category=partition.category,
+        event_ids=[memory.event_id for memory in archived],
+        decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
+    )
+    engine.append([*events, closing])
+    return len(archived)
 
 
 def _choose_kept(group: list[Memory], own: Container[str]) -> Memory:
     return next((memory for memory in group if memory.memory_id in own), group[0])
+
+
+TASK = MergeTask

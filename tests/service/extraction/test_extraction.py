@@ -15,8 +15,9 @@ import pytest
 
 import memlog
 from memlog.projector import lifecycle
-from memlog.service.llm.answers import read_answer
-from memlog.service.llm.extraction import create_extractor
+from memlog.service.llm.answers import MemoryAnswer, read_answer
+from memlog.service.llm.extraction import create_questions
+from memlog.service.llm.tasks.extract import ExtractTask
 from tests.support.examples import examples
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
@@ -391,10 +392,10 @@ def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
     provider.answer = lambda asked: "no" if "strange" in asked else answer(("fact", "Anna has a cat.", 0.9))
     with opened(tmp_path, provider, quiet_minutes=0) as store:
         store.append([*said("strange"), *said("I have a cat", chat="2")])
-        extractor = create_extractor(store._engine, is_patient=True)
+        task = ExtractTask(store._engine, create_questions(store._engine, is_patient=True))
         for _ in range(3):
             with suppress(memlog.ProviderError):
-                list(extractor.run(None, None, lock_timeout=1, is_requested=False))
+                list(task.reports())
         assert len(provider.asked) == 3  # twice for the first chat, once for the second
         assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
         provider.answer = lambda asked: answer(("fact", "This is strange.", 0.9))
@@ -413,6 +414,6 @@ def test_a_long_message_is_sent_whole_and_without_its_key(tmp_path: Path, provid
 
 @pytest.mark.parametrize("draft", ["no tags: [] and so: ", '<think>{"memories": [], "summary": ""}</think>'])
 def test_the_answer_behind_a_draft_is_meant(draft: str) -> None:
-    found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)))
+    found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)), MemoryAnswer)
     assert found is not None
-    assert [each.content for each in found.memories] == ["Anna has a cat."]
+    assert [each.content for each in found[0].memories] == ["Anna has a cat."]
