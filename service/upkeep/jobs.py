@@ -35,7 +35,6 @@ from memlog.service.memory import fading
 
 if TYPE_CHECKING:
     from memlog.service.engine.settings import Schedule
-    from memlog.service.llm.task import Questions
 
 _Jobs = list["Job"]
 """An alias, because inside the class `list` is a method."""
@@ -112,7 +111,7 @@ class Jobs(OperationGroup):
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
-        runner = runner_of(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
+        runner = JobRunner(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
         return [*runner.run_due()] if job is None else [runner.run(job)]
 
     @operation("read")
@@ -137,51 +136,9 @@ class Jobs(OperationGroup):
         return job
 
 
-def runner_of(
-    engine: Engine,
-    *,
-    lock_timeout: float,
-    is_requested: bool = False,
-    retry: bool = False,
-    heartbeat: Callable[[], None] = lambda: None,
-    notify: Callable[[str], None] = lambda _: None,
-) -> "JobRunner":
-    """Return the job runner of a store.
-
-    lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
-    retry: include what was set aside today. notify: called with a line per request to the language model.
-    """
-    # Imported here: most processes run no job.
-    from memlog.service.llm.extraction import create_questions, why_no_model
-
-    why = why_no_model(engine)
-    questions = None
-    if why is None:
-        questions = create_questions(
-            engine,
-            lock_timeout=lock_timeout,
-            is_patient=is_requested,
-            retry=retry,
-            is_requested=is_requested,
-        )
-    why_none = None if why is None else why.message
-    steps = Steps(engine, questions, why_no_model=why_none, heartbeat=heartbeat, notify=notify)
-    return JobRunner(
-        engine,
-        _job_rules(engine),
-        steps,
-        has_model=why is None,
-        lock_timeout=lock_timeout,
-        heartbeat=heartbeat,
-    )
-
-
 def _job_rules(engine: Engine) -> JobRules:
     return engine.job_rules or JobRules()
 
-
-Work = Callable[[], Outcome]
-"""Runs a step."""
 
 JOBS: dict[str, tuple[str, ...]] = {
     "extraction": (),
@@ -198,63 +155,6 @@ def steps_of(job: str) -> list[str]:
     return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
 
 
-class Steps:
-    """The steps of the jobs of a store.
-
-    questions: None if no language model is used; why_no_model: why not.
-    heartbeat: called while work goes on; raising in it ends the step. notify: called with a line per request
-        to the language model.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        questions: "Questions | None",
-        *,
-        why_no_model: str | None,
-        heartbeat: Callable[[], None],
-        notify: Callable[[str], None],
-    ) -> None:
-        self._engine, self._heartbeat, self._notify = engine, heartbeat, notify
-        self._questions, self._why_no_model = questions, why_no_model
-        self._works: dict[tuple[str, str], Work] = {
-            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
-            ("weekly", "duplicates"): lambda: merge_exact(engine),
-            ("weekly", "prune"): self._prune,
-        }
-        if questions is not None:
-            for task in load_tasks():
-                self._works[task.job, task.step] = partial(task(engine, questions).do, self._report)
-
-    def why_skipped(self, job: str, step: str) -> str | None:
-        """Return why a step that needs the language model is skipped; None if it can run."""
-        if (job, step) not in self._works:
-            return self._why_no_model
-        if self._questions is None or step in JOBS[job]:
-            return None
-        return self._questions.why_over_budget()
-
-    def do(self, job: str, step: str) -> Outcome:
-        """Run a step for which `why_skipped` is None.
-
-        Raises:
-            BadInput, Busy, LogError: as `Store.append`. ProviderError: the language model fails.
-        """
-        return self._works[job, step]()
-
-    def _prune(self) -> Outcome:
-        now = timestamps.now()
-        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
-            return Outcome(0, why)
-        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
-        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
-
-    def _report(self, line: str | None) -> None:
-        if line is not None:
-            self._notify(line)
-        self._heartbeat()
-
-
 # A run ends with the event `job_completed`. If the process is killed before, the run stays due.
 
 
@@ -269,23 +169,43 @@ class JobReport(msgspec.Struct, kw_only=True):
 class JobRunner:
     """Runs the jobs of a store.
 
-    lock_timeout: seconds to wait for another process that runs jobs.
-    heartbeat: called between steps; raising in it ends the run, which stays due.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
+    retry: include what was set aside today. heartbeat: called while work goes on; raising in it ends the run,
+        which stays due. notify: called with a line per request to the language model.
     """
 
     def __init__(
         self,
         engine: Engine,
-        rules: JobRules,
-        steps: Steps,
         *,
-        has_model: bool,
         lock_timeout: float,
-        heartbeat: Callable[[], None],
+        is_requested: bool = False,
+        retry: bool = False,
+        heartbeat: Callable[[], None] = lambda: None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._engine, self._steps, self._has_model = engine, steps, has_model
-        self._lock_timeout, self._heartbeat = lock_timeout, heartbeat
-        self._schedules = rules.schedules()
+        # Imported here: most processes run no job.
+        from memlog.service.llm.extraction import create_questions, why_no_model
+
+        self._engine, self._lock_timeout = engine, lock_timeout
+        self._heartbeat, self._notify = heartbeat, notify
+        self._schedules = _job_rules(engine).schedules()
+        self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
+            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
+            ("weekly", "duplicates"): lambda: merge_exact(engine),
+            ("weekly", "prune"): self._prune,
+        }
+        self._why_no_model = why_no_model(engine)
+        if self._why_no_model is None:
+            self._questions = create_questions(
+                engine,
+                lock_timeout=lock_timeout,
+                is_patient=is_requested,
+                retry=retry,
+                is_requested=is_requested,
+            )
+            for task in load_tasks():
+                self._works[task.job, task.step] = partial(task(engine, self._questions).do, self._report)
 
     def may_be_due(self, db: Connection) -> bool:
         """Whether jobs may have something to do, judged by a read model that may lag behind the log.
@@ -294,7 +214,9 @@ class JobRunner:
         """
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
-        return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
+        return self._why_no_model is None or any(
+            is_job_due(db, job, slot.period, slot.ts) for job, slot in slots
+        )
 
     def run_due(self) -> Iterator[JobReport]:
         """Run the jobs that are due; yield a report of each job that did something.
@@ -328,7 +250,7 @@ class JobRunner:
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
-            report = self._run_steps(job) if self._has_model else None
+            report = self._run_steps(job) if self._why_no_model is None else None
             return report if report and any(step.count for step in report.steps) else None
         schedule = self._schedules[job]
         if schedule is None:
@@ -337,7 +259,7 @@ class JobRunner:
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
             return self._run_and_record(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
-        left = [step for step in skipped if self._steps.why_skipped(job, step) is None]
+        left = [step for step in skipped if self._why_skipped(job, step) is None]
         return self._run_and_record(job, slot.period, left) if left else None
 
     def _run_and_record(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
@@ -356,11 +278,11 @@ class JobRunner:
         failed: ProviderError | None = None
         for step in steps_of(job) if steps is None else steps:
             self._heartbeat()
-            if why := self._steps.why_skipped(job, step):
+            if why := self._why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))
                 continue
             try:
-                outcome = self._steps.do(job, step)
+                outcome = self._works[job, step]()
                 done.append(JobStep(step, "done", outcome.count, outcome.note))
             except BadInput as error:  # such as for a forgotten event of today's decay
                 done.append(JobStep(step, "failed", why=error.message))
@@ -372,3 +294,22 @@ class JobRunner:
         if failed is not None:
             raise failed
         return JobReport(job=job, period=None, steps=done)
+
+    def _why_skipped(self, job: str, step: str) -> str | None:
+        """Return why a step that needs the language model is skipped; None if it can run."""
+        if step in JOBS[job]:
+            return None
+        why = self._why_no_model
+        return self._questions.why_over_budget() if why is None else why.message
+
+    def _prune(self) -> Outcome:
+        now = timestamps.now()
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
+            return Outcome(0, why)
+        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
+        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
+
+    def _report(self, line: str | None) -> None:
+        if line is not None:
+            self._notify(line)
+        self._heartbeat()
