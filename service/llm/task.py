@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import tzinfo
 from functools import partial, reduce
 from itertools import chain
@@ -11,10 +12,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
+from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -180,22 +182,25 @@ class Questions:
             ProviderError: the model fails, or gives no usable answer twice.
         """
         made = [self._ask_once(system, request, kind) for request in requests]
-        answers, refused, costs = zip(*made, strict=True)
         origin = Extraction(new_id(), self._model.name, prompt)
-        return Asked(join_answers(answers), origin, sum(refused), reduce(Completion.followed_by, costs))
+        answers, refused = zip(*made, strict=True)
+        return Asked(join_answers(answers), origin, sum(refused), self._cost())
 
-    def _ask_once(self, system: str, user: str, kind: type[A]) -> tuple[A, int, Completion]:
+    def _ask_once(self, system: str, user: str, kind: type[A]) -> tuple[A, int]:
         """Return an answer and its number of refused entries; ask again if the first answer is unusable."""
-        made = self._complete(system, user, schema_of(kind))
-        found = read_answer(made.text, kind)
-        if found is None:
-            again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
-            made = made.followed_by(self._complete(system, again, schema_of(kind)))
-            found = read_answer(made.text, kind)
-        if found is None:
-            why = "it answered twice with something other than the JSON object"
-            raise self._model.record_failure(why, is_of_answer=True)
-        return *found, made
+        again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
+        for request in (user, again):
+            self._sent.append(Completion(""))
+            self._sent[-1] = self._model.complete(system, request, schema_of(kind))
+            found = read_answer(self._sent[-1].text, kind)
+            if found is not None:
+                return found
+        why = "it answered twice with something other than the JSON object"
+        raise self._model.record_failure(why, is_of_answer=True)
+
+    def _cost(self) -> Completion:
+        """Return the requests and tokens since the last `check`."""
+        return reduce(Completion.followed_by, self._sent, Completion("", requests=0))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
@@ -231,15 +236,14 @@ class Questions:
                 self._model.record_provider_failure(error)
                 raise
 
-    def record_failure(
-        self, task: ModelTask, batch: Batch, error: ProviderError
-    ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record a failed request, and return arguments for `Failures.add`; None if the provider failed."""
+    def record_failure(self, task: ModelTask, batch: Batch, error: ProviderError) -> ModelFailed | None:
+        """Record a failed request, and return its event; None if the provider failed."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _RETRY_HINT)))
+        cost = self._cost()
         event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
@@ -250,12 +254,12 @@ class Questions:
             kind=kind,
             why=error.message,
             chat_id=batch.chat,
-            requests=len(self._sent),
-            tokens_in=sum(each.tokens_in for each in self._sent),
-            tokens_out=sum(each.tokens_out for each in self._sent),
+            requests=cost.requests,
+            tokens_in=cost.tokens_in,
+            tokens_out=cost.tokens_out,
         )
         self._engine.append([event])
-        return set_aside_request(event), kind, event.requests
+        return event
 
     def _classify_failure(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
@@ -271,11 +275,6 @@ class Questions:
         if error.is_late:
             return "late"
         return "refused" if error.status is not None and error.status < 500 else "failed"
-
-    def _complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        self._sent.append(Completion(""))
-        self._sent[-1] = self._model.complete(system, user, schema)
-        return self._sent[-1]
 
     def _greet(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
@@ -355,7 +354,7 @@ class Task(ABC, Generic[A, B]):
                 failure = self._questions.record_failure(self.name, batch, error)
                 if failure is None:
                     raise
-                self._failures.add(*failure)
+                self._failures.add(set_aside_request(failure), failure.kind, failure.requests)
                 self._failure = error
             yield batch
         self._end()
@@ -410,6 +409,14 @@ def join_answers(answers: Sequence[A]) -> A:
         is_text = isinstance(values[0], str)
         found[name] = " ".join(filter(None, values)) if is_text else [*chain.from_iterable(values)]
     return kind(**found)
+
+
+def is_storable(event: Event, *texts: str) -> bool:
+    """Whether an event from an answer is valid, and no text holds a key, which a model may invent."""
+    with suppress(BadInput):
+        draft(event)
+        return not any(map(kinds_in, texts))
+    return False
 
 
 def encode_request(request: object) -> str:

@@ -19,7 +19,6 @@ from memlog.service.llm.tasks.extract import (
     DistilledBatch,
     Distilling,
     ExtractionReport,
-    new_report,
     waiting_report,
 )
 
@@ -83,12 +82,11 @@ class DaysTask(Distilling[DayBatch]):
 
     def apply(self, db: Connection, batch: DayBatch, asked: Asked[MemoryAnswer]) -> list[Event]:
         """Return the memories that only the chat of the daily events sees."""
-        origin = replace(asked.origin, chat_id=batch.chat)
-        batch.report = new_report(batch, batch.date, asked)
+        asked.origin = replace(asked.origin, chat_id=batch.chat)
         ts = min(f"{batch.date}T12:00:00.000Z", timestamps.now())
-        memories = self.save_memories(db, batch.chat, ts, asked.answer, origin, batch.report)
+        memories = self.save_memories(db, batch, batch.date, ts, asked)
         closing = DailyEventsCompressed(
-            id=origin.id,
+            id=asked.origin.id,
             ids=batch.event_ids,
             memory_ids=[str(event.memory_id) for event in memories],
         )

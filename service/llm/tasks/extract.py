@@ -14,8 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import draft
-from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
     Event,
@@ -44,6 +43,7 @@ from memlog.service.llm.task import (
     Task,
     encode_request,
     entry_size,
+    is_storable,
     pack_batches,
     set_aside_note,
     shorten_message,
@@ -96,20 +96,6 @@ def set_aside_report(about: SetAside) -> ExtractionReport:
         extraction_id=about.id,
         messages=len(about.event_ids),
         set_aside=about.why,
-    )
-
-
-def new_report(batch: Batch, date: str, asked: Asked[MemoryAnswer]) -> ExtractionReport:
-    """Return a report with the number of messages, and the tokens and number of the requests."""
-    return ExtractionReport(
-        chat=batch.chat,
-        date=date,
-        extraction_id=asked.origin.id,
-        messages=len(batch.event_ids),
-        requests=asked.cost.requests,
-        refused=asked.refused + bool(kinds_in(asked.answer.summary)),
-        tokens_in=asked.cost.tokens_in,
-        tokens_out=asked.cost.tokens_out,
     )
 
 
@@ -169,23 +155,27 @@ class Distilling(Task[MemoryAnswer, D]):
         return Outcome(done, set_aside_note(whys))
 
     def save_memories(
-        self,
-        db: Connection,
-        chat: str | None,
-        ts: str,
-        answer: MemoryAnswer,
-        origin: Extraction,
-        report: ExtractionReport,
+        self, db: Connection, batch: D, date: str, ts: str, asked: Asked[MemoryAnswer]
     ) -> list[MemorySaved | MemoryUpdated]:
-        """Return the events that save an answer's memories, most important first; count them in `report`.
+        """Return the events that save an answer's memories, most important first; report on them in `batch`.
 
-        ts: the time of what the answer is about.
+        date, ts: the day and the time of what the answer is about.
         """
-        before = 0 if chat is None else count_session_memories(db, Chat.of(chat), SOURCE, ts)
+        batch.report = report = ExtractionReport(
+            chat=batch.chat,
+            date=date,
+            extraction_id=asked.origin.id,
+            messages=len(batch.event_ids),
+            requests=asked.cost.requests,
+            refused=asked.refused + bool(kinds_in(asked.answer.summary)),
+            tokens_in=asked.cost.tokens_in,
+            tokens_out=asked.cost.tokens_out,
+        )
+        before = 0 if batch.chat is None else count_session_memories(db, Chat.of(batch.chat), SOURCE, ts)
         room = max(0, self._questions.rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []
-        for entry in sorted(answer.memories, key=lambda each: -each.importance):
+        for entry in sorted(asked.answer.memories, key=lambda each: -each.importance):
             text = Text(entry.content)
             if entry.importance < self._questions.rules.threshold or report.saved + report.merged >= room:
                 report.below += 1
@@ -193,17 +183,11 @@ class Distilling(Task[MemoryAnswer, D]):
                 report.known += 1
             else:
                 new.append(text)
-                events += self._events_of_entry(db, chat, ts, entry, origin, report)
+                events += self._save_entry(db, entry, ts, report, asked.origin)
         return events
 
-    def _events_of_entry(
-        self,
-        db: Connection,
-        chat: str | None,
-        ts: str,
-        entry: Distilled,
-        origin: Extraction,
-        report: ExtractionReport,
+    def _save_entry(
+        self, db: Connection, entry: Distilled, ts: str, report: ExtractionReport, origin: Extraction
     ) -> list[MemorySaved | MemoryUpdated]:
         event = MemorySaved(
             ts=ts,
@@ -213,18 +197,13 @@ class Distilling(Task[MemoryAnswer, D]):
             topic=entry.topic,
             importance=entry.importance,
             source=SOURCE,
-            chat_id=chat,
+            chat_id=report.chat,
         )
-        try:
-            draft(event)
-        except BadInput:
-            report.refused += 1
-            return []
-        if kinds_in(entry.content):  # the model saw no keys, but may invent one
+        if not is_storable(event, entry.content):
             report.refused += 1
             return []
         # A daily event may repeat what a chat has told.
-        found = decide_save(db, self._engine.log_path, event, any_chat=chat is None)
+        found = decide_save(db, self._engine.log_path, event, any_chat=report.chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
             # Record that messages confirm the memory. A daily event only repeats its messages.
@@ -323,15 +302,16 @@ class ExtractTask(Distilling[MessageBatch]):
         waiting = {each.id for buffer in self._sendable_buffers(db, chat) for each in buffer.messages}
         if not waiting.issuperset(batch.event_ids):
             return None
-        origin = replace(asked.origin, message_ids=batch.event_ids, chat_id=batch.chat)
-        batch.report = report = new_report(batch, self._local_day(last.ts), asked)
-        events: list[Event] = [*self.save_memories(db, batch.chat, last.ts, asked.answer, origin, report)]
+        origin = asked.origin = replace(asked.origin, message_ids=batch.event_ids, chat_id=batch.chat)
+        day = self._local_day(last.ts)
+        events: list[Event] = [*self.save_memories(db, batch, day, last.ts, asked)]
+        assert batch.report is not None
         summary = asked.answer.summary
         if summary and not kinds_in(summary):
-            report.summary = summary
+            batch.report.summary = summary
             events.append(
                 DailyEventRecorded(
-                    event_date=report.date,
+                    event_date=day,
                     channel=chat.channel,
                     sender_id=chat.chat_id,
                     summary=summary,
@@ -339,7 +319,7 @@ class ExtractTask(Distilling[MessageBatch]):
                     extraction=origin,
                 )
             )
-        refused = report.refused - asked.refused
+        refused = batch.report.refused - asked.refused
         return [
             *events,
             asked.close(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),

@@ -6,17 +6,15 @@ that a person has set or removed are left alone. A value names its source memori
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.codec.encode import draft, new_id
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, ProfileRefreshed
-from memlog.eventlog.secrets.detection import is_secret_name, kinds_in
+from memlog.eventlog.secrets.detection import is_secret_name
 from memlog.eventlog.secrets.outgoing import SentText, is_private, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
@@ -32,6 +30,7 @@ from memlog.service.llm.task import (
     Task,
     encode_request,
     entry_size,
+    is_storable,
     memory_entries,
     memory_entry,
 )
@@ -281,12 +280,7 @@ def _denies_topic(memory: Memory, key: str) -> bool:
 def _is_usable(event: CoreMemoryUpdated) -> bool:
     if not event.value or len(event.key) > _LONGEST_KEY or len(event.value) > _LONGEST_VALUE:
         return False
-    if kinds_in(f"{event.key}: {event.value}"):
-        return False
-    with suppress(BadInput):
-        draft(event)
-        return True
-    return False
+    return is_storable(event, f"{event.key}: {event.value}")
 
 
 TASK = ProfileTask
