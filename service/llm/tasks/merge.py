@@ -16,8 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
-from memlog.eventlog.codec.encode import draft, new_id
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.events import (
     Event,
     Extraction,
@@ -53,6 +52,7 @@ from memlog.service.llm.task import (
     Task,
     encode_request,
     entry_size,
+    is_storable,
     memory_entries,
     memory_entry,
 )
@@ -76,179 +76,101 @@ class MergeAnswer(msgspec.Struct):
     groups: list[MergeGroup]
 
 
-class MergeFindings(msgspec.Struct):
-    """The events and decisions from the model's comparison of memories.
+class _Group(NamedTuple):
+    """Memories that belong together according to the model.
 
-    refused: the reason for each group that is left unchanged.
+    content: its text for them. members: the memories, oldest first. own: those that a person saved, which no
+    model overrules. chat: of all. origin: of the events.
     """
 
-    events: list[Made] = []
-    decisions: list[MergeDecision] = []
-    refused: list[str] = []
+    relation: Relation
+    content: str | None
+    members: list[Memory]
+    own: list[Memory]
+    chat: str | None
+    origin: Extraction
 
+    def resolve(self, *, has_room: bool) -> tuple[list[Made], MergeDecision] | str:
+        """Return the events and the decision, or why the group is refused.
 
-def decide_groups(
-    groups: list[MergeGroup],
-    batch: list[Memory],
-    shown: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-    *,
-    own: Container[str],
-    room: int,
-    separated: Sequence[frozenset[str]],
-) -> MergeFindings:
-    """Return the events and decisions for the usable groups.
+        has_room: whether a conflict may be opened; else a proposed text stays active as a memory.
+        """
+        content, what = self.content, None
+        texts = [memory.content for memory in self.members]
+        if self.relation != "contradiction":
+            what = "no text" if content is None else describe_loss(texts, content)
+        elif content is not None and (what := describe_additions(texts, content)):
+            content = None
+            # If a person saved one of them, a person decides, without the proposed text.
+            what = None if self.own else what
+        if what is not None:
+            return what
+        kept, made = self._choose_survivor(content)
+        if kept is None and content is not None and _find_same_text(self.members, content) is None:
+            made = [self._merged_memory(None, content)]
+        if not all(map(is_storable, made)):
+            return "no text"
+        proposal = next((event.memory_id for event in made), None) if kept is None else None
+        archived = [memory.memory_id for memory in self.members if kept not in (None, memory.memory_id)]
+        archived += [proposal] if proposal is not None and has_room else []
+        made += [MemoryArchived(memory_id=name, extraction=self.origin) for name in archived]
+        return made, make_decision(self.relation, self.members, kept, proposal)
 
-    A memory belongs to at most one group, and each group includes a new memory.
-
-    chat: the chat of all these memories. own: ids of memories that a person saved, which no model overrules.
-    room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
-    separated: sets of content events that a person has unmerged.
-    """
-    new = {memory.memory_id for memory in batch}
-    left = dict(enumerate(shown, 1))
-    found = MergeFindings()
-    for group in groups:
-        numbers = sorted({*group.numbers})
-        members = [left[number] for number in numbers if number in left]
-        if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
-            found.refused.append("no group")
-            continue
-        event_ids = {memory.event_id for memory in members}
-        if any(len(event_ids & each) > 1 for each in separated):
-            found.refused.append("unmerged before")
-            continue
-        made = _resolve_group(group, members, chat, origin, own, has_room=room > 0)
-        if isinstance(made, str):
-            found.refused.append(made)
-            continue
-        events, decision = made
-        found.events += events
-        found.decisions.append(decision)
-        room -= decision.memory_id is None
-        for number in numbers:
-            del left[number]
-    return found
-
-
-def _resolve_group(
-    group: MergeGroup,
-    members: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-    own: Container[str],
-    *,
-    has_room: bool,
-) -> tuple[list[Made], MergeDecision] | str:
-    """Return the events and the decision for a group, or why it is refused."""
-    origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
-    content = usable_text(group.content)
-    if content is not None and kinds_in(content):  # the model saw no keys, but may invent one
-        content = None
-    what = None
-    if group.relation != "contradiction":
-        what = "no text" if content is None else describe_loss(_texts(members), content)
-    elif content is not None and (what := describe_additions(_texts(members), content)):
-        content = None
-        # If a person saved one of them, a person decides, without the proposed text.
-        what = None if any(memory.memory_id in own for memory in members) else what
-    if what is not None:
-        return what
-    kept, made = _choose_survivor(group.relation, members, content, chat, origin, own)
-    if kept is None:
-        proposed = content if content is not None and _find_same_text(members, content) is None else None
-        made = [] if proposed is None else [_merged_memory(new_id(), None, proposed, members, chat, origin)]
-    try:
-        for event in made:
-            draft(event)
-    except BadInput:
-        return "no text"
-    if kept is not None:
-        others = (memory.memory_id for memory in members if memory.memory_id != kept)
-        made += [MemoryArchived(memory_id=name, extraction=origin) for name in others]
-        return made, make_decision(group.relation, members, kept)
-    proposal = next((event.memory_id for event in made), None)
-    if proposal is not None and has_room:
-        made.append(MemoryArchived(memory_id=proposal, extraction=origin))
-    return made, make_decision(group.relation, members, None, proposal)
-
-
-def _choose_survivor(
-    relation: Relation,
-    members: list[Memory],
-    content: str | None,
-    chat: str | None,
-    origin: Extraction,
-    own: Container[str],
-) -> tuple[str | None, list[Made]]:
-    """Return the memory that replaces a group, and its events; None if a person has to decide."""
-    own_members = [memory for memory in members if memory.memory_id in own]
-    if relation == "contradiction":
-        if content is None or any(memory is not members[-1] for memory in own_members):
+    def _choose_survivor(self, content: str | None) -> tuple[str | None, list[Made]]:
+        """Return the memory that replaces the group, and its events; None if a person has to decide."""
+        members, own = self.members, self.own
+        if self.relation == "contradiction":
+            if content is None or any(memory is not members[-1] for memory in own):
+                return None, []
+            if own:  # a person's latest words stay unchanged
+                return members[-1].memory_id, []
+            kept = members[0].memory_id
+            return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=self.origin)]
+        assert content is not None
+        same = _find_same_text(own or members, content)
+        if own and same is None and self.relation == "same":
+            is_lossless = describe_loss([memory.content for memory in members], own[0].content) is None
+            same = own[0].memory_id if is_lossless else None
+        if len(own) > 1 or (own and same is None):
             return None, []
-        if own_members:  # a person's latest words stay unchanged
-            return members[-1].memory_id, []
-        kept = members[0].memory_id
-        return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
-    assert content is not None
-    same = _find_same_text(own_members or members, content)
-    if (
-        own_members
-        and same is None
-        and relation == "same"
-        and describe_loss(_texts(members), own_members[0].content) is None
-    ):
-        same = own_members[0].memory_id
-    if len(own_members) > 1 or (own_members and same is None):
-        return None, []
-    if same is not None:
-        return same, []
-    # Not the content hash: another memory may have that id, with other content by now.
-    name = new_id()
-    return name, [_merged_memory(name, members[-1].updated_at, content, members, chat, origin)]
+        if same is not None:
+            return same, []
+        merged = self._merged_memory(members[-1].updated_at, content)
+        return merged.memory_id, [merged]
+
+    def _merged_memory(self, ts: str | None, content: str) -> MemorySaved:
+        """Return a memory that replaces the group.
+
+        ts: the time of the newest member; None for now.
+        """
+        weightiest = max(self.members, key=lambda memory: memory.importance)
+        # Not the content hash: another memory may have that id, with other content by now.
+        name = new_id()
+        return MemorySaved(
+            id=name,
+            ts=ts,
+            memory_id=name,
+            content=content,
+            category=weightiest.category,
+            kind=weightiest.kind,
+            importance=weightiest.importance,
+            source=MERGED,
+            topic=weightiest.topic,
+            chat_id=self.chat,
+            tags=union_tags(self.members) or None,
+            extraction=self.origin,
+        )
 
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
     """Return the id of the member that already has this text; None if no member has it."""
-    folded_text = fold_content(mark_quantities(content))
-    same = (
-        memory.memory_id for memory in members if fold_content(mark_quantities(memory.content)) == folded_text
-    )
-    return next(same, None)
+    text = _fold(content)
+    return next((memory.memory_id for memory in members if _fold(memory.content) == text), None)
 
 
-def _texts(members: list[Memory]) -> list[str]:
-    return [memory.content for memory in members]
-
-
-def _merged_memory(
-    name: str,
-    ts: str | None,
-    content: str,
-    members: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-) -> MemorySaved:
-    """Return a memory that replaces `members`.
-
-    ts: the time of the newest member; None for now.
-    """
-    weightiest = max(members, key=lambda memory: memory.importance)
-    return MemorySaved(
-        id=name,
-        ts=ts,
-        memory_id=name,
-        content=content,
-        category=weightiest.category,
-        kind=weightiest.kind,
-        importance=weightiest.importance,
-        source=MERGED,
-        topic=weightiest.topic,
-        chat_id=chat,
-        tags=union_tags(members) or None,
-        extraction=origin,
-    )
+def _fold(content: str) -> str:
+    """Return a text without what equal texts may differ in."""
+    return fold_content(mark_quantities(content))
 
 
 def union_tags(members: Sequence[Memory]) -> list[str]:
@@ -308,7 +230,7 @@ class MergeBatch(Batch):
     new: list[Memory]
     shown: list[Memory]
     waiting: int = 0
-    refused: Sequence[str] = ()
+    refused: list[str] = msgspec.field(default_factory=list)
     malformed: int = 0
 
 
@@ -374,30 +296,65 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         if not now.issuperset(memory.event_id for memory in shown):
             # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
             return None
-        found = decide_groups(
-            asked.answer.groups,
-            batch.new,
-            shown,
-            partition.chat,
-            asked.origin,
-            own=memories_worded_by_hand(db),
-            room=MOST_OPEN - count_open_conflicts(db),
-            separated=undone_merges(db),
-        )
-        batch.refused, batch.malformed = found.refused, asked.refused
-        batch.waiting = sum(decision.memory_id is None for decision in found.decisions)
-        batch.count = len(found.decisions) - batch.waiting
-        made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
+        events: list[Event] = []
+        decisions: list[MergeDecision] = []
+        batch.refused = []
+        for made in self._resolve_groups(db, batch, asked):
+            if isinstance(made, str):
+                batch.refused.append(made)
+            else:
+                events += made[0]
+                decisions.append(made[1])
+        batch.malformed = asked.refused
+        batch.waiting = sum(decision.memory_id is None for decision in decisions)
+        batch.count = len(decisions) - batch.waiting
+        made_ids = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
         closing = asked.close(
             MemoriesMerged,
-            len(found.refused),
+            len(batch.refused),
             chat_id=partition.chat,
             topic=partition.topic,
             category=partition.category,
-            event_ids=[*batch.event_ids, *made],
-            decisions=found.decisions,
+            event_ids=[*batch.event_ids, *made_ids],
+            decisions=decisions,
         )
-        return [*found.events, closing]
+        return [*events, closing]
+
+    def _resolve_groups(
+        self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]
+    ) -> Iterator[tuple[list[Made], MergeDecision] | str]:
+        """Yield the events and the decision for each group, or why it is refused.
+
+        A memory belongs to at most one group, and each group includes a new memory.
+        """
+        by_hand, separated = memories_worded_by_hand(db), undone_merges(db)
+        room = MOST_OPEN - count_open_conflicts(db)
+        new = {memory.memory_id for memory in batch.new}
+        left = dict(enumerate(batch.shown, 1))
+        for group in asked.answer.groups:
+            numbers = sorted({*group.numbers})
+            members = [left[number] for number in numbers if number in left]
+            if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
+                yield "no group"
+                continue
+            event_ids = {memory.event_id for memory in members}
+            if any(len(event_ids & each) > 1 for each in separated):
+                yield "unmerged before"
+                continue
+            content = usable_text(group.content)
+            made = _Group(
+                group.relation,
+                None if content is None or kinds_in(content) else content,  # a model may invent a key
+                members,
+                [memory for memory in members if memory.memory_id in by_hand],
+                batch.chat,
+                replace(asked.origin, memory_ids=[memory.memory_id for memory in members]),
+            ).resolve(has_room=room > 0)
+            yield made
+            if not isinstance(made, str):
+                room -= made[1].memory_id is None
+                for number in numbers:
+                    del left[number]
 
     def _notes(self) -> Iterator[str]:
         if self._waiting:
@@ -477,7 +434,7 @@ def merge_exact(engine: Engine) -> Outcome:
         by_text: defaultdict[str, list[Memory]] = defaultdict(list)
         for memory in found:
             if memory.event_id not in separated:
-                by_text[fold_content(mark_quantities(memory.content))].append(memory)
+                by_text[_fold(memory.content)].append(memory)
         groups = [group for group in by_text.values() if len(group) > 1]
         if groups:
             archived += _archive_exact(engine, partition, groups)
