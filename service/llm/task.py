@@ -39,6 +39,7 @@ from memlog.service.llm.model import Completion, LanguageModel
 A = TypeVar("A", bound=msgspec.Struct)
 B = TypeVar("B", bound="Batch")
 E = TypeVar("E")
+T = TypeVar("T")
 
 _FAILURES_OF_PROVIDER = 5
 """Consecutive failures after which the provider itself may be at fault, such as for a missing model: few
@@ -483,6 +484,19 @@ def _replace_data(found: re.Match[str]) -> str:
 def entry_size(entry: dict[str, Any]) -> int:
     """Return the number of tokens that an entry takes in a request."""
     return count_text_tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
+
+
+def take_fitting(items: Iterable[T], size: Callable[[T], int], room: int, *, skips: bool = False) -> list[T]:
+    """Return the first items that fit into `room` together. skips: whether smaller ones behind may follow."""
+    taken: list[T] = []
+    for item in items:
+        needed = size(item)
+        if needed <= room:
+            taken.append(item)
+            room -= needed
+        elif not skips:
+            break
+    return taken
 
 
 def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:

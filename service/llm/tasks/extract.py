@@ -5,7 +5,7 @@ So a process that is killed at any moment has either distilled the messages or l
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
@@ -47,6 +47,7 @@ from memlog.service.llm.task import (
     pack_batches,
     set_aside_note,
     shorten_message,
+    take_fitting,
 )
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
@@ -359,21 +360,15 @@ class ExtractTask(Distilling[MessageBatch]):
         quiet_since = timestamps.shift(now, -round(self._questions.rules.quiet_minutes * 60_000))
         is_of_before = self._local_day(waiting[0].ts) < self._local_day(now)
         is_quiet = waiting[-1].ts <= quiet_since
-        return is_of_before or is_quiet or self._count_tokens(waiting) >= self._room
+        return is_of_before or is_quiet or sum(map(self._count_tokens, waiting)) >= self._room
 
     def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
         """Yield the messages of each request: within the token limit and of one day, since a summary is."""
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
-            part: list[BufferedMessage] = []
-            room = self._room - FRAME
-            for message in of_day:
-                needed = self._count_tokens([message])
-                if part and needed > room:
-                    yield part
-                    part, room = [], self._room - FRAME
-                part.append(message)
-                room -= needed
-            yield part
+            left = list(of_day)
+            while left:
+                yield (part := take_fitting(left, self._count_tokens, self._room - FRAME) or left[:1])
+                left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
@@ -384,8 +379,8 @@ class ExtractTask(Distilling[MessageBatch]):
         shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
-    def _count_tokens(self, messages: Sequence[BufferedMessage]) -> int:
-        return sum(entry_size(self._build_entry(message, message.content)) for message in messages)
+    def _count_tokens(self, message: BufferedMessage) -> int:
+        return entry_size(self._build_entry(message, message.content))
 
 
 TASK = ExtractTask

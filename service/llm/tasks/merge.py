@@ -55,6 +55,7 @@ from memlog.service.llm.task import (
     is_storable,
     memory_entries,
     memory_entry,
+    take_fitting,
 )
 from memlog.service.memory.losses import describe_additions, describe_loss
 
@@ -379,16 +380,9 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
 
         A memory that is longer than half a request is never compared.
         """
-        room = self._room // 2
-        batch: list[Memory] = []
-        for memory in waiting:
-            size = self._shown_size(memory)
-            if size > room and size <= self._room // 2:
-                break
-            if size <= room:
-                room -= size
-                batch.append(memory)
-        return batch
+        half = self._room // 2
+        short = (memory for memory in waiting if self._shown_size(memory) <= half)
+        return take_fitting(short, self._shown_size, half)
 
     def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """Return `batch` and the memories to compare it with, in the order of `found`."""
@@ -397,10 +391,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         others = [memory for memory in found if memory.memory_id not in chosen]
         if sum(self._shown_size(memory) for memory in others) > room:
             others = self._find_candidates(batch, others)
-        for memory in others:
-            if self._shown_size(memory) <= room:
-                room -= self._shown_size(memory)
-                chosen.add(memory.memory_id)
+        chosen |= {memory.memory_id for memory in take_fitting(others, self._shown_size, room, skips=True)}
         return [memory for memory in found if memory.memory_id in chosen]
 
     def _find_candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:

@@ -29,6 +29,7 @@ from memlog.service.llm.task import (
     entry_size,
     pack_batches,
     shorten_message,
+    take_fitting,
 )
 
 _LEAST = 500
@@ -78,13 +79,16 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
                     yield from self._split_stretch(chat, stretch)
 
     def _split_stretch(self, chat: Chat, stretch: Unsummarised) -> Iterator[SummaryBatch]:
-        due = stretch.messages if stretch.is_over else self._all_but_newest(stretch.messages)
+        due = stretch.messages
+        if not stretch.is_over:  # a context shows the newest messages in full
+            newest = take_fitting(reversed(due), _message_tokens, self._room)
+            due = due[: len(due) - len(newest)]
         if sum(map(_message_tokens, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
             room = max(1, self._room - entry_size({"before": before, "messages": []}))
-            messages = _first_messages(due, room)
+            messages = take_fitting(due, _entry_size, room) or due[:1]
             contents = self._decide(partial(mask_messages, chat=chat, messages=messages))
             shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
             if len(shown) == 1:  # truncate a message that is too long
@@ -117,31 +121,14 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
             )
         ]
 
-    def _all_but_newest(self, messages: list[WindowMessage]) -> list[WindowMessage]:
-        """Return all messages except the newest, which a context shows in full."""
-        room, kept = self._room, 0
-        for message in reversed(messages):
-            room -= _message_tokens(message)
-            if room < 0:
-                break
-            kept += 1
-        return messages[: len(messages) - kept]
-
-
-def _first_messages(messages: list[WindowMessage], room: int) -> list[WindowMessage]:
-    """Return the first messages that fit into `room` tokens, at least one."""
-    count = 0
-    for message in messages:
-        room -= entry_size(_message_entry(message, message.content))
-        if count and room < 0:
-            break
-        count += 1
-    return messages[:count]
-
 
 def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
     content = shorten_message(message.role, content)
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
+
+
+def _entry_size(message: WindowMessage) -> int:
+    return entry_size(_message_entry(message, message.content))
 
 
 def _message_tokens(message: WindowMessage) -> int:
