@@ -166,9 +166,9 @@ class Extractions(OperationGroup):
         """Show a prompt for the language model. Events from its answers contain the prompt's id.
 
         Raises:
-            BadInput: there is no such prompt.
+            BadInput: there is no such prompt, or its file in extraction.prompts_dir is unreadable.
         """
-        return prompts.read_prompt(name)
+        return prompts.read_prompt(name, rules_of(self._engine).prompts_dir)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         from memlog.service.llm.tasks.extract import ExtractTask

@@ -30,7 +30,7 @@ from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import EXTRACT, read_prompt
+from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.exchange.formats import is_imported
 from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
@@ -374,12 +374,15 @@ class Task(ABC, Generic[A, B]):
         return Outcome(self._count, "; ".join(notes) or None)
 
     def _complete(self, batch: B) -> bool:
-        used = read_prompt(self.prompt)
+        used = self._read_prompt()
         asked = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
         events = self._decide(lambda db: self.apply(db, batch, asked))
         if events is not None:
             self._questions.append(events)
         return events is not None
+
+    def _read_prompt(self) -> Prompt:
+        return read_prompt(self.prompt, self._questions.rules.prompts_dir)
 
     def _end(self) -> None:
         """End a run; raise ProviderError if every request failed."""

@@ -32,7 +32,7 @@ from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, coun
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import EXTRACT, read_prompt
+from memlog.service.engine.prompts import EXTRACT
 from memlog.service.llm.answers import Distilled, MemoryAnswer
 from memlog.service.llm.task import (
     FRAME,
@@ -239,7 +239,7 @@ class ExtractTask(Distilling[MessageBatch]):
 
     def plan(self) -> Iterator[ExtractionReport]:
         """Yield a report on what `reports` would send for each chat, without sending it."""
-        of_prompt = count_text_tokens(self._system(read_prompt(self.prompt).text), "model")
+        of_prompt = count_text_tokens(self._system(self._read_prompt().text), "model")
         for buffer in self._find_buffers(self._chat):
             count, day = len(buffer.messages), self._local_day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)

@@ -412,6 +412,39 @@ def test_a_long_message_is_sent_whole_and_without_its_key(tmp_path: Path, provid
     assert len(provider.asked) > 1
 
 
+def test_a_file_replaces_a_prompt_and_events_name_it(tmp_path: Path, provider: Provider) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "extract-2.md").write_text("Write down only what is about tea.\n")
+    provider.answer = lambda _: answer(("fact", "Anna has tea.", 0.9))
+    with opened(tmp_path / "store", provider, prompts_dir=str(folder)) as store:
+        store.append(said("I have tea"))
+        store.extraction.run()
+        (memory,) = store.memories.list()
+        origin = json.loads(store.memories.history(memory.memory_id)[0].raw)["extraction"]
+        assert origin["prompt"] == store.extraction.prompt("extract-2").id
+    system = provider.requests[0][1]["messages"][0]["content"]
+    assert system.startswith("Write down only what is about tea.\n\nTimes are of the zone ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "is no folder"), (b"", "is empty"), (b"\xff", "is unreadable")]
+)
+def test_an_unusable_prompt_is_named_before_anything_is_sent(
+    tmp_path: Path, provider: Provider, text: bytes | None, why: str
+) -> None:
+    folder = tmp_path / "prompts"
+    if text is not None:
+        folder.mkdir()
+        (folder / "extract-2.md").write_bytes(text)
+    with opened(tmp_path / "store", provider, prompts_dir=str(folder)) as store:
+        store.append(said("I have tea"))
+        with pytest.raises(memlog.BadInput, match=why):
+            store.extraction.run()
+        assert len(store.extraction.buffer()[0].messages) == 1
+    assert provider.requests == []
+
+
 @pytest.mark.parametrize("draft", ["no tags: [] and so: ", '<think>{"memories": [], "summary": ""}</think>'])
 def test_the_answer_behind_a_draft_is_meant(draft: str) -> None:
     found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)), MemoryAnswer)
