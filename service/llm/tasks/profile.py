@@ -7,7 +7,7 @@ that a person has set or removed are left alone. A value names its source memori
 import re
 from collections.abc import Iterator
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -64,25 +64,16 @@ class ProfileAnswer(msgspec.Struct):
     entries: list[ProfileEntry]
 
 
-class _ProfileState(NamedTuple):
-    """The data from which a profile is refreshed.
+class ProfileBatch(Batch):
+    """The memories of a group of chats, from which its profile is refreshed.
 
-    shown: the memories to send. values: the current values by key. compared: ids of content events that
-    the model has already seen. stale: keys of obsolete values. kept: keys whose values may not be sent.
+    stale: keys of obsolete values. is_due: whether there are any, or memories that the model has not seen.
+    refused: the number of refused entries.
     """
 
     shown: list[Memory]
-    values: dict[str, CoreValueSource]
-    compared_events: set[str]
     stale: set[str]
-    kept: set[str]
-
-
-class ProfileBatch(Batch):
-    """The memories of a group of chats. stale: keys of obsolete values. refused: the number of entries."""
-
-    shown: list[Memory]
-    stale: set[str]
+    is_due: bool
     refused: int = 0
 
 
@@ -106,18 +97,10 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         groups = self._decide(lambda db: chat_groups(db, self._engine.read_model.people))
         self._remove_obsolete(groups)
         for group in groups:
-            state = self._decide(partial(self._read_state, group=group))
-            ids = [memory.event_id for memory in state.shown]
-            if not ids:
-                self._remove([_deletion_event(group.chat, key) for key in sorted(state.stale)])
-            elif state.stale or not state.compared_events.issuperset(ids):
-                batch = ProfileBatch(
-                    chat=group.chat,
-                    event_ids=ids,
-                    requests=[_build_request(state)],
-                    shown=state.shown,
-                    stale=state.stale,
-                )
+            batch = self._decide(partial(self._read_batch, group=group))
+            if not batch.shown:
+                self._remove([_deletion_event(group.chat, key) for key in sorted(batch.stale)])
+            elif batch.is_due:
                 yield batch
                 self._refused += batch.refused
 
@@ -180,7 +163,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             self._engine.append(events)
         self._count += len(events)
 
-    def _read_state(self, db: Connection, group: ChatGroup) -> _ProfileState:
+    def _read_batch(self, db: Connection, group: ChatGroup) -> ProfileBatch:
         values = core_sources(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
@@ -197,8 +180,23 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 and ((chats := sources.get(each.extraction_id or "")) is None or not group.has(chats))
             )
         }
-        shown, known = self._select_memories(db, group, values), compared_events(db, "core", group.chat)
-        return _ProfileState(shown, values, known, stale, self._withheld_keys(db, values))
+        shown, kept = self._select_memories(db, group, values), self._withheld_keys(db, values)
+        ids = [memory.event_id for memory in shown]
+        standing = {
+            key: each.value
+            for key, each in values.items()
+            if key not in stale | kept and each.value and not is_secret_name(key)
+        }
+        told = mask_parts([SentText(value, (key,)) for key, value in standing.items()])
+        profile = dict(zip(standing, told, strict=True))
+        return ProfileBatch(
+            chat=group.chat,
+            event_ids=ids,
+            requests=[encode_request({"profile": profile, "memories": memory_entries(shown)})],
+            shown=shown,
+            stale=stale,
+            is_due=bool(stale) or not compared_events(db, "core", group.chat).issuperset(ids),
+        )
 
     def _select_memories(
         self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]
@@ -210,7 +208,6 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         room = self._room - entry_size(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
-        chosen: list[Memory] = []
         contested = contested_memories(db)
         found = memories(db)
         sources = {} if group.chats is None else chats_of_memories(db, [each.memory_id for each in found])
@@ -223,6 +220,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             and not is_private(each.category)
             and each.memory_id not in kept
         )
+        chosen: list[Memory] = []
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             size = entry_size(memory_entry(len(chosen) + 1, memory, memory.content))
             if size <= room:
@@ -244,17 +242,6 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 for name in filter(None, (each.event_id, *each.memory_ids))
             )
         }
-
-
-def _build_request(state: _ProfileState) -> str:
-    standing = {
-        key: each.value
-        for key, each in state.values.items()
-        if key not in state.stale | state.kept and each.value and not is_secret_name(key)
-    }
-    told = mask_parts([SentText(value, (key,)) for key, value in standing.items()])
-    profile = dict(zip(standing, told, strict=True))
-    return encode_request({"profile": profile, "memories": memory_entries(state.shown)})
 
 
 def _deletion_event(chat: str | None, key: str) -> CoreMemoryDeleted:
