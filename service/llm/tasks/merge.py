@@ -77,7 +77,7 @@ class MergeAnswer(msgspec.Struct):
     groups: list[MergeGroup]
 
 
-class _Group(NamedTuple):
+class _RelatedMemories(NamedTuple):
     """Memories that belong together according to the model.
 
     content: its text for them. members: the memories, oldest first. own: those that a person saved, which no
@@ -343,7 +343,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                 yield "unmerged before"
                 continue
             content = usable_text(group.content)
-            made = _Group(
+            made = _RelatedMemories(
                 group.relation,
                 None if content is None or kinds_in(content) else content,  # a model may invent a key
                 members,
