@@ -50,7 +50,8 @@ Role = Literal["user", "assistant", "system", "tool"]
 MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]
-ModelTask = Literal["extract", "compress", "summarise", "merge", "profile"]
+ModelTask = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+"""The name of a task of the language model, such as `merge`."""
 AccessKind = Literal["read", "save", "import"]
 """Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]

@@ -228,7 +228,7 @@ WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE
         SELECT 1 FROM compared_contents t
         JOIN closed_extractions c ON (c.stream, c.id) = (t.stream, t.extraction_id)
         WHERE t.stream = iif(f.task = 'merge', 'memory', 'core') AND t.event_id = f.event_ids ->> 0
-        AND c.chat_id IS f.chat_id AND c.ts > f.ts
+        AND c.chat_id IS f.chat_id AND c.ts > f.ts AND f.task IN ('merge', 'profile')
     )
 END ORDER BY f.ts, f.id
 """

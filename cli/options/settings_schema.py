@@ -384,6 +384,13 @@ SETTINGS = (
         "tokens",
         "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
     ),
+    Setting(
+        "extraction.prompts_dir",
+        None,
+        click.STRING,
+        "folder",
+        "A folder of prompts: a file such as merge-2.md there replaces the prompt of that name.",
+    ),
     _choice_setting(
         "language_model.type",
         limits.LanguageModelType,

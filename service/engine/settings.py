@@ -208,6 +208,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
         together.
     channels: channels or import formats whose messages may be sent to a provider on another machine.
     threshold: the least importance of a memory that is kept. max_per_session: the most memories per session.
+    prompts_dir: a folder; a file NAME.md there replaces memlog's prompt NAME.
 
     Raises:
         BadInput: a number is out of bounds.
@@ -220,6 +221,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     max_per_session: int = MEMORIES_PER_SESSION.default
     max_tokens_per_day: int = TOKENS_PER_DAY.default
     channels: tuple[str, ...] = ()
+    prompts_dir: str | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.channels, str) or not all(isinstance(each, str) for each in self.channels):

@@ -119,7 +119,7 @@ class Maintenance(OperationGroup):
             DatabaseError: with `once`, as `project`.
         """
         from memlog.service.documents.documents import Documents
-        from memlog.service.upkeep.jobs import runner_of
+        from memlog.service.upkeep.jobs import JobRunner
         from memlog.service.upkeep.watch import watch, watch_once
 
         engine, tell = self._engine, tell or (lambda _: None)
@@ -132,7 +132,7 @@ class Maintenance(OperationGroup):
         watch(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
-            lambda read_model, heartbeat, notify: runner_of(
+            lambda read_model, heartbeat, notify: JobRunner(
                 engine.for_thread(read_model, lambda: None),
                 lock_timeout=0.0,
                 heartbeat=heartbeat,
