@@ -53,6 +53,17 @@ def test_every_form_holds_the_same_records(memlog_here: Run, tmp_path: Path) -> 
             assert without_times(records) in map(without_times, document.values()), path
         assert table[1].startswith("| ---"), path
         assert len(table) - 2 == len(rows), path
+        names, *shown = ([cell.strip() for cell in row.split("|")[1:-1]] for row in (table[0], *table[2:]))
+        if rows is records:
+            for cells, record in zip(shown, records, strict=True):
+                given = dict(zip(names, cells, strict=False))
+                numbers = {name: each for name, each in record.items() if isinstance(each, float)}
+                wrong = {
+                    name
+                    for name, each in numbers.items()
+                    if name in given and float(given[name]) != round(each, 3)
+                }
+                assert wrong == set(), path
 
 
 @pytest.mark.usefixtures("two_messages")
