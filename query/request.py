@@ -70,7 +70,7 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
     try:
         return read(given)
     except BadInput as error:
-        if error.message.startswith(f"{name} is "):
+        if error.message.startswith((f"{name} is ", f"{name} must ")):
             raise
         raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 

@@ -135,7 +135,7 @@ def test_a_stream_that_another_holds_is_busy(memlog_here: Run, store: Path, segm
     assert done.code == 75
     assert (error["code"], error["retryable"]) == ("busy", True)
     assert error["message"].startswith(f"conversations/x_1/{current} is locked by ")
-    assert error["hint"] == "try again, or end that process"
+    assert error["hint"] == "try again, or stop that process"
     if Path("/proc/locks").exists():
         assert error["message"].endswith(f"process {os.getpid()}")
 

@@ -286,7 +286,7 @@ def test_a_naive_datetime_of_an_event_is_utc(store: Store) -> None:
 def test_a_role_that_memlog_does_not_know_is_answered_with_those_that_it_knows(store: Store) -> None:
     with pytest.raises(BadInput, match="role is 'bot'") as caught:
         store.append({"type": "message", "channel": "web", "chat_id": "1", "role": "bot", "content": "x"})
-    assert caught.value.hint == "role is one of user, assistant, system, tool"
+    assert caught.value.hint == "use one of: user, assistant, system, tool"
 
 
 def test_a_traceback_shows_the_hint(store: Store) -> None:
