@@ -62,7 +62,7 @@ def test_another_projection_id_makes_another_generation(week):
     Projector(week).catch_up()
     other = Projector(week, ChunkSizes(window=100, overlap=20))
     done = other.catch_up()
-    assert done.rebuilt == "the read model was made with other chunk sizes, or by another memlog"
+    assert done.rebuilt == "the read model was built with other chunk sizes or by another memlog"
     assert done.read.events == 68
     assert Projector(week, ChunkSizes(window=100, overlap=20)).catch_up().rebuilt is None
 
