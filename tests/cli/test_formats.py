@@ -70,7 +70,7 @@ def test_what_the_document_says_beside_its_records_goes_to_stderr_in_json_lines(
     assert memlog(*args, "--jsonl").err == b"memlog: nothing found\n"
     assert memlog(*args, "--json").err == b""
     silent = memlog("query", "?!", "--mode", "text", "--jsonl")
-    assert b"memlog: text: the question has no word to look for\n" in silent.err
+    assert b"memlog: text: the question has no words to search for\n" in silent.err
 
 
 def test_two_formats_at_once_are_refused(memlog_here: Run) -> None:

@@ -142,7 +142,7 @@ def check_failed_for_room(done: Any) -> None:
     assert (done.code, done.out) == (74, b"")
     said, hint = done.err.decode().splitlines()
     assert said.startswith("memlog: ")
-    assert hint == "hint: make room on the disk; the log is intact, and memlog project continues from there"
+    assert hint == "hint: free some disk space, then run memlog project; the log is intact"
 
 
 @pytest.mark.parametrize("size", [1, 100_000])

@@ -56,7 +56,7 @@ def test_a_hint_has_the_words_of_its_reader() -> None:
     for python, command in {
         "store.facts.list()": "memlog fact list",
         "store.search() gives ids": "memlog query gives ids",
-        "name one: stream=STREAM": "name one: --stream STREAM",
+        "choose one: stream=STREAM": "choose one: --stream STREAM",
         "store.maintenance.project(from_scratch=True)": "memlog project --from-scratch",
         "store.documents.add(FOLDER, source='my notes')": "memlog docs add FOLDER --source 'my notes'",
         'store.documents.remove("anna\'s")': "memlog docs remove 'anna'\"'\"'s'",
@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
     "role": (searching(filters={"role": "cat"}), "filters: role is 'cat'"),
     "a filter": (
         searching(filters={"speeker": "Ann"}),
-        "filters: it takes no 'speeker'",
+        "filters: it does not accept 'speeker'",
     ),
     "filters": (searching(filters=7), "filters: it takes fields by name, not 7"),
     "chat": (searching(chat=7), "chat is 7"),

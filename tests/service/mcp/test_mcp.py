@@ -136,7 +136,7 @@ def test_errors_reach_the_model_with_a_hint(connect: Connect, tmp_path: Path) ->
             assert "event_not_found" in await refused("memory_get", ids=["x"])
             assert "memory_not_found" in await refused("memory_forget", memory_ids=["x"])
             assert "'user', 'agent'" in await refused("memory_core_update", section="me", key="a", value="b")
-            assert "it takes query" in await refused("memory_search", query="tea", nope=1)
+            assert "it accepts query" in await refused("memory_search", query="tea", nope=1)
             assert "memory_search" in await refused("memory_burn")
             with pytest.raises(MCPError, match="Hint"):
                 await client.read_resource("memlog://memory/x")

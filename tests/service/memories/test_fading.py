@@ -80,7 +80,7 @@ def test_an_unknown_kind_is_refused_and_the_error_lists_the_known(memories):
     for name, ask in OF_NO_KIND.items():
         with refused(name, match="kind is 'opinion'") as caught:
             ask(memories)
-        assert caught.value.hint == "one of 'fact', 'preference', 'insight'", name
+        assert caught.value.hint == "use one of: 'fact', 'preference', 'insight'", name
         assert len(memories.history("m")) == 1, name
 
 
