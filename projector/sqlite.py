@@ -141,9 +141,7 @@ def connect_without_room(path: Path) -> Connection:
 def _open(path: Path | None, mode: Mode) -> Connection:
     if path is not None and has_inherited_connection(path):
         message = f"{path}: another thread had it open when this process was forked"
-        raise DatabaseError(
-            message, hint="fork while no thread is reading, or use the spawn start method", code=INHERITED
-        )
+        raise DatabaseError(message, hint="fork while no thread is reading, or use spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
     with converting_errors(path or "a database in memory"):
         db: Connection = binding().connect(

@@ -286,8 +286,6 @@ def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A NaN would be accepted by the vector table and rank first in every search.
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise EmbeddingError(
-            "the model returned a vector that is not finite or is all zeros", hint=_OTHER_MODEL
-        )
+        raise EmbeddingError("the model returned a vector that is not finite or all zeros", hint=_OTHER_MODEL)
     result: NDArray[np.float32] = vectors / lengths
     return result

@@ -119,9 +119,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
         """Reject an unknown time zone, and an empty message unless only the stable half is requested."""
         super().__post_init__()
         if not self.text.strip() and self.part != "stable":
-            raise BadInput(
-                "the message must not be empty", hint="specify the message that the context is for"
-            )
+            raise BadInput("the message must not be empty", hint="specify the message of the user")
         self.zone()
 
     def zone(self) -> tzinfo | None:

@@ -50,6 +50,6 @@ def read_prompt(name: str) -> Prompt:
         BadInput: no prompt has this name.
     """
     if name not in prompt_names():
-        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(prompt_names())}")
+        raise BadInput(f"there is no prompt {name!r}", hint=f"use one of: {', '.join(prompt_names())}")
     text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
     return Prompt(name, f"{name}/{sha256(text.encode()).hexdigest()[:12]}", text)

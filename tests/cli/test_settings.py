@@ -243,7 +243,11 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
     ('[context]\nmessengers = "telegram"', "context.messengers: 'telegram' is not a list", "anybody"),
     ('[context]\nmessengers = [""]', "context.messengers: [''] is not a list", "anybody"),
-    ('[context]\nmessengers = ["telegram:1"]', "context.messengers: invalid channel: 'telegram:1'", "anybody"),
+    (
+        '[context]\nmessengers = ["telegram:1"]',
+        "context.messengers: invalid channel: 'telegram:1'",
+        "anybody",
+    ),
     ('[context]\npeople = ["x:1"]', "context.people: ['x:1'] is not a table", "anna = ["),
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),

@@ -176,13 +176,17 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "duplicates not looked for": (
         lambda store: store.memories.save("tea", dedup=False, any_chat=True),
         "any_chat",
-        "leave out any_chat",
+        "omit any_chat",
     ),
     "a memory's id": (lambda store: store.memories.get(7), "memory_id is 7", "str"),
     "a list of ids": (lambda store: store.memories.touch(["a"], "b"), "memory_ids is (['a'], 'b')", "str"),
     "a limit": (lambda store: store.memories.list(limit=-1), "limit is -1", ">= 1"),
-    "rates": (lambda store: store.memories.decay(0.9), "rates is 0.9", "by category"),
-    "one category": (lambda store: store.memories.prune(categories="temp"), "categories is 'temp'", "list"),
+    "rates": (lambda store: store.memories.decay(0.9), "rates must be a mapping, not 0.9", "by category"),
+    "one category": (
+        lambda store: store.memories.prune(categories="temp"),
+        "categories must be a list, not 'temp'",
+        "list",
+    ),
     "a threshold": (lambda store: store.memories.prune(threshold=2), "threshold is 2", "<= 1"),
     "no keyword of set": (
         lambda store: store.facts.set("tea", "green", rank=1),
@@ -213,7 +217,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),
     "a day and a stretch": (
         lambda store: store.daily.list(date="2026-02-24", since="2026-02-24"),
-        "date does not go with",
+        "date cannot be combined with",
         "since and until",
     ),
     "tokens of a day": (lambda store: store.daily.record("tea", raw_tokens=-1), "raw_tokens is -1", ">= 0"),

@@ -256,7 +256,7 @@ def test_a_rate_beyond_0_to_1_is_refused(store):
     for rate in [1.5, -1, -0.001, math.nan, math.inf, "0.9", True, None]:
         with refused(rate, match="the rate of context is"):
             store.memories.decay({"temp": 0.5, "context": rate})
-        with refused(rate, match="no category has a rate"):
+        with refused(rate, match="no rates were given"):
             store.memories.decay({})
         assert not (store.path / "log").exists(), rate
 
