@@ -77,7 +77,7 @@ def test_two_formats_at_once_are_refused(memlog_here: Run) -> None:
     for flags in (("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")):
         done = memlog_here("status", *flags)
         assert (done.code, done.error["code"]) == (2, "usage"), flags
-        assert "one format only" in done.error["message"], flags
+        assert "cannot be combined with" in done.error["message"], flags
 
 
 @pytest.mark.usefixtures("empty_store")
