@@ -231,7 +231,7 @@ class Chat(tuple[str, str]):
             return super().__new__(cls, (channel, named))
         raise BadInput(
             f"channel is {shown_value(channel)}, chat_id is {shown_value(chat_id)}",
-            hint="pass a non-empty text for each, or an integer chat_id, as Chat('telegram', 7)",
+            hint="pass non-empty strings; chat_id may also be an integer: Chat('telegram', 7)",
         )
 
     def __getnewargs__(self) -> tuple[str, str]:
@@ -264,5 +264,5 @@ class Chat(tuple[str, str]):
             ):
                 return cls(channel, chat_id)
         raise BadInput(
-            f"chat is {shown_value(name)}", hint="pass a text such as telegram:7, or (channel, chat_id)"
+            f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"
         )

@@ -51,14 +51,14 @@ class Request(msgspec.Struct, frozen=True):
         if not isinstance(given, Mapping):
             raise BadInput(
                 f"{called} takes fields by name, not {shown_value(given)}",
-                hint=f"they are {_list_names(cls)}",
+                hint=f"use these fields: {_list_names(cls)}",
             )
         # Only callers in this process give local fields, by keyword: a mapping must not have them.
         check_names(called, given, wire_names(cls))
         try:
             return cls(**given)
         except TypeError as error:
-            raise BadInput(f"{called}: {error}", hint=f"it takes {_list_names(cls)}") from error
+            raise BadInput(f"{called}: {error}", hint=f"it accepts {_list_names(cls)}") from error
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
@@ -70,7 +70,7 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
     try:
         return read(given)
     except BadInput as error:
-        if error.message.startswith(f"{name} is "):
+        if error.message.startswith((f"{name} is ", f"{name} must ")):
             raise
         raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
@@ -94,9 +94,7 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadInput(
-            f"{name} is {shown_value(text)}", hint="remove the lone half of a surrogate pair"
-        ) from None
+        raise BadInput(f"{name} is {shown_value(text)}", hint="remove the unpaired surrogate") from None
     return text
 
 
@@ -110,8 +108,8 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise BadInput(
-                f"{owner} takes no {name!r}",
-                hint=f"it takes {', '.join(known) or 'nothing'}",
+                f"{owner} does not accept {name!r}",
+                hint=f"it accepts {', '.join(known) or 'nothing'}",
             )
 
 
@@ -144,7 +142,7 @@ def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
         words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
             return words
-        hint = "give a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+        hint = "use a datetime or a string, for example 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
         raise BadInput(f"invalid timestamp: {shown_value(time)}", hint=hint) from error
 
 
@@ -171,7 +169,7 @@ def to_log_day(day: str | datetime) -> str:
     try:
         return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
-        raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
+        raise BadInput(str(error), hint="use a date, for example 2026-02-24") from error
 
 
 def to_id_set(given: Iterable[str]) -> frozenset[str]:
@@ -182,7 +180,7 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="give a list of texts")
+        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="pass a list of strings")
     return frozenset(found)
 
 
@@ -194,14 +192,14 @@ def to_path(given: str | Path) -> Path:
             expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"not a path: {shown_value(given)}", hint="give a text or a pathlib.Path")
+        raise BadInput(f"not a path: {shown_value(given)}", hint="pass a str or a pathlib.Path")
     if Path(given).parts[:1] == ("~",):
         raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
     try:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"not a path: {shown_value(given)}", hint="give a name that the system can encode"
+            f"not a path: {shown_value(given)}", hint="use a name that the file system can encode"
         ) from error
     return Path(given)
 
@@ -261,12 +259,12 @@ def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]
         BadInput: a string is empty, or a single value is given more than once.
     """
     if empty := [name for name, values in texts.items() if "" in values]:
-        raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
+        raise BadInput(f"{empty[0]} must not be empty", hint="omit it or set a value")
     fields = {field.name: field for field in fields_of(request) if not field.struct}
     if twice := [
         each for each in texts if len(texts[each]) > 1 and each in fields and not fields[each].is_list
     ]:
-        raise BadInput(f"{twice[0]} is given more than once", hint="give one value")
+        raise BadInput(f"{twice[0]} was given more than once", hint="use only one value")
     given: dict[str, Any] = {}
     for name, values in texts.items():
         read: Sequence[Any] = values
@@ -334,7 +332,7 @@ def _field_reader(field: Field) -> Callable[[Any], Any]:
 
 def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
     if not callable(value) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint="give a function")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint="pass a function")
     return value
 
 
@@ -346,7 +344,7 @@ def wire_names(request: type[Request]) -> list[str]:
 def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
     kind = get_origin(field.kind) or field.kind
     if not isinstance(value, kind) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"give a {kind.__name__}")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"pass a {kind.__name__}")
     return value
 
 
@@ -360,5 +358,5 @@ def _convert(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     except (msgspec.ValidationError, RecursionError) as error:
         choices = ", ".join(map(repr, choices_of(hint)))
         fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
-        why = f"one of {choices}" if choices else fault
+        why = f"use one of: {choices}" if choices else fault
         raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None

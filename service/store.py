@@ -59,7 +59,7 @@ def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
             f"not an event: {shown_value(given)}",
-            hint="give a struct such as memlog.Message, or a list of them",
+            hint="pass a struct, for example memlog.Message, or a list of them",
         )
     return given
 
@@ -147,16 +147,16 @@ class Store:
             ("people", people, isinstance(people, People | None), "memlog.People(…)"),
             ("memory", memory, isinstance(memory, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
-            ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"seconds, {LOCK_TIMEOUT}"),
+            ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"a number {LOCK_TIMEOUT}"),
             ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
             ("redact", redact, isinstance(redact, bool), "True or False"),
             (
                 "document_seconds",
                 document_seconds,
                 DOCUMENT_SECONDS.allows(document_seconds),
-                f"{DOCUMENT_SECONDS}",
+                f"a number {DOCUMENT_SECONDS}",
             ),
-            ("notify", notify, callable(notify), "a function of a text"),
+            ("notify", notify, callable(notify), "a function of a str"),
             ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
         )
         self.path = read_argument("path", to_path, path).absolute()
@@ -365,7 +365,7 @@ def _choose_model(
     if folder is None:
         return model_of(provider, store)
     if provider is not None:
-        raise BadInput("both model and embedding are given", hint="leave out model or embedding")
+        raise BadInput("model cannot be combined with embedding", hint="omit one of them")
     return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
@@ -376,7 +376,7 @@ def _check_arguments(*arguments: tuple[str, object, bool, str]) -> None:
     """
     for name, value, is_right, what_is in arguments:
         if not is_right:
-            raise BadInput(f"{name} is {shown_value(value)}", hint=what_is)
+            raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
 
 
 open = Store

@@ -50,8 +50,8 @@ class ChunkSizes(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not CHUNK_TOKENS.allows(self.window):
             raise BadInput(
-                f"passages of {self.window} tokens are not possible",
-                hint=f"set ChunkSizes.window to {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} tokens",
+                f"invalid passage size: {self.window} tokens",
+                hint=f"set ChunkSizes.window to between {CHUNK_TOKENS.least} and {CHUNK_TOKENS.most} tokens",
             )
         if not (CHUNK_OVERLAP.allows(self.overlap) and self.overlap < self.window):
             raise BadInput(

@@ -34,21 +34,21 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not _is_list_of_texts(self.messengers):
-            hint = 'give a list of channels, such as ("telegram",)'
-            raise BadInput(f"messengers is {shown_value(self.messengers)}", hint=hint)
+            hint = 'use channel names, for example ("telegram",)'
+            raise BadInput(f"messengers must be a list, not {shown_value(self.messengers)}", hint=hint)
         for channel in self.messengers:
             if not channel or ":" in channel:
-                raise BadInput(f"messengers has {channel!r}", hint="name a channel, such as telegram")
+                raise BadInput(f"invalid channel: {channel!r}", hint="use a name, for example telegram")
         is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
         if not is_table or not all(map(_is_list_of_texts, self.chats.values())):
-            hint = 'give the chats of each person: {"anna": ["telegram:1", "signal:+358401"]}'
-            raise BadInput(f"chats is {shown_value(self.chats)}", hint=hint)
+            hint = 'list the chats of each person: {"anna": ["telegram:1", "signal:+358401"]}'
+            raise BadInput(f"chats must be a mapping, not {shown_value(self.chats)}", hint=hint)
         owners: dict[str, str] = {}
         for person, chats in self.chats.items():
             for chat in chats:
                 if owners.setdefault(str(Chat.of(chat)), person) != person:
                     raise BadInput(
-                        f"{chat} belongs to {owners[chat]} and {person}", hint="name it under one person"
+                        f"{chat} belongs to {owners[chat]} and {person}", hint="list it under one person only"
                     )
 
     def owner(self, chat: str) -> str | None:

@@ -36,7 +36,7 @@ def read_prompt(name: str, folder: str | None = None) -> Prompt:
         BadInput: no prompt has this name, or its file in the folder is unreadable.
     """
     if name not in prompt_names():
-        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(prompt_names())}")
+        raise BadInput(f"there is no prompt {name!r}", hint=f"use one of: {', '.join(prompt_names())}")
     path = _FOLDER / f"{name}.md"
     if folder is not None:
         own = Path(folder).expanduser()

@@ -81,14 +81,14 @@ def test_what_the_document_says_beside_its_records_goes_to_stderr_in_json_lines(
     assert memlog(*args, "--jsonl").err == b"memlog: nothing found\n"
     assert memlog(*args, "--json").err == b""
     silent = memlog("query", "?!", "--mode", "text", "--jsonl")
-    assert b"memlog: text: the question has no word to look for\n" in silent.err
+    assert b"memlog: text: the question has no words to search for\n" in silent.err
 
 
 def test_two_formats_at_once_are_refused(memlog_here: Run) -> None:
     for flags in (("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")):
         done = memlog_here("status", *flags)
         assert (done.code, done.error["code"]) == (2, "usage"), flags
-        assert "one format only" in done.error["message"], flags
+        assert "cannot be combined with" in done.error["message"], flags
 
 
 @pytest.mark.usefixtures("empty_store")

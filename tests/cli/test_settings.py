@@ -211,7 +211,7 @@ def test_other_chunk_sizes_make_another_read_model_and_status_says_so(
     before = memlog("status", "--json").json
     settings_file("chunk_tokens = 64\nchunk_overlap = 0")
     done = memlog("status", "--json")
-    assert b"made with other chunk sizes" in done.err
+    assert b"built with other chunk sizes" in done.err
     assert done.json["projection_id"] != before["projection_id"]
     assert done.json["generation"] != before["generation"]
     assert done.json["vectors_pending"] > before["vectors_pending"]
@@ -243,7 +243,11 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
     ('[context]\nmessengers = "telegram"', "context.messengers: 'telegram' is not a list", "anybody"),
     ('[context]\nmessengers = [""]', "context.messengers: [''] is not a list", "anybody"),
-    ('[context]\nmessengers = ["telegram:1"]', "context.messengers: messengers has 'telegram:1'", "anybody"),
+    (
+        '[context]\nmessengers = ["telegram:1"]',
+        "context.messengers: invalid channel: 'telegram:1'",
+        "anybody",
+    ),
     ('[context]\npeople = ["x:1"]', "context.people: ['x:1'] is not a table", "anna = ["),
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),

@@ -35,7 +35,7 @@ def open_fence(text):
 
 def test_sizes_that_no_chunk_can_have_are_refused():
     for window, overlap in [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)]:
-        with pytest.raises(BadInput, match=f"passages of {window} tokens"):
+        with pytest.raises(BadInput, match=f"{window} tokens"):
             ChunkSizes(window, overlap)
 
 
