@@ -98,12 +98,12 @@ def with_options(*options: click.Parameter) -> Callable[[F], F]:
 
 
 def asks_for_json(ctx: click.Context) -> bool:
-    """Whether JSON was asked for."""
+    """Whether JSON was requested."""
     return format_of(ctx) in JSON_FORMATS
 
 
 def says_sentences(ctx: click.Context) -> bool:
-    """Whether to print sentences: on a terminal, unless JSON was asked for."""
+    """Whether to print sentences: on a terminal, unless JSON was requested."""
     return sys.stdout.isatty() and not asks_for_json(ctx)
 
 

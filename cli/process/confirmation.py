@@ -19,7 +19,7 @@ def run_if_confirmed(
     """Run an operation if the user agrees to the result of a dry run; return the last run's result.
 
     Raises:
-        UsageError: stdin is not a terminal, so nobody can be asked.
+        UsageError: stdin is not a terminal, so nobody can answer.
     """
     if request.dry_run or is_yes:
         return operation(request)

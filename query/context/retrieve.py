@@ -99,7 +99,7 @@ class PromptSearches:
         prompt_key: Key | None,
         sample: StoreSample,
     ) -> None:
-        self._db, self._request, self._asking = db, request, prompt_key
+        self._db, self._request, self._prompt_key = db, request, prompt_key
         self._sample = sample
         self._prompt = ScoredPrompt(db, request.search, embed_once(models), sample)
         chat = request.chat if request.scope == "chat" else None
@@ -144,7 +144,7 @@ class PromptSearches:
         ]
         measured = {_event_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
         rated = score_hits(
-            self._prompt, measured.values(), lambda name: is_known_name(self._db, name, self._asking)
+            self._prompt, measured.values(), lambda name: is_known_name(self._db, name, self._prompt_key)
         )
         of_time = sorted(
             (each for each in rated if measured[_event_key(each[0])].in_time),

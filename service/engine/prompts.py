@@ -41,7 +41,9 @@ def read_prompt(name: str, folder: str | None = None) -> Prompt:
     if folder is not None:
         own = Path(folder).expanduser()
         if not own.is_dir():
-            raise BadInput(f"extraction.prompts_dir is not a folder: {own}", hint="specify a folder of prompts")
+            raise BadInput(
+                f"extraction.prompts_dir is not a folder: {own}", hint="specify a folder of prompts"
+            )
         path = own / path.name if (own / path.name).exists() else path
     try:
         text = path.read_text(encoding="utf-8")

@@ -171,7 +171,7 @@ class MemoryAnswer(msgspec.Struct):
     summary: str
 
 
-class _Said(msgspec.Struct):
+class _TextEntry(msgspec.Struct):
     content: str
 
 
@@ -278,7 +278,7 @@ def _read_entries(given: list[Any], kind: type[T]) -> list[T]:
 
 def _says_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether an entry says that there are no memories."""
-    return any(says_nothing(each.content) for each in _read_entries([given], _Said))
+    return any(says_nothing(each.content) for each in _read_entries([given], _TextEntry))
 
 
 def _match_category(given: object) -> str:

@@ -54,7 +54,7 @@ _PROMPT = 1000
 _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
-class Asked(msgspec.Struct, Generic[A]):
+class ModelReply(msgspec.Struct, Generic[A]):
     """The answer to the requests of a batch.
 
     origin: of the events that the task makes of it. refused: the number of malformed entries.
@@ -174,7 +174,7 @@ class Questions:
         read = partial(failures_of_today, provider=self._model.provider, model=self._model.name)
         return Failures() if self._retry else self._engine.decide(read)
 
-    def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> Asked[A]:
+    def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> ModelReply[A]:
         """Return the answers to the requests as one, and its cost.
 
         prompt: the id of the prompt that `system` begins with.
@@ -185,7 +185,7 @@ class Questions:
         made = [self._ask_once(system, request, kind) for request in requests]
         origin = Extraction(new_id(), self._model.name, prompt)
         answers, refused = zip(*made, strict=True)
-        return Asked(join_answers(answers), origin, sum(refused), self._cost())
+        return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
 
     def _ask_once(self, system: str, user: str, kind: type[A]) -> tuple[A, int]:
         """Return an answer and its number of refused entries; ask again if the first answer is unusable."""
@@ -319,7 +319,7 @@ class Task(ABC, Generic[A, B]):
         """
 
     @abstractmethod
-    def apply(self, db: Connection, batch: B, asked: Asked[A]) -> list[Event] | None:
+    def apply(self, db: Connection, batch: B, reply: ModelReply[A]) -> list[Event] | None:
         """Return the events of an answer, the closing one last; None if the batch has changed meanwhile."""
 
     def _system(self, prompt: str) -> str:
@@ -375,8 +375,8 @@ class Task(ABC, Generic[A, B]):
 
     def _complete(self, batch: B) -> bool:
         used = self._read_prompt()
-        asked = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
-        events = self._decide(lambda db: self.apply(db, batch, asked))
+        reply = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
+        events = self._decide(lambda db: self.apply(db, batch, reply))
         if events is not None:
             self._questions.append(events)
         return events is not None

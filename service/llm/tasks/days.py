@@ -14,7 +14,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query.records import DailyEvent, daily_events
 from memlog.service.engine.engine import Engine
 from memlog.service.llm.answers import MemoryAnswer
-from memlog.service.llm.task import Asked, Questions, encode_request, pack_batches
+from memlog.service.llm.task import ModelReply, Questions, encode_request, pack_batches
 from memlog.service.llm.tasks.extract import (
     DistilledBatch,
     Distilling,
@@ -80,13 +80,13 @@ class DaysTask(Distilling[DayBatch]):
             )
             self._left -= len(days)
 
-    def apply(self, db: Connection, batch: DayBatch, asked: Asked[MemoryAnswer]) -> list[Event]:
+    def apply(self, db: Connection, batch: DayBatch, reply: ModelReply[MemoryAnswer]) -> list[Event]:
         """Return the memories that only the chat of the daily events sees."""
-        asked.origin = replace(asked.origin, chat_id=batch.chat)
+        reply.origin = replace(reply.origin, chat_id=batch.chat)
         ts = min(f"{batch.date}T12:00:00.000Z", timestamps.now())
-        memories = self.save_memories(db, batch, batch.date, ts, asked)
+        memories = self.save_memories(db, batch, batch.date, ts, reply)
         closing = DailyEventsCompressed(
-            id=asked.origin.id,
+            id=reply.origin.id,
             ids=batch.event_ids,
             memory_ids=[str(event.memory_id) for event in memories],
         )

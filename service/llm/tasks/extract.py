@@ -36,8 +36,8 @@ from memlog.service.engine.prompts import EXTRACT
 from memlog.service.llm.answers import Distilled, MemoryAnswer
 from memlog.service.llm.task import (
     FRAME,
-    Asked,
     Batch,
+    ModelReply,
     Outcome,
     Questions,
     Task,
@@ -156,7 +156,7 @@ class Distilling(Task[MemoryAnswer, D]):
         return Outcome(done, set_aside_note(whys))
 
     def save_memories(
-        self, db: Connection, batch: D, date: str, ts: str, asked: Asked[MemoryAnswer]
+        self, db: Connection, batch: D, date: str, ts: str, reply: ModelReply[MemoryAnswer]
     ) -> list[MemorySaved | MemoryUpdated]:
         """Return the events that save an answer's memories, most important first; report on them in `batch`.
 
@@ -165,18 +165,18 @@ class Distilling(Task[MemoryAnswer, D]):
         batch.report = report = ExtractionReport(
             chat=batch.chat,
             date=date,
-            extraction_id=asked.origin.id,
+            extraction_id=reply.origin.id,
             messages=len(batch.event_ids),
-            requests=asked.cost.requests,
-            refused=asked.refused + bool(kinds_in(asked.answer.summary)),
-            tokens_in=asked.cost.tokens_in,
-            tokens_out=asked.cost.tokens_out,
+            requests=reply.cost.requests,
+            refused=reply.refused + bool(kinds_in(reply.answer.summary)),
+            tokens_in=reply.cost.tokens_in,
+            tokens_out=reply.cost.tokens_out,
         )
         before = 0 if batch.chat is None else count_session_memories(db, Chat.of(batch.chat), SOURCE, ts)
         room = max(0, self._questions.rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []
-        for entry in sorted(asked.answer.memories, key=lambda each: -each.importance):
+        for entry in sorted(reply.answer.memories, key=lambda each: -each.importance):
             text = Text(entry.content)
             if entry.importance < self._questions.rules.threshold or report.saved + report.merged >= room:
                 report.below += 1
@@ -184,7 +184,7 @@ class Distilling(Task[MemoryAnswer, D]):
                 report.known += 1
             else:
                 new.append(text)
-                events += self._save_entry(db, entry, ts, report, asked.origin)
+                events += self._save_entry(db, entry, ts, report, reply.origin)
         return events
 
     def _save_entry(
@@ -297,17 +297,19 @@ class ExtractTask(Distilling[MessageBatch]):
             messages=messages,
         )
 
-    def apply(self, db: Connection, batch: MessageBatch, asked: Asked[MemoryAnswer]) -> list[Event] | None:
+    def apply(
+        self, db: Connection, batch: MessageBatch, reply: ModelReply[MemoryAnswer]
+    ) -> list[Event] | None:
         """Return the memories and the daily event."""
         chat, last = Chat.of(str(batch.chat)), batch.messages[-1]
         waiting = {each.id for buffer in self._sendable_buffers(db, chat) for each in buffer.messages}
         if not waiting.issuperset(batch.event_ids):
             return None
-        origin = asked.origin = replace(asked.origin, message_ids=batch.event_ids, chat_id=batch.chat)
+        origin = reply.origin = replace(reply.origin, message_ids=batch.event_ids, chat_id=batch.chat)
         day = self._local_day(last.ts)
-        events: list[Event] = [*self.save_memories(db, batch, day, last.ts, asked)]
+        events: list[Event] = [*self.save_memories(db, batch, day, last.ts, reply)]
         assert batch.report is not None
-        summary = asked.answer.summary
+        summary = reply.answer.summary
         if summary and not kinds_in(summary):
             batch.report.summary = summary
             events.append(
@@ -320,10 +322,10 @@ class ExtractTask(Distilling[MessageBatch]):
                     extraction=origin,
                 )
             )
-        refused = batch.report.refused - asked.refused
+        refused = batch.report.refused - reply.refused
         return [
             *events,
-            asked.close(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),
+            reply.close(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),
         ]
 
     def _system(self, prompt: str) -> str:

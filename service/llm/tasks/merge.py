@@ -45,8 +45,8 @@ from memlog.service.engine.engine import Engine
 from memlog.service.llm.answers import LONGEST, usable_text
 from memlog.service.llm.task import (
     FRAME,
-    Asked,
     Batch,
+    ModelReply,
     Outcome,
     Questions,
     Task,
@@ -290,7 +290,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
             shown=shown,
         )
 
-    def apply(self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]) -> list[Event] | None:
+    def apply(self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]) -> list[Event] | None:
         """Return the merged memories and the archived ones."""
         partition, shown = batch.partition, batch.shown
         now = {memory.event_id for memory in self._partitions(db).get(partition, [])}
@@ -300,17 +300,17 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         events: list[Event] = []
         decisions: list[MergeDecision] = []
         batch.refused = []
-        for made in self._resolve_groups(db, batch, asked):
+        for made in self._resolve_groups(db, batch, reply):
             if isinstance(made, str):
                 batch.refused.append(made)
             else:
                 events += made[0]
                 decisions.append(made[1])
-        batch.malformed = asked.refused
+        batch.malformed = reply.refused
         batch.waiting = sum(decision.memory_id is None for decision in decisions)
         batch.count = len(decisions) - batch.waiting
         made_ids = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
-        closing = asked.close(
+        closing = reply.close(
             MemoriesMerged,
             len(batch.refused),
             chat_id=partition.chat,
@@ -322,7 +322,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         return [*events, closing]
 
     def _resolve_groups(
-        self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]
+        self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]
     ) -> Iterator[tuple[list[Made], MergeDecision] | str]:
         """Yield the events and the decision for each group, or why it is refused.
 
@@ -332,7 +332,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         room = MOST_OPEN - count_open_conflicts(db)
         new = {memory.memory_id for memory in batch.new}
         left = dict(enumerate(batch.shown, 1))
-        for group in asked.answer.groups:
+        for group in reply.answer.groups:
             numbers = sorted({*group.numbers})
             members = [left[number] for number in numbers if number in left]
             if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
@@ -349,7 +349,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                 members,
                 [memory for memory in members if memory.memory_id in by_hand],
                 batch.chat,
-                replace(asked.origin, memory_ids=[memory.memory_id for memory in members]),
+                replace(reply.origin, memory_ids=[memory.memory_id for memory in members]),
             ).resolve(has_room=room > 0)
             yield made
             if not isinstance(made, str):

@@ -24,8 +24,8 @@ from memlog.query.memories import Memory, memories
 from memlog.query.records import CoreValueSource, core_sources, profile_keys, rejected_values
 from memlog.service.engine.engine import Engine
 from memlog.service.llm.task import (
-    Asked,
     Batch,
+    ModelReply,
     Questions,
     Task,
     encode_request,
@@ -104,17 +104,17 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 yield batch
                 self._refused += batch.refused
 
-    def apply(self, db: Connection, batch: ProfileBatch, asked: Asked[ProfileAnswer]) -> list[Event]:
+    def apply(self, db: Connection, batch: ProfileBatch, reply: ModelReply[ProfileAnswer]) -> list[Event]:
         """Return the events that set and remove values."""
         # Read again: a person may have set a value while the model worked.
         values = core_sources(db, _SECTION, batch.chat)
         rejected = rejected_values(db, self._engine.log_path, _SECTION)
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
-        origin = replace(asked.origin, chat_id=batch.chat)
+        origin = replace(reply.origin, chat_id=batch.chat)
         made: dict[str, _Change] = {}
         refused = 0
-        for entry in asked.answer.entries:
+        for entry in reply.answer.entries:
             bare = re.sub(r"\W+", "_", entry.key.casefold()).strip("_")
             key = known.get(entry.key.strip().casefold()) or known.get(bare) or bare
             value, there = entry.value.strip(), values.get(key)
@@ -141,8 +141,8 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         for key in batch.stale - made.keys():
             if values[key].source == PROFILE:
                 made[key] = replace(_deletion_event(batch.chat, key), extraction=origin)
-        batch.count, batch.refused = len(made), asked.refused + refused
-        closing = asked.close(ProfileRefreshed, refused, event_ids=batch.event_ids, chat_id=batch.chat)
+        batch.count, batch.refused = len(made), reply.refused + refused
+        closing = reply.close(ProfileRefreshed, refused, event_ids=batch.event_ids, chat_id=batch.chat)
         return [*made.values(), closing]
 
     def _notes(self) -> Iterator[str]:

@@ -21,8 +21,8 @@ from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
 from memlog.service.llm.task import (
-    Asked,
     Batch,
+    ModelReply,
     Questions,
     Task,
     encode_request,
@@ -104,20 +104,20 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
                 return
             before, due = part.text, due[len(messages) :]
 
-    def apply(self, _: Connection, batch: SummaryBatch, asked: Asked[SummaryAnswer]) -> list[Event]:
+    def apply(self, _: Connection, batch: SummaryBatch, reply: ModelReply[SummaryAnswer]) -> list[Event]:
         """Return the summary, which closes itself."""
-        batch.text, batch.count = masked(asked.answer.summary), len(batch.event_ids)
+        batch.text, batch.count = masked(reply.answer.summary), len(batch.event_ids)
         batch.line = f"summarised {batch.count} messages"
         chat = Chat.of(str(batch.chat))
         return [
             SummaryWritten(
-                id=asked.origin.id,
+                id=reply.origin.id,
                 channel=chat.channel,
                 chat_id=chat.chat_id,
                 content=batch.text,
                 from_message_id=batch.first,
                 to_message_id=batch.event_ids[-1],
-                extraction=asked.origin,
+                extraction=reply.origin,
             )
         ]
 
