@@ -82,13 +82,20 @@ class Local(msgspec.Struct, frozen=True):
     is_callback: bool = True
 
 
+class Without(msgspec.Struct, frozen=True):
+    """Describes what holds where a field is None or empty."""
+
+    words: str
+
+
 class Field(msgspec.Struct, frozen=True):
     """A field of a struct, for adapters.
 
     kind: its type without None, for Python callers.
     wire: its type in JSON. member: the JSON type of each value if the field is a list, otherwise `wire`.
     least, most: the bounds of each value. default: `msgspec.NODEFAULT` if the field is required.
-    title: the placeholder of the value in a usage line.
+    title: the placeholder of the value in a usage line; the unit of a setting.
+    key: its name in files. without: what holds if it is None or empty.
     """
 
     name: str
@@ -103,6 +110,8 @@ class Field(msgspec.Struct, frozen=True):
     reads: Reads | None
     is_optional: bool
     local: Local | None
+    key: str
+    without: str
 
     @property
     def is_local(self) -> bool:
@@ -133,7 +142,11 @@ class Field(msgspec.Struct, frozen=True):
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Return the fields of a struct in order, for adapters."""
-    hints = get_type_hints(struct, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(struct.__mro__):
+        hints |= vars(base).get("__annotations__", {})
+    if any(isinstance(hint, str) for hint in hints.values()):
+        hints = get_type_hints(struct, include_extras=True)  # slow, since it rebuilds each type
     return tuple(_describe(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
@@ -164,6 +177,8 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
+        key=field.encode_name,
+        without=next((mark.words for mark in marks if isinstance(mark, Without)), ""),
     )
 
 

@@ -14,20 +14,6 @@ Durability = Literal["fsync", "os"]
 Mode = Literal["hybrid", "text", "vector"]
 Fusion = Literal["rrf", "convex"]
 Scope = Literal["auto", "store", "chat"]
-Retrieval = Literal["classic", "enhanced"]
-EmbeddingType = Literal["auto", "onnx", "ollama", "api", "none"]
-RerankType = Literal["api", "tei"]
-LanguageModelType = Literal["api", "anthropic"]
-TokenParameter = Literal["max_tokens", "max_completion_tokens", "none"]
-ResponseFormat = Literal["json_schema", "json_object", "none"]
-SystemRole = Literal["system", "developer", "user"]
-EncodingFormat = Literal["float", "none"]
-
-MESSENGERS = ("telegram", "whatsapp", "slack", "discord", "signal", "matrix")
-"""Channels over which anybody may write to an agent."""
-
-OLLAMA_URL = "http://127.0.0.1:11434"
-OLLAMA_MODEL = "all-minilm:l6-v2"
 
 
 class Limit(msgspec.Struct, Generic[N], frozen=True):
@@ -58,9 +44,6 @@ MOST = 1_000_000
 LOCK_TIMEOUT = Limit(10.0, 0, 3600)
 """Seconds to wait for other writers and projectors."""
 
-DOCUMENT_SECONDS = Limit(60, 1, 3600)
-"""Seconds of CPU time for reading one HTML or PDF file."""
-
 CHUNK_TOKENS = Limit(400, 64, 510)
 """Tokens of a passage; the model has 512 positions, two of them for start and end markers."""
 
@@ -77,40 +60,6 @@ DEPTH = Limit(50, 1, MOST)
 
 ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
 """Memories whose relevance is at most this are pruned."""
-
-PROVIDER_TIMEOUT = Limit(30.0, 0.1, 600)
-"""Seconds that a query waits for a provider."""
-
-EMBEDDING_BATCH = Limit(16, 1, 2048)
-"""Texts in a request to a provider."""
-
-EMBEDDING_DIMENSION = Limit(384, 1, 8192)
-"""Dimension of a vector; the maximum is that of sqlite-vec."""
-
-RERANKED = Limit(8, 1, 1000)
-"""How many hits a provider reranks."""
-
-LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
-"""Seconds that an extraction waits for an answer."""
-
-ANSWER_TOKENS = Limit(4000, 16, 1_000_000)
-"""Tokens of a language model's answer."""
-
-TEMPERATURE = Limit(0.0, 0, 2)
-"""Temperature of a language model, if the request sends one."""
-
-QUIET_MINUTES = Limit(10.0, 0, 100_000)
-BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
-TOKENS_PER_DAY = Limit(200_000, 1, 10**12)
-EXTRACTION_THRESHOLD = Limit(0.3, 0, 1)
-MEMORIES_PER_SESSION = Limit(50, 1, 1000)
-"""See `ExtractionRules`."""
-
-DAILY = "03:00"
-"""When the daily job runs."""
-
-WEEKLY = "monday 04:00"
-"""When the weekly job runs."""
 
 # docs/memory/salience.md has this table and its reasons; a test compares them. Unknown categories in a log
 # behave as `other`.

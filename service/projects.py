@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import msgspec
 
+from memlog.eventlog.checked import read_argument, to_path
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import is_regular
@@ -32,7 +33,6 @@ from memlog.eventlog.log.layout import (
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.request import read_argument, to_path
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store

@@ -9,7 +9,7 @@ import click
 from memlog.cli.options.open_store import sent_to_providers
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import IN_FILE, Command, Settings, file_with_defaults
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest_setting
+from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
 from memlog.cli.output.answer import TextAnswer, print_answer
 from memlog.cli.output.output import note, printable
 from memlog.eventlog.log.streams import shown
@@ -28,14 +28,16 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
-        if name not in BY_NAME:
+        try:
+            named = setting_named(name)
+        except KeyError:
             message = f"there is no setting {name!r}; did you mean {nearest_setting(name)}?"
-            raise click.BadParameter(message, param_hint="NAME")
-        setting = _describe_setting(settings, name)
+            raise click.BadParameter(message, param_hint="NAME") from None
+        setting = _describe_setting(settings, named)
         return TextAnswer(
             setting, text=[printable("" if setting["value"] is None else _setting_text(setting["value"]))]
         )
-    found = [_describe_setting(settings, setting.name) for setting in SETTINGS]
+    found = [_describe_setting(settings, each) for each in all_settings()]
     sent = sent_to_providers(settings)
     lines = [f"{each['name']:14} {_setting_text(each['value'])}  ({each['origin']})" for each in found]
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
@@ -44,12 +46,12 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
 
 
-def _describe_setting(settings: Settings, name: str) -> dict[str, Any]:
-    value, origin = settings.find(name)
-    if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
+def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
+    value, origin = settings.find(setting.name)
+    if setting.is_secret and value is not None and origin != IN_FILE:
         value = "…"  # the file has the name of a variable, a variable the key
     plain = shown(value) if isinstance(value, Path) else value
-    return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
+    return {"name": setting.name, "value": plain, "origin": origin, "unit": setting.unit}
 
 
 def _setting_text(value: object) -> str:

@@ -13,6 +13,7 @@ from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import resolve_alias
+from memlog.eventlog.settings import check_project
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -48,14 +49,6 @@ class _TextOrStdin(TextType):
         return read_stdin_text() if value == "-" else super().convert(value, param, ctx)
 
 
-def _check_project(text: str) -> str:
-    # Imported here: most programs name their store.
-    from memlog.eventlog.log.streams import project_folder
-
-    project_folder(text)
-    return text
-
-
 def _parse_chat(text: str) -> tuple[str, str]:
     channel, colon, chat_id = text.partition(":")
     if not (channel and colon and chat_id):
@@ -74,17 +67,6 @@ def _parse_time(text: str, *, is_end: bool = False) -> str:
             return words
         raise ValueError(
             f"invalid timestamp: {text!r} (examples: 2026-02-24, 2026-02-24T10:15:00Z, yesterday)"
-        ) from error
-
-
-def _check_zone(text: str) -> str:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(text).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(
-            f"unknown time zone: {text!r} (examples: Europe/Helsinki, UTC); pip install tzdata adds all"
         ) from error
 
 
@@ -190,7 +172,7 @@ TEXT = TextType("text")
 STDIN = _TextOrStdin("text")
 """A text in UTF-8; `-` reads it from stdin."""
 
-PROJECT = TextType("name", _check_project)
+PROJECT = TextType("name", check_project)
 """A project's name."""
 
 CHAT = TextType("channel:chat_id", _parse_chat)
@@ -201,9 +183,6 @@ TIME = TextType("time", _parse_time)
 
 END = TextType("time", partial(_parse_time, is_end=True))
 """Like TIME, but a day is converted to the first moment after it."""
-
-ZONE = TextType("zone", _check_zone)
-"""The name of a time zone."""
 
 DAY = TextType("day", timestamps.check_day)
 """A calendar day: 2026-02-24."""

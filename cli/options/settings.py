@@ -11,7 +11,7 @@ import click
 import msgspec
 
 import memlog
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, Setting, nearest_setting
+from memlog.cli.options.settings_schema import Setting, all_settings, nearest_setting, setting_named
 from memlog.cli.output.output import columns_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log import layout
@@ -61,7 +61,7 @@ class Settings:
             BadInput: an environment variable or memlog.toml has an invalid value.
             UsageError: `name` is the store, and both --project and something else name it.
         """
-        setting = BY_NAME[name]
+        setting = setting_named(name)
         if name == "store":
             self._check_one_store()
         if name in self.options:
@@ -100,7 +100,7 @@ class Settings:
         """Refuse --project if something else names a store, which would be used instead."""
         if "project" not in self.options:
             return
-        variable = BY_NAME["store"].variable
+        variable = setting_named("store").variable
         other = "--store" if "store" in self.options else variable if os.environ.get(variable) else None
         if other is not None:
             raise click.UsageError(
@@ -200,11 +200,11 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
 
 
 def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
-    setting = BY_NAME.get(name)
-    if setting is None:
-        raise BadInput(
-            f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest_setting(name)}?"
-        )
+    try:
+        setting = setting_named(name)
+    except KeyError:
+        hint = f"did you mean {nearest_setting(name)}?"
+        raise BadInput(f"{where}: there is no setting {name!r}", hint=hint) from None
     if not setting.in_file:
         raise BadInput(
             f"{where}: {name!r} cannot be set here, since it determines where this file is",
@@ -222,7 +222,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
 def file_with_defaults() -> str:
     """Return the memlog.toml that `memlog init` writes, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
-    for setting in SETTINGS:
+    for setting in all_settings():
         section = setting.name.rpartition(".")[0]
         if section != last:
             parts.append(f"# [{section}]\n")
@@ -234,7 +234,7 @@ def file_with_defaults() -> str:
 
 def _comment_out(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
-    without = f" Without it, {setting.default_words}." if setting.default_words else ""
+    without = f" Without it, {setting.field.without}." if setting.field.without else ""
     assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
     return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
 
@@ -244,19 +244,18 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 
     Other variables that begin with MEMLOG_ may belong to another program.
     """
-    known = {setting.variable for setting in SETTINGS}
     for variable in os.environ:
-        if variable.startswith("MEMLOG_") and variable not in known:
+        if variable.startswith("MEMLOG_") and all(variable != each.variable for each in all_settings()):
             meant = nearest_setting(variable.removeprefix("MEMLOG_").lower(), 0.8)
             if meant is not None:
-                yield variable, BY_NAME[meant].variable
+                yield variable, setting_named(meant).variable
 
 
 class SettingOption(click.Option):
     """An option that sets a setting for this call; commands read it from `Settings`."""
 
     def __init__(self, name: str, declaration: str) -> None:
-        self.setting = setting = BY_NAME[name]
+        self.setting = setting = setting_named(name)
         super().__init__(
             [declaration, name],
             type=setting.type,

@@ -6,67 +6,11 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
-import msgspec
-
-from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.escapes import is_invisible
-from memlog.eventlog.fields import Chat
-from memlog.eventlog.limits import MESSENGERS
+from memlog.eventlog.settings import People
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.context.request import BuildContext, Scope
 from memlog.query.event_index import POSITION, LinePosition
-
-
-class People(msgspec.Struct, frozen=True, kw_only=True):
-    """The people who talk to the agent, and their chats.
-
-    messengers: channels over which several people may write. A chat on one whose messages have no names
-        belongs to a separate person.
-    chats: the chats of each person, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope
-        and belong to this person only, whatever names their messages have.
-
-    Raises:
-        BadInput: a value has another form, or a chat belongs to two people.
-    """
-
-    messengers: tuple[str, ...] = MESSENGERS
-    chats: dict[str, list[str]] = {}
-
-    def __post_init__(self) -> None:
-        if not _is_list_of_texts(self.messengers):
-            hint = 'give a list of channels, such as ("telegram",)'
-            raise BadInput(f"messengers is {shown_value(self.messengers)}", hint=hint)
-        for channel in self.messengers:
-            if not channel or ":" in channel:
-                raise BadInput(f"messengers has {channel!r}", hint="name a channel, such as telegram")
-        is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
-        if not is_table or not all(map(_is_list_of_texts, self.chats.values())):
-            hint = 'give the chats of each person: {"anna": ["telegram:1", "signal:+358401"]}'
-            raise BadInput(f"chats is {shown_value(self.chats)}", hint=hint)
-        owners: dict[str, str] = {}
-        for person, chats in self.chats.items():
-            for chat in chats:
-                if owners.setdefault(str(Chat.of(chat)), person) != person:
-                    raise BadInput(
-                        f"{chat} belongs to {owners[chat]} and {person}", hint="name it under one person"
-                    )
-
-    def owner(self, chat: str) -> str | None:
-        """Return the person to whom the settings assign a chat; None if they assign it to nobody."""
-        return next((person for person, chats in self.chats.items() if chat in chats), None)
-
-    def joined(self, chat: str) -> frozenset[str]:
-        """Return the chats that share a scope with a chat, itself included."""
-        owner = self.owner(chat)
-        return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
-
-    def is_messenger(self, chat: str) -> bool:
-        """Whether a chat is on a messenger."""
-        return self.has_messenger(chat.partition(":")[0])
-
-    def has_messenger(self, channel: str) -> bool:
-        """Whether a channel is a messenger, whatever its case."""
-        return channel.casefold() in {each.casefold() for each in self.messengers}
 
 
 class Speaker(NamedTuple):
@@ -174,10 +118,6 @@ def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
-
-
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 _CORE = f"""

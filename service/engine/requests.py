@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
+from memlog.eventlog.checked import to_path
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Change
 from memlog.eventlog.fields import Chat, ChatName, Local, Reads
@@ -18,7 +19,7 @@ from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts
 from memlog.query.request import schema_of as schema_of
 from memlog.query.request import time_of_words as time_of_words
-from memlog.query.request import to_log_time, to_path
+from memlog.query.request import to_log_time
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress

@@ -27,7 +27,7 @@ from memlog.service.engine.prompts import Prompt
 from memlog.service.engine.requests import ProgressField, Retry
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import ExtractionRules
+    from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
@@ -306,7 +306,7 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 def user_time_zone(engine: Engine) -> tzinfo | None:
     """Return the time zone of the user; None means the system's zone."""
-    from memlog.service.engine.settings import load_zone
+    from memlog.eventlog.schedules import load_zone
 
     return None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
 
@@ -319,6 +319,6 @@ def yesterday(engine: Engine) -> str:
 
 def rules_of(engine: Engine) -> "ExtractionRules":
     """Return the rules for distilling messages."""
-    from memlog.service.engine.settings import ExtractionRules
+    from memlog.eventlog.settings import ExtractionRules
 
     return engine.extraction_rules or ExtractionRules()

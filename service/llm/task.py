@@ -12,6 +12,7 @@ from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, ModelFailed, Position
 from memlog.eventlog.fields import FailureKind, ModelTask
+from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -25,7 +26,6 @@ from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
 from memlog.service.engine.prompts import EXTRACT, read_prompt
 from memlog.service.engine.read_model import Deciding
-from memlog.service.engine.settings import ExtractionRules
 from memlog.service.exchange.formats import is_imported
 from memlog.service.llm.answers import SCHEMA, read_answer
 from memlog.service.llm.model import Completion, LanguageModel

@@ -13,6 +13,7 @@ from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.limits import ARCHIVE_THRESHOLD, MOST
 from memlog.eventlog.log.layout import JOBS_LOCK
+from memlog.eventlog.settings import JobRules
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,
@@ -26,13 +27,12 @@ from memlog.query.records import (
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
-from memlog.service.engine.settings import JobRules
 from memlog.service.llm.task import Outcome, set_aside_note
 from memlog.service.llm.tasks.merge import Merger
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import Schedule
+    from memlog.eventlog.schedules import Schedule
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 

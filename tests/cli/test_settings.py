@@ -1,12 +1,13 @@
 """A setting is an option's, else the environment's, else memlog.toml's, else the default."""
 
 import inspect
+import math
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_origin
 
 import click
 import pytest
@@ -14,13 +15,16 @@ from msgspec.structs import asdict
 
 import memlog as package
 from memlog.cli.options.settings import SettingOption
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS
+from memlog.cli.options.settings_schema import all_settings
+from memlog.eventlog.checked import Checked
+from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.settings import SECTIONS
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
 
 Run = Callable[..., Any]
 SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
-PAGE = (ROOT / "docs/settings.md").read_text()
+PAGE = ROOT / "docs/settings.md"
 
 
 @pytest.fixture
@@ -43,28 +47,28 @@ def _options_of(command: click.Command) -> Iterator[SettingOption]:
     return (option for option in command.params if isinstance(option, SettingOption))
 
 
-def test_the_page_has_a_row_for_each_setting_and_no_other() -> None:
-    options: dict[str, list[str]] = {setting.name: [] for setting in SETTINGS}
+def _table() -> str:
+    options: dict[str, list[str]] = {setting.name: [] for setting in all_settings()}
     for path, command in COMMANDS.items():
         # What can be given before a group's command can be given behind it, too; the page names the first.
         for option in _options_of(command):
             if len(path) < 2:
                 options[option.setting.name].append(" ".join(("memlog", *path, option.opts[0])))
-    expected = [
-        (
-            f"`{setting.name}`",
-            f"`{setting.variable}`",
-            ", ".join(f"`{option}`" for option in options[setting.name]),
-            setting.default_text,
-            setting.unit,
-            setting.meaning,
+    rows = [["name", "variable", "option", "default", "unit", "meaning"], ["---"] * 6]
+    for each in all_settings():
+        named = ", ".join(f"`{option}`" for option in options[each.name])
+        rows.append(
+            [f"`{each.name}`", f"`{each.variable}`", named, each.default_text, each.unit, each.meaning]
         )
-        for setting in SETTINGS
-    ]
-    rows = [
-        tuple(cell.strip() for cell in row.split("|")[1:-1]) for row in PAGE.splitlines() if row[:1] == "|"
-    ]
-    assert rows[2:] == expected
+    return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
+
+
+def test_the_page_has_a_row_for_each_setting_and_no_other(pytestconfig: pytest.Config) -> None:
+    written = PAGE.read_text()
+    page = re.sub(r"(?m)(^\|.*\n)+", lambda _: _table(), written)
+    if pytestconfig.getoption("update_snapshots"):
+        PAGE.write_text(page)
+    assert written == page, "docs/settings.md is out of date: `make snapshots` writes it anew"
 
 
 def test_no_option_reads_the_environment_by_itself() -> None:
@@ -79,7 +83,7 @@ def test_each_default_is_that_of_the_library() -> None:
     pruned = inspect.signature(package.Memories.prune).parameters
     contexts = inspect.signature(package.Store.context).parameters
     sizes = package.ChunkSizes()
-    assert {setting.name: setting.default for setting in SETTINGS if setting.in_file} == {
+    assert {setting.name: setting.default for setting in all_settings() if setting.in_file} == {
         "model": opened["model"].default,
         "durability": opened["durability"].default,
         "redact": opened["redact"].default,
@@ -116,6 +120,26 @@ def test_each_default_is_that_of_the_library() -> None:
 def _provider(section: str, provider: Any) -> dict[str, Any]:
     fields = {name: getattr(provider, name) for name in provider.__struct_fields__} | {"api_key_file": None}
     return {f"{section}.{name}": value for name, value in fields.items()}
+
+
+def _wrong_values(field: Field) -> Iterator[Any]:
+    """Values that are not of a setting's type, beyond a bound, or none of its choices."""
+    yield from (object(), b"x")
+    if field.kind in (int, float):
+        yield from (field.least - 1, field.most + 1, math.nan, "1", True)  # type: ignore[operator]
+    elif field.kind is bool or field.is_list:
+        yield "yes"
+    elif get_origin(field.kind) is Literal:
+        yield "magic"
+
+
+@pytest.mark.parametrize("kind", [kind for _, kind in SECTIONS], ids=lambda kind: kind.__name__)
+def test_each_setting_is_checked_in_python_too_and_named(kind: type[Checked]) -> None:
+    for field in fields_of(kind):
+        for value in _wrong_values(field):
+            with pytest.raises(package.BadInput, match=field.name) as refused:
+                kind(**{field.name: value})
+            assert refused.value.hint, (field.name, value)
 
 
 # The order
@@ -243,7 +267,7 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
     ('[context]\nmessengers = "telegram"', "context.messengers: 'telegram' is not a list", "anybody"),
     ('[context]\nmessengers = [""]', "context.messengers: [''] is not a list", "anybody"),
-    ('[context]\nmessengers = ["telegram:1"]', "context.messengers: messengers has 'telegram:1'", "anybody"),
+    ('[context]\nmessengers = ["telegram:1"]', "['telegram:1'] is not a list of channels", "anybody"),
     ('[context]\npeople = ["x:1"]', "context.people: ['x:1'] is not a table", "anna = ["),
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
@@ -354,9 +378,8 @@ def test_an_append_imports_a_toml_parser_only_where_there_is_a_file_for_it(
 
 
 def test_the_meanings_are_sentences() -> None:
-    for setting in SETTINGS:
+    for setting in all_settings():
         assert re.fullmatch(r"[A-Z].*\.", setting.meaning), setting.name
-    assert len(BY_NAME) == len(SETTINGS)
 
 
 # What a setting can change
@@ -393,7 +416,7 @@ def test_all_settings_but_the_chunk_sizes_act_on_the_call_alone(memlog: Run, tmp
     memlog(*SAID, "tea")
     memlog("project", "--no-embed")
     before, rows = memlog("status", "--json").json, memlog("digest", "--json").json
-    others = [each for each in SETTINGS if each.in_file and not each.name.startswith("chunk_")]
+    others = [each for each in all_settings() if each.in_file and not each.name.startswith("chunk_")]
     env = {each.variable: _another_value(each, tmp_path) for each in others}
     after = memlog("status", "--json", env=env)
     assert after.code == 0, after.err

@@ -32,6 +32,7 @@ from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import EXTRACT_LOCK, LOG
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import SentText, mask_parts
+from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
 from memlog.query.context.token_counters import count_text_tokens
@@ -39,7 +40,6 @@ from memlog.query.records import DailyEvent, daily_events
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.prompts import COMPRESS, EXTRACT, read_prompt
 from memlog.service.engine.read_model import Deciding
-from memlog.service.engine.settings import ExtractionRules
 from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.llm.model import Completion
 from memlog.service.llm.task import FRAME, Items, Questions, entry_size, pack_batches, shorten_message
