@@ -82,10 +82,12 @@ class Local(msgspec.Struct, frozen=True):
     is_callback: bool = True
 
 
-class Without(msgspec.Struct, frozen=True):
-    """Describes what holds where a field is None or empty."""
+class Help(msgspec.Struct, frozen=True):
+    """Describes a setting: its meaning, its unit, and what holds where it is None or empty."""
 
-    words: str
+    meaning: str
+    unit: str
+    without: str = ""
 
 
 class Field(msgspec.Struct, frozen=True):
@@ -94,8 +96,8 @@ class Field(msgspec.Struct, frozen=True):
     kind: its type without None, for Python callers.
     wire: its type in JSON. member: the JSON type of each value if the field is a list, otherwise `wire`.
     least, most: the bounds of each value. default: `msgspec.NODEFAULT` if the field is required.
-    title: the placeholder of the value in a usage line; the unit of a setting.
-    key: its name in files. without: what holds if it is None or empty.
+    title: the placeholder of the value in a usage line.
+    key: its name in files. unit, without: see `Help`.
     """
 
     name: str
@@ -111,6 +113,7 @@ class Field(msgspec.Struct, frozen=True):
     is_optional: bool
     local: Local | None
     key: str
+    unit: str
     without: str
 
     @property
@@ -163,13 +166,14 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
     wire = reads.wire if reads else kind
     member, of_member, _ = _unwrap(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
     metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
+    help = next((mark for mark in marks if isinstance(mark, Help)), Help("", ""))
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return Field(
         name=field.name,
         kind=kind,
         wire=wire,
         member=member,
-        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or "",
+        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or help.meaning,
         title=_first_not_none(meta.title for meta in metas),
         default=default,
         least=_first_not_none(meta.ge for meta in metas),
@@ -178,7 +182,8 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
         key=field.encode_name,
-        without=next((mark.words for mark in marks if isinstance(mark, Without)), ""),
+        unit=help.unit,
+        without=help.without,
     )
 
 

@@ -1,12 +1,10 @@
-"""Bounds and defaults of the values that callers choose, in requests, constructors and settings."""
+"""Bounds of the values that callers choose, in requests, constructors and settings."""
 
-from typing import Generic, Literal, TypeVar
+from typing import Annotated, Literal
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
-
-N = TypeVar("N", int, float)
 
 Durability = Literal["fsync", "os"]
 """What an acknowledged event survives: a power cut (`fsync`), or only the end of the process (`os`)."""
@@ -16,50 +14,21 @@ Fusion = Literal["rrf", "convex"]
 Scope = Literal["auto", "store", "chat"]
 
 
-class Limit(msgspec.Struct, Generic[N], frozen=True):
-    """The default and the bounds of a number."""
-
-    default: N
-    least: N
-    most: N
-
-    @property
-    def meta(self) -> msgspec.Meta:
-        """The bounds, to annotate a field with."""
-        return msgspec.Meta(ge=self.least, le=self.most)
-
-    def allows(self, value: object) -> bool:
-        """Whether a value is a number within the bounds, and an integer if the default is."""
-        kinds = int if isinstance(self.default, int) else int | float
-        is_number = isinstance(value, kinds) and not isinstance(value, bool)
-        return is_number and self.least <= value <= self.most  # type: ignore[operator]
-
-    def __str__(self) -> str:
-        return f"from {self.least:,} to {self.most:,}"
-
-
 MOST = 1_000_000
 """The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited, too."""
 
-LOCK_TIMEOUT = Limit(10.0, 0, 3600)
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
+Hits = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+
+LockTimeout = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 """Seconds to wait for other writers and projectors."""
 
-CHUNK_TOKENS = Limit(400, 64, 510)
-"""Tokens of a passage; the model has 512 positions, two of them for start and end markers."""
+PASSAGE = 510
+"""The most tokens of a passage; the model has 512 positions, two of them for start and end markers."""
 
-CHUNK_OVERLAP = Limit(80, 0, CHUNK_TOKENS.most - 1)
-"""Tokens at the end of a passage that the next passage repeats."""
-
-HITS = Limit(10, 1, MOST)
-HEALTH_TOKENS = Limit(150, 0, MOST)
-PREFERENCE_TOKENS = Limit(300, 0, MOST)
-"""Tokens of the parts that every context has: lines on health, and preferences and prohibitions."""
-
-DEPTH = Limit(50, 1, MOST)
-"""Candidates from each side of a search, by text and by vector."""
-
-ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
-"""Memories whose relevance is at most this are pruned."""
+ChunkTokens = Annotated[int, msgspec.Meta(ge=64, le=PASSAGE)]
+ChunkOverlap = Annotated[int, msgspec.Meta(ge=0, le=PASSAGE - 1)]
+"""Tokens of a passage, and those at its end that the next passage repeats."""
 
 # docs/memory/salience.md has this table and its reasons; a test compares them. Unknown categories in a log
 # behave as `other`.

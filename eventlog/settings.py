@@ -6,6 +6,7 @@ value and its row in docs/settings.md follow from the field.
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,18 +14,15 @@ from msgspec import Meta, field
 
 from memlog.eventlog.checked import Checked, convert_value, to_path
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.fields import Channel, Chat, Reads, Without
+from memlog.eventlog.fields import Channel, Chat, Help, Reads, Unit
 from memlog.eventlog.limits import (
-    ARCHIVE_THRESHOLD,
-    CHUNK_OVERLAP,
-    CHUNK_TOKENS,
-    DEPTH,
-    HEALTH_TOKENS,
-    HITS,
-    LOCK_TIMEOUT,
-    PREFERENCE_TOKENS,
+    ChunkOverlap,
+    ChunkTokens,
+    Count,
     Durability,
     Fusion,
+    Hits,
+    LockTimeout,
     Mode,
     Scope,
 )
@@ -45,15 +43,6 @@ _Chats = dict[str, list[str]]
 # What a field accepts beside its type
 
 
-def check_project(name: str) -> str:
-    """Return a project's name. Raises BadInput if it cannot be the name of a folder."""
-    # Imported here: most programs name their store.
-    from memlog.eventlog.log.streams import project_folder
-
-    project_folder(convert_value("project", name, hint=str))
-    return name
-
-
 def _read_chats(given: object) -> _Chats:
     people: _Chats = convert_value("chats", given, hint=_Chats)
     owners: dict[str, str] = {}
@@ -71,14 +60,6 @@ def _check_zone(name: str) -> str:
 
     load_zone(name)
     return name
-
-
-def _check_daily(text: str) -> str:
-    return _check_job_time(text, has_day=False)
-
-
-def _check_weekly(text: str) -> str:
-    return _check_job_time(text, has_day=True)
 
 
 def _check_job_time(text: str, *, has_day: bool) -> str:
@@ -112,64 +93,57 @@ class StoreSettings(Checked, frozen=True, kw_only=True):
 
     store: Annotated[
         MaybePath,
-        Meta(title="folder"),
-        "The store's folder.",
-        Without("the project's folder below the platform's user data"),
+        Help("The store's folder.", "folder", "the project's folder below the platform's user data"),
     ] = None
-    project: Annotated[
-        str,
-        Reads(check_project),
-        Meta(title="name"),
-        "The project whose store to use if no store is named.",
-    ] = "default"
+    project: Annotated[str, Help("The project whose store to use if no store is named.", "name")] = "default"
     model: Annotated[
         MaybePath,
-        Meta(title="folder"),
-        "The folder of the model that embeds texts: model.onnx and tokenizer.json.",
-        Without("the model that memlog ships with"),
+        Help(
+            "The folder of the model that embeds texts: model.onnx and tokenizer.json.",
+            "folder",
+            "the model that memlog ships with",
+        ),
     ] = None
     durability: Annotated[
-        Durability,
-        "What an acknowledged event survives: a power cut (fsync), or the process only (os).",
+        Durability, "What an acknowledged event survives: a power cut (fsync), or the process only (os)."
     ] = "fsync"
     redact: Annotated[
         bool, "Whether what looks like a key is masked before it is written: [REDACTED:kind]."
     ] = False
     lock_timeout: Annotated[
-        float, LOCK_TIMEOUT.meta, Meta(title="seconds"), "How long to wait for other writers and projectors."
-    ] = LOCK_TIMEOUT.default
+        LockTimeout, Help("How long to wait for other writers and projectors.", "seconds")
+    ] = 10.0
     chunk_tokens: Annotated[
-        int,
-        CHUNK_TOKENS.meta,
-        Meta(title="tokens"),
-        "The size of a passage. Each size has its own read model.",
-    ] = CHUNK_TOKENS.default
+        ChunkTokens, Help("The size of a passage. Each size has its own read model.", "tokens")
+    ] = 400
     chunk_overlap: Annotated[
-        int,
-        CHUNK_OVERLAP.meta,
-        Meta(title="tokens"),
-        "How much a passage repeats of the previous passage; less than chunk_tokens."
-        " Each value has its own read model.",
-    ] = CHUNK_OVERLAP.default
+        ChunkOverlap,
+        Help(
+            "How much a passage repeats of the previous passage; less than chunk_tokens."
+            " Each value has its own read model.",
+            "tokens",
+        ),
+    ] = 80
     document_seconds: Annotated[
         int,
-        Meta(ge=1, le=3600, title="seconds"),
-        "The most CPU time to read one HTML or PDF file. A file that takes longer is skipped.",
+        Meta(ge=1, le=3600),
+        Help(
+            "The most CPU time to read one HTML or PDF file. A file that takes longer is skipped.", "seconds"
+        ),
     ] = 60
     timezone: Annotated[
         str | None,
         Reads(_check_zone),
-        Meta(title="zone"),
-        "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
-        Without("the system's, which TZ sets"),
+        Help(
+            "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
+            "zone",
+            "the system's, which TZ sets",
+        ),
     ] = None
     archive_threshold: Annotated[
-        float,
-        ARCHIVE_THRESHOLD.meta,
-        Meta(title="relevance"),
-        "The relevance up to which memlog prune archives memories.",
-    ] = ARCHIVE_THRESHOLD.default
-    search_limit: Annotated[int, HITS.meta, Meta(title="hits"), "The most hits of a query."] = HITS.default
+        Unit, Help("The relevance up to which memlog prune archives memories.", "relevance")
+    ] = 0.001
+    search_limit: Annotated[Hits, Help("The most hits of a query.", "hits")] = 10
     search_mode: Annotated[
         Mode, "Search by words (text), by meaning (vector), or by both, fused by rank (hybrid)."
     ] = "hybrid"
@@ -179,28 +153,32 @@ class StoreSettings(Checked, frozen=True, kw_only=True):
         " chat, only entries of no chat. auto: store while at most one person talks to the agent.",
     ] = "auto"
     context_health_tokens: Annotated[
-        int,
-        HEALTH_TOKENS.meta,
-        Meta(title="tokens"),
-        "The budget for allergies, illnesses and medicines in every context; 0: none are always given.",
-    ] = HEALTH_TOKENS.default
+        Count,
+        Help(
+            "The budget for allergies, illnesses and medicines in every context; 0: none are always given.",
+            "tokens",
+        ),
+    ] = 150
     context_preference_tokens: Annotated[
-        int,
-        PREFERENCE_TOKENS.meta,
-        Meta(title="tokens"),
-        "The budget for preferences and prohibitions in every context; 0: none are always given.",
-    ] = PREFERENCE_TOKENS.default
+        Count,
+        Help(
+            "The budget for preferences and prohibitions in every context; 0: none are always given.",
+            "tokens",
+        ),
+    ] = 300
     search_depth: Annotated[
-        int,
-        DEPTH.meta,
-        Meta(title="candidates"),
-        "The number of candidates of each side of a query; at least as many as hits.",
-    ] = DEPTH.default
+        Hits,
+        Help("The number of candidates of each side of a query; at least as many as hits.", "candidates"),
+    ] = 50
     search_fusion: Annotated[
         Fusion,
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",
     ] = "rrf"
+
+
+DEFAULTS = StoreSettings()
+"""The defaults, for operations with such arguments."""
 
 
 class People(Checked, frozen=True, kw_only=True):
@@ -212,17 +190,21 @@ class People(Checked, frozen=True, kw_only=True):
 
     messengers: Annotated[
         tuple[Channel, ...],
-        Meta(title="channels"),
-        "Channels over which anybody may write: a chat whose messages have no names belongs to a separate"
-        " person.",
+        Help(
+            "Channels over which anybody may write: a chat whose messages have no names belongs to a separate"
+            " person.",
+            "channels",
+        ),
     ] = ("telegram", "whatsapp", "slack", "discord", "signal", "matrix")
     chats: Annotated[
         _Chats,
         Reads(_read_chats, wire=_Chats),
-        Meta(title="chats by person"),
-        "The chats of each person, which share a scope and belong to no other person, such as"
-        ' anna = ["telegram:1", "signal:2"]; in a variable {"anna": ["telegram:1", "signal:2"]}.',
-        Without("the names in messages determine whose a chat is"),
+        Help(
+            "The chats of each person, which share a scope and belong to no other person, such as"
+            ' anna = ["telegram:1", "signal:2"]; in a variable {"anna": ["telegram:1", "signal:2"]}.',
+            "chats by person",
+            "the names in messages determine whose a chat is",
+        ),
     ] = field(default_factory=dict, name="people")
 
     def owner(self, chat: str) -> str | None:
@@ -267,32 +249,25 @@ class Provider(Checked, frozen=True, kw_only=True):
     type: str = "none"
     base_url: str | None = None
     model: Annotated[
-        str | None,
-        Meta(title="name"),
-        "The name of the model at the provider.",
-        Without("no model is named"),
+        str | None, Help("The name of the model at the provider.", "name", "no model is named")
     ] = None
     timeout: Annotated[
-        float, Meta(ge=0.1, le=600, title="seconds"), "How long to wait for an answer of the provider."
+        float, Meta(ge=0.1, le=600), Help("How long to wait for an answer of the provider.", "seconds")
     ] = 30.0
     api_key: Annotated[
         ApiKey | None,
         Reads(_check_key),
-        Meta(title="${NAME}"),
-        "The key; memlog.toml may only name the variable that holds it, as ${NAME}.",
-        Without("no key is sent"),
+        Help(
+            "The key; memlog.toml may only name the variable that holds it, as ${NAME}.",
+            "${NAME}",
+            "no key is sent",
+        ),
     ] = None
     api_key_file: Annotated[
-        MaybePath,
-        Meta(title="file"),
-        "A file with the key in its first line.",
-        Without("no key is sent"),
+        MaybePath, Help("A file with the key in its first line.", "file", "no key is sent")
     ] = None
     proxy: Annotated[
-        str | None,
-        Meta(title="URL"),
-        "The proxy used to reach the provider: http://127.0.0.1:3128.",
-        Without("no proxy"),
+        str | None, Help("The proxy used to reach the provider: http://127.0.0.1:3128.", "URL", "no proxy")
     ] = None
 
     def __post_init__(self) -> None:
@@ -357,38 +332,34 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     ] = "onnx"
     base_url: Annotated[
         str | None,
-        Meta(title="URL"),
-        "Where texts are sent to be embedded; with the version: https://…/v1.",
-        Without(f"{OLLAMA_URL} for ollama"),
+        Help(
+            "Where texts are sent to be embedded; with the version: https://…/v1.",
+            "URL",
+            f"{OLLAMA_URL} for ollama",
+        ),
     ] = None
     model: Annotated[
         str | None,
-        Meta(title="name"),
-        "The name of the model at the provider.",
-        Without(f"{OLLAMA_MODEL} for ollama, for onnx the model that memlog ships with"),
+        Help(
+            "The name of the model at the provider.",
+            "name",
+            f"{OLLAMA_MODEL} for ollama, for onnx the model that memlog ships with",
+        ),
     ] = None
     dimension: Annotated[
         int | None,
-        Meta(ge=1, le=8192, title="numbers"),  # at most what sqlite-vec takes
-        "The dimension of the model's vectors.",
-        Without("that of the first vector"),
+        Meta(ge=1, le=8192),
+        Help("The dimension of the model's vectors.", "numbers", "that of the first vector"),
     ] = None
-    batch: Annotated[int, Meta(ge=1, le=2048, title="texts"), "The most texts in a request."] = 16
+    batch: Annotated[int, Meta(ge=1, le=2048), Help("The most texts in a request.", "texts")] = 16
     query_prefix: Annotated[
-        str | None,
-        Meta(title="text"),
-        "The text to put before a question.",
-        Without("what the model was trained with"),
+        str | None, Help("The text to put before a question.", "text", "what the model was trained with")
     ] = None
     passage_prefix: Annotated[
-        str | None,
-        Meta(title="text"),
-        "The text to put before a passage.",
-        Without("what the model was trained with"),
+        str | None, Help("The text to put before a passage.", "text", "what the model was trained with")
     ] = None
     encoding_format: Annotated[
-        Literal["float", "none"],
-        "The encoding of vectors to request from an API; none: do not request one.",
+        Literal["float", "none"], "The encoding of vectors to request from an API; none: do not request one."
     ] = "float"
 
     def __post_init__(self) -> None:
@@ -416,11 +387,13 @@ class RerankProvider(Provider, frozen=True, kw_only=True):
     ] = "api"
     base_url: Annotated[
         str | None,
-        Meta(title="URL"),
-        "Where questions and hits are sent to be ranked; with the version: https://…/v1.",
-        Without("reranking disabled"),
+        Help(
+            "Where questions and hits are sent to be ranked; with the version: https://…/v1.",
+            "URL",
+            "reranking disabled",
+        ),
     ] = None
-    top_n: Annotated[int, Meta(ge=1, le=1000, title="hits"), "How many of the best hits to rerank."] = 8
+    top_n: Annotated[int, Meta(ge=1, le=1000), Help("How many of the best hits to rerank.", "hits")] = 8
 
 
 class ExtractionRules(Checked, frozen=True, kw_only=True):
@@ -429,30 +402,38 @@ class ExtractionRules(Checked, frozen=True, kw_only=True):
     enabled: Annotated[bool, "Whether conversations are distilled."] = True
     quiet_minutes: Annotated[
         float,
-        Meta(ge=0, le=100_000, title="minutes"),
-        "How long a chat must be quiet before a watch distils it.",
+        Meta(ge=0, le=100_000),
+        Help("How long a chat must be quiet before a watch distils it.", "minutes"),
     ] = 10.0
     tokens: Annotated[
         int,
-        Meta(ge=1, le=1_000_000, title="tokens"),
-        "The size of undistilled messages at which a watch distils a chat immediately; also that"
-        " of a request.",
+        Meta(ge=1, le=1_000_000),
+        Help(
+            "The size of undistilled messages at which a watch distils a chat immediately; also that"
+            " of a request.",
+            "tokens",
+        ),
     ] = 4000
     threshold: Annotated[
-        float, Meta(ge=0, le=1, title="importance"), "The least importance of memories to keep."
+        float, Meta(ge=0, le=1), Help("The least importance of memories to keep.", "importance")
     ] = 0.3
     max_per_session: Annotated[
-        int, Meta(ge=1, le=1000, title="memories"), "The most memories to distil from a session."
+        int, Meta(ge=1, le=1000), Help("The most memories to distil from a session.", "memories")
     ] = 50
     channels: Annotated[
         tuple[Channel, ...],
-        Meta(title="channels"),
-        "Channels or formats whose imports may also be sent to a language model on another machine.",
+        Help(
+            "Channels or formats whose imports may also be sent to a language model on another machine.",
+            "channels",
+        ),
     ] = ()
     max_tokens_per_day: Annotated[
         int,
-        Meta(ge=1, le=10**12, title="tokens"),
-        "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
+        Meta(ge=1, le=10**12),
+        Help(
+            "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
+            "tokens",
+        ),
     ] = 200_000
 
 
@@ -469,14 +450,16 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     ] = "api"
     base_url: Annotated[
         str | None,
-        Meta(title="URL"),
-        "Where conversations are sent to be distilled; with the version: https://…/v1.",
-        Without("nothing is distilled"),
+        Help(
+            "Where conversations are sent to be distilled; with the version: https://…/v1.",
+            "URL",
+            "nothing is distilled",
+        ),
     ] = None
     timeout: Annotated[
-        float, Meta(ge=0.1, le=3600, title="seconds"), "How long to wait for an answer of the provider."
+        float, Meta(ge=0.1, le=3600), Help("How long to wait for an answer of the provider.", "seconds")
     ] = 120.0
-    max_tokens: Annotated[int, Meta(ge=16, le=1_000_000, title="tokens"), "The most tokens of an answer."] = (
+    max_tokens: Annotated[int, Meta(ge=16, le=1_000_000), Help("The most tokens of an answer.", "tokens")] = (
         4000
     )
     max_tokens_parameter: Annotated[
@@ -486,9 +469,11 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     temperature: Annotated[
         float | Literal["none"] | None,
         Reads(_read_temperature, wire=float | str),
-        Meta(title="number, none"),
-        "The temperature, from 0 to 2; none: do not send it.",
-        Without("0 for api, none for anthropic"),
+        Help(
+            "The temperature, from 0 to 2; none: do not send it.",
+            "number, none",
+            "0 for api, none for anthropic",
+        ),
     ] = None
     response_format: Annotated[
         Literal["json_schema", "json_object", "none"],
@@ -534,15 +519,16 @@ class JobRules(Checked, frozen=True, kw_only=True):
 
     daily: Annotated[
         str,
-        Reads(_check_daily),
-        Meta(title="time"),
-        "When the daily job runs, such as 03:00, in the zone of timezone; off: never automatically.",
+        Reads(partial(_check_job_time, has_day=False)),
+        Help(
+            "When the daily job runs, such as 03:00, in the zone of timezone; off: never automatically.",
+            "time",
+        ),
     ] = "03:00"
     weekly: Annotated[
         str,
-        Reads(_check_weekly),
-        Meta(title="time"),
-        "When the weekly job runs, such as monday 04:00; off: never automatically.",
+        Reads(partial(_check_job_time, has_day=True)),
+        Help("When the weekly job runs, such as monday 04:00; off: never automatically.", "time"),
     ] = "monday 04:00"
     timezone: Annotated[str | None, Reads(_check_zone)] = None
 

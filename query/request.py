@@ -16,7 +16,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.checked import Checked, to_path
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.fields import Chat, ChatName, Field, Reads, fields_of
-from memlog.eventlog.limits import MOST
+from memlog.eventlog.limits import Count as Count
 
 T = TypeVar("T")
 
@@ -160,9 +160,6 @@ PathField = Annotated[str | Path, Reads(to_path, "path")]
 
 Ids = Annotated[Iterable[str], Reads(to_id_set, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-"""A count. More than a million must be a mistake, and SQLite's integers are bounded."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""

@@ -18,7 +18,7 @@ from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFou
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import is_regular
 from memlog.eventlog.files.folders import sync_folder
-from memlog.eventlog.limits import LOCK_TIMEOUT
+from memlog.eventlog.limits import LockTimeout
 from memlog.eventlog.log.layout import (
     BUILD_LOCK,
     CONVERSATIONS,
@@ -32,6 +32,7 @@ from memlog.eventlog.log.layout import (
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
+from memlog.eventlog.settings import DEFAULTS
 from memlog.eventlog.text import equivalent_forms
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
@@ -139,8 +140,8 @@ class Projects:
         name: Annotated[str, "The project."],
         *,
         lock_timeout: Annotated[
-            float, LOCK_TIMEOUT.meta, "Seconds to wait for other users of the store."
-        ] = LOCK_TIMEOUT.default,
+            LockTimeout, "Seconds to wait for other users of the store."
+        ] = DEFAULTS.lock_timeout,
         dry_run: DryRun = False,
     ) -> ProjectRemoval:
         """Remove a project and its store permanently.

@@ -16,6 +16,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.settings import (
+    DEFAULTS,
     EmbeddingProvider,
     ExtractionRules,
     JobRules,
@@ -90,9 +91,6 @@ class LazyGroup(Generic[G]):
         return group
 
 
-_DEFAULTS = StoreSettings()
-
-
 class Store:
     """One store. Thread-safe; use it with `with`, or call `close`.
 
@@ -131,11 +129,11 @@ class Store:
         jobs: JobRules | None = None,
         people: People | None = None,
         memory: bool = True,
-        durability: Durability = _DEFAULTS.durability,
-        lock_timeout: float = _DEFAULTS.lock_timeout,
+        durability: Durability = DEFAULTS.durability,
+        lock_timeout: float = DEFAULTS.lock_timeout,
         chunk_sizes: ChunkSizes | None = None,
-        redact: bool = _DEFAULTS.redact,
-        document_seconds: int = _DEFAULTS.document_seconds,
+        redact: bool = DEFAULTS.redact,
+        document_seconds: int = DEFAULTS.document_seconds,
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:

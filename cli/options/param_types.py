@@ -13,7 +13,6 @@ from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import resolve_alias
-from memlog.eventlog.settings import check_project
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -47,6 +46,14 @@ class _TextOrStdin(TextType):
         from memlog.cli.process.stdin import read_stdin_text
 
         return read_stdin_text() if value == "-" else super().convert(value, param, ctx)
+
+
+def _check_project(text: str) -> str:
+    # Imported here: most programs name their store.
+    from memlog.eventlog.log.streams import project_folder
+
+    project_folder(text)
+    return text
 
 
 def _parse_chat(text: str) -> tuple[str, str]:
@@ -172,7 +179,7 @@ TEXT = TextType("text")
 STDIN = _TextOrStdin("text")
 """A text in UTF-8; `-` reads it from stdin."""
 
-PROJECT = TextType("name", check_project)
+PROJECT = TextType("name", _check_project)
 """A project's name."""
 
 CHAT = TextType("channel:chat_id", _parse_chat)

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from memlog.cli.options.field_options import type_of
-from memlog.cli.options.param_types import FOLDER, Number, TextType, WholeNumber
+from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber
 from memlog.cli.output.output import note
 from memlog.eventlog.checked import reader_of
 from memlog.eventlog.errors import BadInput
@@ -52,7 +52,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
     @property
     def unit(self) -> str:
         """The unit of the value, or all values."""
-        return self.field.title or ", ".join(self.field.choices) or "true, false"
+        return self.field.unit or ", ".join(self.field.choices) or "true, false"
 
     @property
     def variable(self) -> str:
@@ -76,6 +76,8 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
             return click.BOOL
         if self.field.reads is not None and self.field.reads.form == "path":
             return FOLDER
+        if self.name == "project":
+            return PROJECT
         if self.name == "retrieval.mode":
             return TextType("mode", self._parse_mode)
         if self.field.reads is not None or self.field.is_list:

@@ -11,9 +11,9 @@ from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD, MOST
+from memlog.eventlog.limits import MOST
 from memlog.eventlog.log.layout import JOBS_LOCK
-from memlog.eventlog.settings import JobRules
+from memlog.eventlog.settings import DEFAULTS, JobRules
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,
@@ -260,7 +260,7 @@ class Steps:
         now = timestamps.now()
         if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
             return Outcome(0, why)
-        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
+        append, decide, least = self._engine.append, self._engine.decide, DEFAULTS.archive_threshold
         return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
 
     def _sum_up(self, reports: "Iterable[ExtractionReport]") -> Outcome:
