@@ -94,4 +94,6 @@ def load_zone(name: str | None) -> tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
         message = f"unknown time zone: {shown_value(name)} (examples: Europe/Helsinki, UTC)"
-        raise BadInput(message, hint="pip install tzdata adds all zones") from error
+        raise BadInput(
+            f"{message}; pip install tzdata adds all", hint="give a name of the tz database"
+        ) from error

@@ -1,6 +1,7 @@
 """Every setting, derived from the fields of `memlog.eventlog.settings`."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache, cached_property
 from typing import Annotated, Any
 
@@ -25,7 +26,12 @@ def as_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_FORMS: dict[Any, str] = {bool: "true or false", dict[str, list[str]]: "a table of lists of texts"}
+_FORMS: dict[Any, str] = {
+    bool: "true or false",
+    float | str: "a number, or none in quotes",
+    dict[str, list[str]]: "a table of lists of texts",
+}
+"""The allowed values of some types."""
 
 
 class Setting(msgspec.Struct, frozen=True, dict=True):
@@ -95,17 +101,21 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         try:
             is_plain = isinstance(given, str) and (is_text or self.field.choices)
             value = given if is_plain else msgspec.convert(given, Annotated[self.field.wire, bounds])
-            return (
-                self.type.convert(value, None, None)
-                if isinstance(value, str)
-                else reader_of(self.field)(value)
-            )
+            if isinstance(value, str):
+                return self.type.convert(value, None, None)
+            return self._check(value, given)
         except msgspec.ValidationError as error:
             raise BadInput(f"{where}: {given!r} is not {self._describe_allowed()}", hint=hint) from error
-        except click.BadParameter as error:
+        except (click.BadParameter, BadInput) as error:
             raise BadInput(f"{where}: {error.message.rstrip('.')}", hint=hint) from error
+
+    def _check(self, value: object, given: object) -> Any:  # noqa: ANN401 - of the setting's type
+        try:
+            return reader_of(self.field)(value)
         except BadInput as error:
-            raise BadInput(f"{where}: {error.message}", hint=hint) from error
+            if error.message.startswith(f"{self.field.name} is "):
+                raise BadInput(f"{given!r} is not {self._describe_allowed()}") from error
+            raise
 
     def _describe_allowed(self) -> str:
         if isinstance(self.type, WholeNumber | Number):
@@ -121,8 +131,9 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         if self.field.is_list:
             given = [each.strip() for each in text.split(",")] if text else []
         elif isinstance(self.default, dict):
-            given = msgspec.json.decode(text)
-        return reader_of(self.field)(given)
+            with suppress(msgspec.DecodeError):
+                given = msgspec.json.decode(text)
+        return self._check(given, text)
 
     def _parse_mode(self, text: str) -> str:
         if text in self.field.choices:

@@ -272,6 +272,7 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
     ('[context.people]\na = ["x:1"]\nb = ["x:1"]', "context.people: x:1 belongs to a and b", "anna = ["),
+    ("[language_model]\ntemperature = 3", "temperature: 3 is not a number, or none", "from 0 to 2"),
     ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
     ("\nsearch_limit = \n", "(at line 2", "toml.io"),
     (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
