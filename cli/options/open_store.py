@@ -74,15 +74,6 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     return _read_section(settings, "language_model", LanguageModelProvider)
 
 
-def job_rules_of(settings: Settings) -> "memlog.JobRules":
-    """Return the times of jobs.
-
-    Raises:
-        BadInput: a setting has an invalid value.
-    """
-    return _read_section(settings, "jobs", JobRules, timezone=settings.value("timezone"))
-
-
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     """Return a description of which texts are sent to which provider.
 
@@ -169,7 +160,7 @@ def _open_with_settings(
         rerank=rerank_of(settings),
         language_model=language_model,
         extraction=None if language_model is None else _read_section(settings, "extraction", ExtractionRules),
-        jobs=job_rules_of(settings),
+        jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
         people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),

@@ -60,7 +60,7 @@ def _table() -> str:
         rows.append(
             [f"`{each.name}`", f"`{each.variable}`", named, each.default_text, each.unit, each.meaning]
         )
-    return "".join(f"| {' | '.join(row)} |\n".replace("|  |", "| |") for row in rows)
+    return "".join("".join(f"| {cell}".rstrip() + " " for cell in row) + "|\n" for row in rows)
 
 
 def test_the_page_has_a_row_for_each_setting_and_no_other(pytestconfig: pytest.Config) -> None:
