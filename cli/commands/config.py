@@ -8,7 +8,7 @@ import click
 
 from memlog.cli.options.open_store import sent_to_providers
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.settings import IN_FILE, Command, Settings, file_with_defaults
+from memlog.cli.options.settings import IN_FILE, IN_USER_FILE, Command, Settings, file_with_defaults
 from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
 from memlog.cli.output.answer import TextAnswer, print_answer
 from memlog.cli.output.output import note, printable
@@ -24,7 +24,7 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting with its value and its origin, or only the value of the setting NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    the defaults. Keys are not shown. The last lines list which texts are sent to which provider.
+    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines list which texts are sent to which provider.
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
@@ -48,8 +48,8 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
 
 def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
     value, origin = settings.find(setting.name)
-    if setting.is_secret and value is not None and origin != IN_FILE:
-        value = "…"  # the file has the name of a variable, a variable the key
+    if setting.is_secret and value is not None and origin not in (IN_FILE, IN_USER_FILE):
+        value = "…"  # a file has the name of a variable, a variable the key
     plain = shown(value) if isinstance(value, Path) else value
     return {"name": setting.name, "value": plain, "origin": origin, "unit": setting.unit}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import memlog
-from memlog.cli.options.settings import IN_FILE, VARIABLE, Settings
+from memlog.cli.options.settings import IN_FILE, IN_USER_FILE, VARIABLE, Origin, Settings, user_file
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, note
 from memlog.eventlog.checked import Checked
@@ -46,8 +46,8 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
     if kind == "onnx":
         if model is None and settings.value("embedding.base_url") is None:
             return None
-        folder = Path(model or "").expanduser()
-        model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
+        beside = {IN_FILE: settings.store, IN_USER_FILE: user_file().parent}.get(origin, Path())
+        model = str(beside / Path(model).expanduser()) if model else None
     return _read_section(settings, "embedding", EmbeddingProvider, type=kind, model=model)
 
 
@@ -109,15 +109,26 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
 
     values: fields with other values than the setting.
     """
-    for field in fields_of(kind):
-        if field.description and field.name not in values:
-            values[field.name] = settings.value(f"{section}.{field.key}")
+    found = {
+        field.name: settings.find(f"{section}.{field.key}") for field in fields_of(kind) if field.description
+    }
+    origins = {name: origin for name, (_, origin) in found.items()}
+    if IN_USER_FILE in (origins.get("api_key"), origins.get("api_key_file")):
+        _check_address_of_key(section, origins)
+    values = {name: value for name, (value, _) in found.items()} | values
     if values.get("api_key") is not None:
         values["api_key"] = _key_or_reader(values["api_key"], section)
     try:
         return kind(**values)
     except BadInput as error:
         raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
+
+
+def _check_address_of_key(section: str, origins: dict[str, Origin]) -> None:
+    """Refuse to send the user's own key to an address that a store chooses."""
+    if foreign := [name for name in ("base_url", "proxy") if origins[name] == IN_FILE]:
+        message = f"[{section}] the key is in your own config.toml, {foreign[0]} in the store's memlog.toml"
+        raise BadInput(message, hint=f"name the key in memlog.toml, or {foreign[0]} in your own file")
 
 
 def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:

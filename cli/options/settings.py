@@ -1,4 +1,4 @@
-"""Reads settings from options, the environment, memlog.toml, and defaults, in this order."""
+"""Reads settings from options, the environment, memlog.toml, the user's own file, and defaults."""
 
 import os
 import re
@@ -16,17 +16,21 @@ from memlog.cli.output.output import columns_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log import layout
 
-Origin = Literal["option", "environment", "memlog.toml", "default"]
+Origin = Literal["option", "environment", "memlog.toml", "config.toml", "default"]
 
 IN_FILE: Origin = "memlog.toml"
 """The origin of a value that was read from the store's memlog.toml."""
+
+IN_USER_FILE: Origin = "config.toml"
+"""The origin of a value that was read from the user's own file."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
 """A reference to the environment variable that holds a key."""
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
-# Options override environment variables, which override this file, which overrides the defaults.
+# Options override environment variables, which override this file, which overrides your own
+# memlog/config.toml, which overrides the defaults.
 # A line that begins with # has no effect; each setting is listed with its default.
 """
 
@@ -40,11 +44,13 @@ class Settings:
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
         self._file: dict[str, Any] | None = None
+        self._user: dict[str, Any] | None = None
 
     @property
     def store(self) -> Path:
         """The folder of the named store, otherwise of the project. A root process acts as its owner."""
         store: Path = self.value("store")
+        self._user_settings()  # which the owner of the store may not read
         _act_as_owner(store)
         return store
 
@@ -69,7 +75,9 @@ class Settings:
         if text := os.environ.get(setting.variable):
             return setting.read(text, setting.variable, is_text=True), "environment"
         if setting.in_file and of_store and name in self._file_settings():
-            return self._file_settings()[name], "memlog.toml"
+            return self._file_settings()[name], IN_FILE
+        if name in self._user_settings():
+            return self._user_settings()[name], IN_USER_FILE
         if name != "store":
             return setting.default, "default"
         # Imported here: most programs name their store.
@@ -92,7 +100,7 @@ class Settings:
     def at(self, store: Path) -> "Settings":
         """Return the settings for the store in another folder, with the same options."""
         other = Settings()
-        other.options = self.options | {"store": store}
+        other.options, other._user = self.options | {"store": store}, self._user
         other.options.pop("project", None)
         return other
 
@@ -112,6 +120,23 @@ class Settings:
             path = self.store / layout.SETTINGS
             self._file = read_settings_file(path) if os.path.lexists(path) else {}
         return self._file
+
+    def _user_settings(self) -> dict[str, Any]:
+        if self._user is None:
+            path = user_file()
+            self._user = read_settings_file(path) if os.path.lexists(path) else {}
+        return self._user
+
+
+def user_file() -> Path:
+    """Return the user's own file of settings, in the platform's folder for configuration."""
+    # Without platformdirs, which takes longer to import than the file to read.
+    folder = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
+    if sys.platform == "darwin":
+        folder = "~/Library/Application Support"
+    elif not Path(folder).is_absolute():
+        folder = "~/.config"
+    return Path(os.path.expanduser(folder), "memlog", "config.toml")  # noqa: PTH111 - Path's needs a home
 
 
 def projects_folder() -> Path:
@@ -207,7 +232,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
         raise BadInput(f"{where}: there is no setting {name!r}", hint=hint) from None
     if not setting.in_file:
         raise BadInput(
-            f"{where}: {name!r} cannot be set here, since it determines where this file is",
+            f"{where}: {name!r} cannot be set here, since it chooses the store of a call",
             hint=f"set {setting.variable}, or give the option --{name}",
         )
     if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):

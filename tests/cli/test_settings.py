@@ -150,15 +150,54 @@ def _origin(memlog: Run, *args: str, name: str, **options: Any) -> tuple[Any, st
     return done.json["value"], done.json["origin"]
 
 
-def test_an_option_goes_before_the_environment_before_the_file_before_the_default(
-    memlog: Run, settings_file: Run, store: Path, tmp_path: Path
+@pytest.fixture
+def user_file(tmp_path: Path) -> Path:
+    """The user's own file, whose folder exists."""
+    path = tmp_path / ".config/memlog/config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_an_option_goes_before_the_environment_before_the_files_before_the_default(
+    memlog: Run, settings_file: Run, store: Path, user_file: Path
 ) -> None:
     assert _origin(memlog, name="model") == (None, "default")
+    user_file.write_text('model = "own"')
+    assert _origin(memlog, name="model") == (str(user_file.parent / "own"), "config.toml")
     settings_file('model = "mine"')
     assert _origin(memlog, name="model") == (str(store / "mine"), "memlog.toml")
     env = {"MEMLOG_MODEL": "theirs"}
     assert _origin(memlog, name="model", env=env) == ("theirs", "environment")
     assert _origin(memlog, "--model", "given", name="model", env=env) == ("given", "option")
+
+
+def test_the_users_own_file_is_in_the_folder_for_configuration_and_checked(
+    memlog: Run, user_file: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other/memlog/config.toml"
+    other.parent.mkdir(parents=True)
+    other.write_text("search_limit = 3")
+    env = {"XDG_CONFIG_HOME": str(tmp_path / "other")}
+    assert _origin(memlog, name="search_limit", env=env) == (3, "config.toml")
+    user_file.write_text("search_limits = 3")
+    done = memlog("query", "tea", "--json", env={"XDG_CONFIG_HOME": "relative"})
+    assert (done.code, done.error["hint"]) == (65, "did you mean search_limit?")
+    assert done.error["message"].startswith(f"{user_file}: ")
+
+
+@pytest.mark.parametrize("foreign", ["base_url", "proxy"])
+def test_the_users_own_key_is_not_sent_where_a_store_says(
+    memlog: Run, settings_file: Run, user_file: Path, foreign: str
+) -> None:
+    user_file.write_text(
+        '[language_model]\nbase_url = "http://127.0.0.1:1"\nproxy = "http://127.0.0.1:2"\napi_key = "${KEY}"'
+    )
+    assert memlog("config").code == 0
+    settings_file(f'[language_model]\n{foreign} = "http://127.0.0.1:3"')
+    done = memlog("config", "--json")
+    assert (done.code, foreign in done.error["message"], "key" in done.error["hint"]) == (65, True, True)
+    settings_file(f'[language_model]\n{foreign} = "http://127.0.0.1:3"\napi_key = "${{MINE}}"')
+    assert memlog("config").code == 0
 
 
 def test_an_empty_variable_and_an_empty_text_are_none(memlog: Run, settings_file: Run) -> None:
