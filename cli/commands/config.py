@@ -24,7 +24,8 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting with its value and its origin, or only the value of the setting NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines list which texts are sent to which provider.
+    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines list which
+    texts are sent to which provider.
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
