@@ -182,14 +182,39 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = {
-        name: _read_setting(name, given, where) for name, given in flatten_sections(_parse_file(path, where))
-    }
+    values = _read_settings(_parse_file(path, where), where)
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
         if value is not None
     }
+
+
+def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
+    return {name: _read_setting(name, given, where) for name, given in flatten_sections(parsed)}
+
+
+def change_settings_file(path: Path, name: str, value: object) -> None:
+    """Set a setting in a memlog.toml, which keeps its comments; a missing file is created.
+
+    Raises:
+        BadInput: the file is not TOML; or it has, or would get, an invalid value.
+        LogError: the file cannot be written.
+    """
+    # Imported here: other commands only read such files.
+    import tomlkit
+
+    from memlog.eventlog.log.streams import shown
+    from memlog.service.engine.create import write_settings
+
+    if os.path.lexists(path):
+        _parse_file(path, shown(path))  # reports what is wrong with it
+    document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
+    section, _, key = name.rpartition(".")
+    table: Any = document.setdefault(section, tomlkit.table()) if section else document
+    table["provider" if key == "type" and "provider" in table else key] = value
+    _read_settings(document.unwrap(), shown(path))
+    write_settings(path, tomlkit.dumps(document))
 
 
 def flatten_sections(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:

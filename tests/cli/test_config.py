@@ -64,3 +64,49 @@ def test_it_makes_no_store(memlog: Run, store: Path) -> None:
 def test_control_characters_of_a_value_are_escaped(memlog: Run) -> None:
     done = memlog("--model", "\x1b[31m\u202e", "config", "model")
     assert done.out == b"\\x1b[31m\\u202e\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("search_limit", "3", "search_limit = 3"),
+        ("embedding.type", "none", 'type = "none"'),
+        ("redact", "yes", "redact = true"),
+        ("context.messengers", "irc,telegram", 'messengers = ["irc", "telegram"]'),
+        ("context.people", '{"anna": ["x:1"]}', 'anna = ["x:1"]'),
+        ("language_model.api_key", "${KEY}", 'api_key = "${KEY}"'),
+    ],
+)
+def test_set_writes_a_setting_and_keeps_comments(
+    memlog: Run, store: Path, tmp_path: Path, name: str, value: str, line: str
+) -> None:
+    file, own = store / "memlog.toml", tmp_path / ".config/memlog/config.toml"
+    store.mkdir()
+    file.write_text("# mine\nsearch_limit = 7 # few\n\n[embedding]\nbatch = 4\n")
+    assert memlog("config", "set", name, value).code == 0
+    assert line in file.read_text().replace(" # few", "").splitlines()
+    assert {"# mine", "batch = 4"} <= set(file.read_text().splitlines())
+    assert memlog("config", name, "--json").json["origin"] == "memlog.toml"
+    assert memlog("config", "set", "--user", name, value, env={"MEMLOG_STORE": ""}).code == 0
+    assert line in own.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value", "code"),
+    [
+        ("", "search_limits", "3", 2),
+        ("", "search_limit", "0", 2),
+        ("", "store", "x", 65),
+        ("", "embedding.api_key", "sk-1", 65),
+        ("nonsense", "search_limit", "3", 65),
+        ("search_limits = 3", "search_limit", "3", 65),
+    ],
+)
+def test_what_set_refuses_leaves_the_file_alone(
+    memlog_here: Run, store: Path, file: str, name: str, value: str, code: int
+) -> None:
+    store.mkdir()
+    (store / "memlog.toml").write_text(file)
+    done = memlog_here("config", "set", name, value)
+    assert (done.code, (store / "memlog.toml").read_text()) == (code, file)
+    assert done.err
