@@ -84,7 +84,7 @@ format: $(INSTALLED)  ## put the formatting right
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, what they tell of four labelled stores and when they are silent, saving without duplicates, what a query takes, and where hits in real documentation stand
+eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEMLOG_EVAL_DATA names, what contexts hold, what they tell of four labelled stores and when they are silent, saving without duplicates, and where hits in real documentation stand
 	$(BIN)/python -m tests.eval.locomo --check
 	$(BIN)/python -m tests.eval.xquad --check
 	$(BIN)/python -m tests.eval.context --check
@@ -92,7 +92,6 @@ eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEM
 	$(BIN)/python -m tests.eval.relevance --check
 	$(BIN)/python -m tests.eval.context --long
 	$(BIN)/python -m tests.eval.dedup --check
-	$(BIN)/python -m tests.eval.latency
 	$(BIN)/python -m tests.eval.documents --check
 
 bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, the gate, and the service beside a process

@@ -1,1 +1,1 @@
-"""The command line, a thin layer: a command is its options, one call, and a print of the answer."""
+"""The command line, a thin layer: each command declares options, makes one call, and prints the answer."""

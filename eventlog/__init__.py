@@ -1,1 +1,1 @@
-"""The log, the source of truth: docs/storage/jsonl-format.md. Uses no SQLite."""
+"""The append-only log, the source of truth; see docs/storage/jsonl-format.md. Does not use SQLite."""

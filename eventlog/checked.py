@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A base class that checks fields against their annotations on construction.
+    """Base class that validates its fields against their annotations on construction.
 
     Raises:
-        BadInput: a value is not of its field's type, or outside its bounds; the message names both.
+        BadInput: a value has the wrong type or is out of bounds; the message names the field and the value.
     """
 
     def __post_init__(self) -> None:
-        """Check and convert the values of the fields."""
+        """Validate and convert the fields."""
         for name, read in _field_readers(type(self)):
             given = getattr(self, name)
             value = read_argument(name, read, _to_plain_texts(name, given))
@@ -31,10 +31,10 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """Return `read(given)`, and name the argument in its errors.
+    """Return `read(given)`, naming the argument in any error.
 
     Raises:
-        BadInput: from `read`; the message begins with the argument's name.
+        BadInput: raised by `read`, with the argument's name in front.
     """
     try:
         return read(given)
@@ -45,10 +45,10 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
 
 
 def _to_plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a text, or the texts of a collection, to plain `str`.
+    """Convert a string, or the strings in a collection, to plain `str`.
 
     Raises:
-        BadInput: a text cannot be encoded in UTF-8.
+        BadInput: a string cannot be encoded as UTF-8.
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
@@ -70,11 +70,11 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
 
 
 def to_path(given: str | Path) -> Path:
-    """Return a path as a `Path`.
+    """Convert `given` to a `Path`.
 
     Raises:
-        BadInput: it is not a path, or empty; no file can have this name; or it begins with `~`, which only
-            shells expand.
+        BadInput: not a path, empty, impossible as a file name, or starting with `~`, which only shells
+            expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
         raise BadInput(f"not a path: {shown_value(given)}", hint="give a text or a pathlib.Path")
@@ -91,7 +91,7 @@ def to_path(given: str | Path) -> Path:
 
 @cache
 def _field_readers(struct: type[Checked]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return, for each field, the function that checks and converts its value."""
+    """Return each field's name and the function that checks and converts its value."""
     fields = fields_of(struct)
     return [(field.name, reader_of(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))

@@ -1,13 +1,13 @@
-"""Every error that memlog raises, as one tree.
+"""All errors that memlog raises, as one hierarchy.
 
 MemlogError
     BadInput        an argument or event is invalid
     NotFound        no event, memory, chat or key has that name
-    Busy            a lock was not free before the deadline
+    Busy            a lock was not released in time
     LogError        the log cannot be written or read
     DatabaseError   the read model or the vector cache cannot be used
-    EmbeddingError  the embedding model cannot be loaded or returned no usable vector
-    ProviderError   a model provider does not answer properly
+    EmbeddingError  the embedding model cannot be loaded, or did not return a usable vector
+    ProviderError   a model provider failed or gave an unusable answer
 """
 
 from typing import Literal
@@ -73,9 +73,9 @@ _SHOWN = 200
 
 
 class MemlogError(Exception):
-    """Base of all errors: `code` and `retryable` for programs, message and `hint` for humans.
+    """The base class of all errors: `code` and `retryable` for programs, the message and `hint` for people.
 
-    said: another program's answer, which may quote its input; only for the terminal, never stored.
+    said: another program's reply, which may quote its input; show it only on the terminal, never store it.
     """
 
     code: ErrorCode = "error"
@@ -95,19 +95,19 @@ class MemlogError(Exception):
 
 
 class BadInput(MemlogError):
-    """An argument or event is invalid; the message names the value."""
+    """An argument or event is invalid; the message quotes the value."""
 
     code: ErrorCode = "bad_input"
 
 
 class NotFound(MemlogError):
-    """No event, memory, chat or key has that name."""
+    """No event, memory, chat or key has the given name."""
 
     code: ErrorCode = "not_found"
 
 
 class Busy(MemlogError):
-    """A lock was not free before the deadline; the message names its holder if known."""
+    """A lock was not released in time; the message names its holder, if known."""
 
     code: ErrorCode = "busy"
     retryable = True
@@ -116,8 +116,8 @@ class Busy(MemlogError):
 class LogError(MemlogError):
     """The log cannot be written or read.
 
-    After a failed append it is unknown whether the events are stored. Retry with the same ids: a repeated
-    event counts once.
+    After a failed append, the events may or may not have been stored. Retry with the same ids: an event that
+    is appended twice counts once.
     """
 
     code: ErrorCode = "log_io"
@@ -125,17 +125,17 @@ class LogError(MemlogError):
 
 
 class DatabaseError(MemlogError):
-    """The read model or the vector cache cannot be used. Both can be deleted and are rebuilt."""
+    """The read model or the vector cache cannot be used. Either can be deleted; memlog rebuilds it."""
 
     code: ErrorCode = "database"
 
 
 class EmbeddingError(MemlogError):
-    """The embedding model cannot be loaded or returned no usable vector.
+    """The embedding model cannot be loaded, or did not return a usable vector.
 
-    refused: the texts that the provider embeds neither whole nor in parts, though it embeds others.
-    embedded: the vectors of the texts that it did embed, by text.
-    is_of_texts: whether the provider embeds every text except the refused ones.
+    refused: texts that the provider rejects even when they are split, although it embeds others.
+    embedded: the vectors of the texts that were embedded, keyed by text.
+    is_of_texts: whether only the refused texts failed and the provider embeds all others.
     """
 
     code: ErrorCode = "embedding"
@@ -145,15 +145,16 @@ class EmbeddingError(MemlogError):
 
 
 class ProviderError(MemlogError):
-    """A model provider does not answer properly. Everything that works without the provider continues.
+    """A model provider failed or gave an unusable answer. Everything that does not need it keeps working.
 
-    status: the HTTP status; None if there was no answer. words: the provider's explanation of a refusal, to
-    inspect only, never to show or store. retry_after: seconds until it accepts another request.
+    status: the HTTP status; None if there was no response. words: the provider's reason for a refusal, for
+    inspection only; never show or store it. retry_after: seconds until it accepts requests again.
     is_late: the request timed out. is_away: the provider was unreachable or closed the connection; is_cut:
       it closed the connection.
-    is_of_answer: the answer was unusable, or the content was refused: another request may succeed.
-    The provider was not called at all if is_local: something is missing on this machine; is_of_budget: the
-    day's tokens are spent; or is_resting: it failed recently.
+    is_of_answer: the answer was unusable or the content was refused, so another request may succeed.
+
+    No request was made if one of these is set: is_local: something is missing on this machine; is_of_budget:
+    the day's tokens are used up; is_resting: the provider failed recently.
     """
 
     code: ErrorCode = "provider"
@@ -170,14 +171,14 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """Return a LogError that names the path and the reason of a system error."""
+    """Convert a system error to a LogError with the path and the reason."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "make it readable and writable, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)
 
 
 def shown_value(value: object) -> str:
-    """Return a value as shown in error messages: its `repr`, truncated, or its type if `repr` fails."""
+    """Return `repr(value)`, truncated for error messages, or the name of its type if `repr` fails."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything

@@ -1,8 +1,8 @@
-"""Removes one level of escapes from a text, and maps positions back.
+"""Removes one level of escaping from text, and maps positions back to the original.
 
-A level is one quoting: JSON or a Python literal (`\n`, `\u001b`), Markdown (`\\_`), a URL (`%3D`), HTML
-(`&quot;`), quoted-printable (`=3D`, and `=` at the end of a line), terminal colours, invisible characters. An
-escape becomes one character; colours, invisible characters and soft line breaks are removed.
+A level is one layer of JSON or Python literals (`\\n`, `\\u001b`), Markdown (`\\_`), URLs (`%3D`), HTML
+(`&quot;`), quoted-printable (`=3D`, and `=` at the end of a line), terminal colours or invisible characters.
+Each escape becomes one character; colours, invisible characters and soft line breaks are removed.
 """
 
 import re
@@ -36,25 +36,25 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Whether `text` may contain an escape: a quick test with false positives."""
+    """Whether `text` may contain escapes; a quick check with false positives."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None
 
 
 def unescape(text: str) -> str:
-    """Return `text` without one level of escapes."""
+    """Remove one level of escaping from `text`."""
     return _ESCAPE.sub(_decode_escape, text)
 
 
 def map_spans_to_escaped(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Map ascending, non-empty spans of `unescape(text)` to the shortest such spans of `text`."""
+    """Map ascending, non-empty spans of `unescape(text)` to the shortest matching spans of `text`."""
     characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
 
 def _locate(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the spans in `text` of the characters at ascending `indexes` of `unescape(text)`."""
+    """Yield the span in `text` of each character of `unescape(text)` at the ascending `indexes`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
     removed = 0
@@ -111,7 +111,7 @@ _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 @lru_cache(4096)
 def is_invisible(character: str) -> bool:
-    """Whether a character is invisible."""
+    """Whether `character` is invisible."""
     # Imported here: most appends do not need it.
     import unicodedata
 
@@ -123,7 +123,7 @@ def _is_ignorable(character: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text contains no visible character."""
+    """Whether `text` has no visible characters."""
     return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
         letter.isspace() or is_invisible(letter) for letter in text
     )
@@ -138,29 +138,29 @@ _T = TypeVar("_T")
 
 
 def encode_json(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
-    """Return `value` as JSON. Raises MemoryError if memory runs out."""
+    """Encode `value` as JSON. Raises MemoryError if memory runs out."""
     return bytes(encode_json_buffer(value, encoder))
 
 
 def encode_json_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """Return `value` as JSON in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
+    """Encode `value` as JSON in a buffer; `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
 
 
 def with_crc(body: bytes) -> bytes:
-    """Complete the JSON object `body`, which lacks its closing brace, with its crc as the last member."""
+    """Complete `body`, a JSON object without its closing brace, with its crc as the last member."""
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def has_its_crc(line: bytes) -> bool:
-    """Whether a line ends with a crc that matches its bytes."""
+    """Whether `line` ends with its correct crc."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 
 
 def decode_json(line: bytes | bytearray, kind: type[_T]) -> _T | None:
-    """Return the value of a line of JSON; None if it is invalid, is not a `kind`, or nests too deeply."""
+    """Decode a line of JSON; return None if it is invalid, not a `kind`, or too deeply nested."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -1,7 +1,7 @@
-"""The events: one struct per type, a tagged union on `type`.
+"""The events: one struct per type, as a tagged union on `type`.
 
-Unknown members stay in the log and are ignored. Add types and members here, and their effects in
-`memlog.projector.subjects`. docs/storage/jsonl-format.md has a table of all types.
+Unknown members are kept in the log and ignored. Add types and members here, and their effects in
+`memlog.projector.subjects`. docs/storage/jsonl-format.md lists all types.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,12 +35,12 @@ from memlog.eventlog.limits import Durability as Durability
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
-    """The envelope of every event.
+    """The members that all events share.
 
-    id: unique in its stream; a UUIDv7 if the caller gives none.
-    ts: when it happened; the time of appending if the caller gives none.
-    at: when memlog appended it; None in a foreign line.
-    v: version of the type's schema.
+    id: unique within the stream; defaults to a UUIDv7.
+    ts: when it happened; defaults to the time of the append.
+    at: when memlog appended it; None in a line from another program.
+    v: the schema version of the type.
     """
 
     VERSION: ClassVar[int] = 1
@@ -52,34 +52,38 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
 
 
 class Change(Event, kw_only=True):
-    """An event that sets, changes or removes something with one value at a time.
+    """An event that sets, changes or removes something that has one value at a time.
 
-    wins: its precedence: of two changes of the same thing, the one with the greater precedence wins. Set by
-      memlog; None in a line from another program or an older memlog. See `memlog.eventlog.log.order`.
-    highest_wins: the stream's highest precedence, if greater than `wins`.
+    wins: the precedence: of two changes to the same thing, the higher one wins. Set by memlog; None in a line
+      from another program or an older memlog. See `memlog.eventlog.log.order`.
+    highest_wins: the highest precedence in the stream, if higher than `wins`.
     """
+
+    STREAM: ClassVar[str] = "memory"
+    """The stream of the type."""
 
     wins: str | None = None
     highest_wins: str | None = None
 
 
 class ConversationEvent(Event):
-    """An event of a conversation's stream."""
+    """An event in the stream of a conversation."""
 
     channel: Channel
     chat_id: Text
 
 
 def tag_of(event: Event | type[Event]) -> str:
-    """Return the name of an event's type in the log."""
+    """Return the name of an event type in the log."""
     return str(event.__struct_config__.tag)
 
 
 class Redacted(Event, tag="redacted"):
-    """Events were redacted. Written to their stream; no line with a target's id in that stream, earlier or
-    later, is projected any more.
+    """Events were redacted: lines with their ids, earlier or later in the stream, are not projected.
 
-    target_id, target_ids: one id, or several; a line has exactly one of these members.
+    Written to the stream of its targets.
+
+    target_id, target_ids: one id or several; a line has exactly one of these members.
     stream: the stream of the targets; needed only for appending.
     """
 
@@ -94,7 +98,7 @@ class Redacted(Event, tag="redacted"):
 
     @property
     def targets(self) -> list[str]:
-        """All target ids, whichever member holds them."""
+        """All target ids, from whichever member is set."""
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
@@ -102,13 +106,13 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
 class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The origin of an event that a language model distilled.
+    """The origin of an event distilled by a language model.
 
-    id: the id of the event that closes the extraction, such as `memories_extracted`; until that event is
-      in the log, this one does not count. A summary closes itself.
-    model: the model's name. prompt: the id of the prompt. message_ids: the messages that were distilled.
+    id: the id of the event that completes the extraction, such as `memories_extracted`; until that is in the
+      log, this event does not count. A summary needs no such event.
+    model: the model's name. prompt: the prompt's id. message_ids: the messages that were distilled.
     memory_ids: the memories that were merged.
-    chat_id: the chat of the messages or memories, `<channel>:<chat_id>`.
+    chat_id: the chat of the messages or memories, as `<channel>:<chat_id>`.
     """
 
     id: Name
@@ -120,14 +124,14 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The relation between memories with similar meanings.
+    """The relation between memories with similar meaning.
 
     relation: `same`: they say the same; `update`: they complement each other; `contradiction`: they cannot
-      all be true; `different`: a person says that they are all true; `accepted`: a person accepts the
+      all be true; `different`: a person decided that all are true; `accepted`: a person accepted the
       proposed text.
-    memory_ids: the memories, oldest first. event_ids: the events with the compared contents.
-    memory_id: the memory that replaces them all; None if a person must decide, or if they all stay.
-    proposal_id: the memory with the text that the model proposes, if a person must decide.
+    memory_ids: the memories, oldest first. event_ids: the events with the contents that were compared.
+    memory_id: the memory that replaces them; None if a person must decide or all of them stay.
+    proposal_id: the memory with the text proposed by the model, if a person must decide.
     """
 
     relation: Literal["same", "update", "contradiction", "different", "accepted"]
@@ -138,7 +142,7 @@ class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step of a job. count: how many things it changed. why: why it did nothing, or what remains."""
+    """A step of a job. count: the number of changes. why: why it did nothing, or what is left to do."""
 
     name: Name
     outcome: Literal["done", "skipped", "failed"]
@@ -157,15 +161,15 @@ class Message(ConversationEvent, tag="message"):
 
 
 class SessionBreak(ConversationEvent, tag="session_break"):
-    """The end of a session. Written by agents; the chat's next message begins a new session."""
+    """The end of a session. Written by agents; the next message in the chat starts a new session."""
 
     model: str | None = None
 
 
 class SummaryWritten(ConversationEvent, tag="summary_written"):
-    """A summary of a part of a conversation. Written by agents; adds a searchable summary.
+    """A summary of part of a conversation. Written by agents; adds a searchable summary.
 
-    from_message_id, to_message_id: the first and last messages of that part.
+    from_message_id, to_message_id: the first and last messages it covers.
     """
 
     content: Text
@@ -175,20 +179,23 @@ class SummaryWritten(ConversationEvent, tag="summary_written"):
 
 
 class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
-    """Messages up to `through_message_id` were distilled into memories; later ones are the buffer. Written by
-    the distilling program; moves the start of the buffer.
+    """Messages were distilled into memories. Written by the distilling program; moves the buffer's start.
+
+    through_message_id: the last distilled message; the messages after it are the buffer.
     """
 
     through_message_id: Text
 
 
 class ModelFailed(Change, tag="model_failed"):
-    """A language model failed on some events, but may succeed on others. Written by memlog, which postpones
-    them to another day: after one refusal or unusable answer, or after two other failed requests.
+    """A language model failed on certain events, but may succeed on others. Written by memlog.
 
-    task: the request. event_ids: of the messages, the daily events, or the contents of memories.
+    These events are postponed to another day: after one refusal or unusable answer, or after two requests
+    that failed otherwise.
+
+    task: the kind of request. event_ids: of the messages, the daily events, or the contents of memories.
     chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
-    why: the error, with a hash of the provider's words. requests: how many were sent.
+    why: the error, with a hash of the provider's words. requests: the number of requests made.
     """
 
     task: ModelTask
@@ -207,7 +214,7 @@ class MemorySaved(Change, tag="memory_saved"):
     """Something worth keeping. Written by agents and people; adds a memory or replaces all of its fields.
 
     memory_id: derived from chat and content by default.
-    chat_id: `<channel>:<chat_id>`, as in all events without a channel; None for the store's own scope.
+    chat_id: `<channel>:<chat_id>`, as in all events without a channel; None for the scope of the whole store.
     """
 
     content: Text
@@ -224,8 +231,9 @@ class MemorySaved(Change, tag="memory_saved"):
 
 
 class MemoryUpdated(Change, tag="memory_updated"):
-    """A memory was changed. Written by agents and people; sets the fields that are not None. Without any,
-    memlog records that a language model found the memory again in other messages.
+    """A memory was changed. Written by agents and people; sets the fields that are not None.
+
+    If all are None, memlog records that a language model found the memory again in other messages.
     """
 
     memory_id: Text
@@ -243,10 +251,11 @@ class MemoryUpdated(Change, tag="memory_updated"):
 
 
 class MemoriesExtracted(Change, tag="memories_extracted"):
-    """A language model has distilled messages of a chat. Written by memlog after the events made from the
-    answer, which count from now on; removes the messages from the buffer.
+    """A language model distilled messages of a chat, which are no longer in the buffer.
 
-    chat_id: `<channel>:<chat_id>`. refused: invalid entries of the answer.
+    Written by memlog after the events made from the answer, which count from now on.
+
+    chat_id: `<channel>:<chat_id>`. refused: the number of invalid entries in the answer.
     """
 
     chat_id: Text
@@ -259,8 +268,9 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
 
 
 class MemoriesMerged(Change, tag="memories_merged"):
-    """Memories of one partition were compared. Written by memlog after the events made from the answer, which
-    count from now on; the memories are not compared again until one of them changes.
+    """Memories of a partition were compared; they are not compared again until one of them changes.
+
+    Written by memlog after the events made from the answer, which count from now on.
 
     chat_id, topic, category: of the partition. event_ids: the events with the contents of the memories.
     model, prompt: None if no model was called.
@@ -279,9 +289,9 @@ class MemoriesMerged(Change, tag="memories_merged"):
 
 
 class JobCompleted(Change, tag="job_completed"):
-    """A job has run. Written by memlog; it does not run again for this period.
+    """A job has run. Written by memlog, which does not run it again for the same period.
 
-    job: `daily` or `weekly`. period: the local day for which it was due.
+    job: `daily` or `weekly`. period: the local day on which it was due.
     """
 
     job: Text
@@ -290,15 +300,16 @@ class JobCompleted(Change, tag="job_completed"):
 
 
 class MemoryArchived(Change, tag="memory_archived"):
-    """A memory was archived. Written by agents, people, pruning and merging; no search finds it any more."""
+    """A memory was archived; searches no longer find it. Written by agents, people, pruning and merging."""
 
     memory_id: Text
     extraction: Extraction | None = None
 
 
 class ChangeUndone(Change, tag="change_undone"):
-    """Changes of memories were undone. Written for a person; the changes no longer count, but stay in the log
-    and in the history.
+    """Changes to memories were undone. Written on a person's behalf.
+
+    The changes no longer count, but stay in the log and in the history.
 
     event_ids: the changes.
     """
@@ -313,9 +324,9 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 
 
 class MemoryAccessed(Change, tag="memory_accessed"):
-    """Memories were given to an agent. Written when given; counts one access for each memory.
+    """Memories were given to an agent. Written at that time; counts one access for each memory.
 
-    times: how many accesses. by: what counted them; memlog writes all except `read`: `save` for a memory
+    times: the number of accesses. by: what counted them; memlog writes all except `read`: `save` for a memory
         saved again unchanged, which restores and unarchives it; `import` for use in another program.
     """
 
@@ -325,12 +336,12 @@ class MemoryAccessed(Change, tag="memory_accessed"):
 
 
 class ContextGiven(Change, tag="context_given"):
-    """A context was given to an agent. Written when given; records the entries, without texts and names.
+    """A context was given to an agent. Written at that time; records its entries, without texts and names.
 
-    chat_id: `<channel>:<chat_id>`. message_id: the message for which it was made.
-    entries: in the order of printing. tokens: by part.
+    chat_id: `<channel>:<chat_id>`. message_id: the message it was made for.
+    entries: in the order in which they were printed. tokens: by part.
     stable, turn: keyed hashes (`eventlog.secrets.outgoing`) of two blocks: the core memory and the rest.
-        Equal if one block has both; None for what was not printed as a block.
+        Equal if both are in one block; None for a part that was not printed as a block.
     """
 
     chat_id: str | None = None
@@ -354,7 +365,7 @@ class SalienceDecayed(Change, tag="salience_decayed"):
 class DailyEventRecorded(Change, tag="daily_event_recorded"):
     """Something that happened on a day. Written by agents; adds a daily event.
 
-    event_date: the day of `ts` by default. raw_tokens: the length of the summarised text.
+    event_date: defaults to the day of `ts`. raw_tokens: the length of the text that was summarised.
     """
 
     event_date: Day | None = None
@@ -366,7 +377,7 @@ class DailyEventRecorded(Change, tag="daily_event_recorded"):
 
 
 class DailyEventsCompressed(Change, tag="daily_events_compressed"):
-    """Daily events were distilled into memories. Written by the distilling program; links each to them.
+    """Daily events were distilled into memories, and are linked to them. Written by the distilling program.
 
     ids: the `daily_event_recorded` events.
     """
@@ -376,11 +387,13 @@ class DailyEventsCompressed(Change, tag="daily_events_compressed"):
 
 
 class CoreMemoryUpdated(Change, tag="core_memory_updated"):
-    """A value of the core memory, which an agent always sees. Written by agents; sets one key.
+    """A value in the core memory, which an agent always sees. Written by agents; sets one key.
 
-    source: `profile` if memlog derived it from memories; any other source wins against it.
-    chat_id: `<channel>:<chat_id>` of the chats whose profile has it; None for the store's own scope.
+    source: `profile` if memlog derived the value from memories; a value from any other source wins over it.
+    chat_id: `<channel>:<chat_id>` if it belongs to a chat's profile; None for the scope of the whole store.
     """
+
+    STREAM: ClassVar[str] = "core"
 
     section: Literal["user", "agent"]
     key: Text
@@ -391,11 +404,14 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
 
 
 class ProfileRefreshed(Change, tag="profile_refreshed"):
-    """The core memory was updated from the memories. Written by memlog after the values made from the answer,
-    which count from now on.
+    """The core memory was updated from memories.
+
+    Written by memlog after the values made from the answer, which count from now on.
 
     event_ids: the events with the contents of these memories. chat_id: as in `core_memory_updated`.
     """
+
+    STREAM: ClassVar[str] = "core"
 
     event_ids: Ids
     model: Text
@@ -407,7 +423,9 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory was removed. Written by agents; see `core_memory_updated`."""
+    """A key was removed from the core memory. Written by agents; see `core_memory_updated`."""
+
+    STREAM: ClassVar[str] = "core"
 
     section: Literal["user", "agent"]
     key: Text
@@ -417,11 +435,13 @@ class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
 
 
 class FactStored(Change, tag="fact_stored"):
-    """One value of a subject. Written by agents; sets the value of (chat_id, topic_key, kind, rank).
+    """A value about a subject. Written by agents; sets the value of (chat_id, topic_key, kind, rank).
 
     rank: from 1 in a ranked list; 0 for a single value.
     rest: with rank 1, the values of ranks 2, 3, …, so that one event replaces the whole list.
     """
+
+    STREAM: ClassVar[str] = "facts"
 
     topic_key: Topic
     value: Text
@@ -439,7 +459,9 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts about a subject were removed. Written by agents; removes all facts, one kind, or one rank."""
+    """Facts about a subject were removed: all of them, one kind, or one rank. Written by agents."""
+
+    STREAM: ClassVar[str] = "facts"
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -450,9 +472,11 @@ class FactRemoved(Change, tag="fact_removed"):
 class SourceRegistered(Change, tag="source_registered"):
     """A folder of documents was registered. Written by `docs add`; adds or replaces a source.
 
-    kind: `memory` for files to search as memories, otherwise `docs`.
-    include, exclude: glob patterns below `root`.
+    kind: `memory` if its files are searched as memories, otherwise `docs`.
+    include, exclude: glob patterns relative to `root`.
     """
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
     kind: SourceKind = "docs"
@@ -462,7 +486,9 @@ class SourceRegistered(Change, tag="source_registered"):
 
 
 class SourceRemoved(Change, tag="source_removed"):
-    """A source was removed. Written by `docs remove`; removes the source and its documents so far."""
+    """A source was removed, with the documents it had until then. Written by `docs remove`."""
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
 
@@ -470,9 +496,11 @@ class SourceRemoved(Change, tag="source_removed"):
 class DocumentIndexed(Change, tag="document_indexed"):
     """A file was read. Written by `docs add`; adds a document or replaces its content.
 
-    file: its path below the source's root, with `/`. version: sha256 of its bytes, in hex. size: in bytes.
-    mtime: RFC 3339, or seconds since 1970.
+    file: its path relative to the source's root, with `/`. version: the SHA-256 of its bytes, in hex.
+    size: in bytes. mtime: in RFC 3339 format, or seconds since 1970.
     """
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
     file: Text
@@ -484,7 +512,9 @@ class DocumentIndexed(Change, tag="document_indexed"):
 
 
 class DocumentRemoved(Change, tag="document_removed"):
-    """A document was removed. Written by `docs add` and `docs remove`; indexing restores it."""
+    """A document was removed. Written by `docs add` and `docs remove`; indexing it again restores it."""
+
+    STREAM: ClassVar[str] = "documents"
 
     source_id: SourceId
     file: Text
@@ -497,10 +527,10 @@ TYPES = {tag_of(kind): kind for kind in _KINDS}
 
 
 class AppendWarning(msgspec.Struct, frozen=True):
-    """A warning about a stored event that is probably not what the caller intended.
+    """A warning about a stored event that is probably not what the caller meant.
 
     code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
-    member: the member in question. message: the problem and its remedy.
+    member: the member in question. message: the problem and how to fix it.
     """
 
     code: str
@@ -509,7 +539,7 @@ class AppendWarning(msgspec.Struct, frozen=True):
 
 
 class IdHolder(msgspec.Struct, frozen=True):
-    """The position of the event that has a given id; the offset is in bytes."""
+    """The position of the event that already has an id; `offset` is in bytes."""
 
     stream: str
     segment: str
@@ -517,12 +547,12 @@ class IdHolder(msgspec.Struct, frozen=True):
 
 
 class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """The position of a stored event: stream, segment's file name, offset of its line in bytes.
+    """The position of a stored event: its stream, the segment's file name, and the line's offset in bytes.
 
     memory_id: the memory that the event saves or changes.
-    conflict: an earlier event with the same id but different content. The earlier one counts; no read shows
-      this one.
-    duplicate: the same event was stored before under this id; the two count as one.
+    conflict: an earlier event with the same id and different content; that one counts, and no read returns
+      the new one.
+    duplicate: the same event was already stored under this id; the two count as one.
     """
 
     id: str
@@ -537,14 +567,14 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that may not be stored. id: the event's id, if the line or memlog gave one."""
+    """A line that was not stored. id: the event's id, if known."""
 
     error: MemlogError
     id: str | None
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: where its event is; None if forgotten. content: its content hash."""
+    """An id in use in a stream. holder: its event's position; None if forgotten. content: its hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -555,7 +585,7 @@ LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
 
 
 def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
-    """Return the warnings about stored events, to include in an operation's result."""
+    """Return the warnings about all stored events, for an operation's result."""
     return [warning for position in positions for warning in position.warnings]
 
 
@@ -564,7 +594,7 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Mark `position` if the id was already in use (`known`). content: the new event's content hash."""
+    """Mark `position` if `known` shows that its id is in use. content: the content hash of the new event."""
     if known is None:
         return position
     if known.holder is None:

@@ -1,4 +1,4 @@
-"""The types of event members."""
+"""The types of event members, and their descriptions for adapters."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -50,7 +50,8 @@ Role = Literal["user", "assistant", "system", "tool"]
 MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]
-ModelTask = Literal["extract", "compress", "summarise", "merge", "profile"]
+ModelTask = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+"""The name of a task of the language model, such as `merge`."""
 AccessKind = Literal["read", "save", "import"]
 """Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]
@@ -64,10 +65,10 @@ _LISTS = (list, tuple, frozenset, Sequence)
 
 
 class Reads(msgspec.Struct, frozen=True):
-    """Marks the type of a field that accepts several forms.
+    """Annotates the type of a field that accepts several forms.
 
-    read: converts any of these forms to memlog's own, or raises BadInput.
-    form: what the field holds, for adapters. wire: its type in JSON. choices: all values, if known.
+    read: converts any of them to memlog's own form, or raises BadInput.
+    form: what the field holds, for adapters. wire: its type in JSON. choices: all values, if limited.
     """
 
     read: Callable[[Any], Any]
@@ -77,7 +78,7 @@ class Reads(msgspec.Struct, frozen=True):
 
 
 class Local(msgspec.Struct, frozen=True):
-    """Marks a field that only a caller in the same process can pass: a callback or another object."""
+    """Annotates a field that only a caller in the same process can set: a callback or another object."""
 
     is_callback: bool = True
 
@@ -91,12 +92,12 @@ class Help(msgspec.Struct, frozen=True):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of a struct, for adapters.
+    """A field of a struct, as described to adapters.
 
     kind: its type without None, for Python callers.
-    wire: its type in JSON. member: the JSON type of each value if the field is a list, otherwise `wire`.
+    wire: its type in JSON. member: the JSON type of each item if the field is a list, otherwise `wire`.
     least, most: the bounds of each value. default: `msgspec.NODEFAULT` if the field is required.
-    title: the placeholder of the value in a usage line.
+    title: the value's placeholder in a usage line.
     key: its name in files. unit, without: see `Help`.
     """
 
@@ -118,7 +119,7 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether only a caller in the same process can pass this field."""
+        """Whether only a caller in the same process can set the field."""
         return self.local is not None
 
     @property
@@ -133,18 +134,18 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """All allowed values of the field, or of the members of its list; empty if any is allowed."""
+        """The allowed values of the field or of its list items; empty if any value is allowed."""
         return self.reads.choices if self.reads and self.reads.choices else choices_of(self.wire)
 
     @property
     def is_list(self) -> bool:
-        """Whether the field holds several values."""
+        """Whether the field holds a list."""
         return get_origin(self.wire) in _LISTS
 
 
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """Return the fields of a struct in order, for adapters."""
+    """Return the fields of `struct` in order, as described to adapters."""
     hints: dict[str, Any] = {}
     for base in reversed(struct.__mro__):
         hints |= vars(base).get("__annotations__", {})
@@ -154,7 +155,7 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
-    """Return all values of a literal type, or of the members of its list; empty for other types."""
+    """Return the values of a Literal type or of its list items; empty for other types."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(choice for member in get_args(hint) for choice in choices_of(member))
@@ -188,7 +189,7 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
 
 
 def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations; its annotations, outermost first; and if it allows None."""
+    """Return a type without None and annotations, the annotations from outside in, and if None is allowed."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -210,9 +211,8 @@ def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """An entry of a context.
 
-    id: the memory_id of a memory, otherwise the id of the event. stream: the event's stream; None for a
-      memory.
-    score: the score of the hit, from 0 to 1; None if the entry does not come from a search.
+    id: a memory's memory_id, otherwise the event's id. stream: the event's stream; None for a memory.
+    score: the hit's score, from 0 to 1; None if the entry did not come from a search.
     is_best: whether the entry is one of the two best hits for the message.
     """
 
@@ -230,22 +230,22 @@ _MOST_BITS = 64
 
 
 def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
-    """Return an integer id, as messengers use, as text; return any other value unchanged."""
+    """Convert an integer id, as messengers use, to text; return any other value unchanged."""
     is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
 
 class Chat(tuple[str, str]):
-    """A chat as (channel, chat_id), whose text is, for example, `telegram:7`.
+    """A chat as a (channel, chat_id) pair; its text is, for example, `telegram:7`.
 
     Raises:
-        BadInput: channel or chat_id is empty; channel is not text; or chat_id is neither text nor an integer.
+        BadInput: channel or chat_id is empty, channel is not text, or chat_id is neither text nor an integer.
     """
 
     __slots__ = ()
 
     def __new__(cls, channel: str, chat_id: str | int) -> Self:
-        """Return the chat with this name. Raises BadInput; see the class."""
+        """Return the chat with this channel and id. Raises BadInput; see the class."""
         named = decimal(chat_id)
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
@@ -259,12 +259,12 @@ class Chat(tuple[str, str]):
 
     @property
     def channel(self) -> str:
-        """The channel's name, such as `telegram`."""
+        """The name of the channel, such as `telegram`."""
         return self[0]
 
     @property
     def chat_id(self) -> str:
-        """The conversation's id in its channel."""
+        """The id of the conversation within its channel."""
         return self[1]
 
     def __str__(self) -> str:
@@ -275,7 +275,7 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat that `name` names. Raises BadInput unless it is a pair or like `telegram:7`."""
+        """Return the chat named by a pair or by text such as `telegram:7`. Raises BadInput."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:

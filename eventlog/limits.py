@@ -1,4 +1,4 @@
-"""Bounds of the values that callers choose, in requests, constructors and settings."""
+"""Bounds of values that callers choose in requests, constructors and settings."""
 
 from typing import Annotated, Literal
 
@@ -35,11 +35,11 @@ ChunkOverlap = Annotated[int, msgspec.Meta(ge=0, le=PASSAGE - 1)]
 
 
 class Category(msgspec.Struct, frozen=True):
-    """How memories of one category fade.
+    """How the memories of one category fade.
 
-    rate: the default factor of a decay on their salience, from 0 to 1.
-    half_life: days in which age halves their freshness.
-    floor: the lowest freshness by age, from 0 to 1.
+    rate: the default factor by which a decay multiplies their salience, from 0 to 1.
+    half_life: the number of days after which their freshness has halved.
+    floor: the lowest freshness that age can cause, from 0 to 1.
     """
 
     rate: float
@@ -73,18 +73,18 @@ _READ_AS = {"decision": "decisions"}
 
 
 def resolve_alias(name: str) -> str:
-    """Return the category that an alias stands for, `decisions` for `decision`; other names unchanged."""
+    """Return the category for an alias, such as `decisions` for `decision`; return other names unchanged."""
     return _READ_AS.get(name, name)
 
 
 def known_category_or_other(name: str) -> str:
-    """Return the known category that `name` stands for; `other` if there is none."""
+    """Return the known category for a name or alias, or `other` if there is none."""
     known = resolve_alias(name)
     return known if known in CATEGORIES else OTHER
 
 
 def known_category(name: str) -> str:
-    """Return the known category that a name stands for. Raises BadInput if there is none."""
+    """Return the known category for a name or alias. Raises BadInput if there is none."""
     known = resolve_alias(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
@@ -95,12 +95,12 @@ def known_category(name: str) -> str:
 
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
-    """Return `rates` with aliases replaced by categories; a rate under a category's own name wins."""
+    """Return `rates` with aliases replaced by their categories; a rate under the category's own name wins."""
     return {resolve_alias(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if resolve_alias(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """Return the decay factor of a category: its own rate; else the rate of `other` if unknown; else 1."""
+    """Return a category's decay factor: its own rate, the rate of `other` if it is unknown, or else 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

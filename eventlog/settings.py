@@ -185,7 +185,7 @@ class People(Checked, frozen=True, kw_only=True):
     """The people who talk to the agent, and their chats: the section `context`.
 
     Raises:
-        BadInput: a value has another form, or a chat belongs to two people.
+        BadInput: a value has the wrong form, or a chat belongs to two people.
     """
 
     messengers: Annotated[
@@ -208,20 +208,20 @@ class People(Checked, frozen=True, kw_only=True):
     ] = field(default_factory=dict, name="people")
 
     def owner(self, chat: str) -> str | None:
-        """Return the person to whom the settings assign a chat; None if they assign it to nobody."""
+        """Return the person whose chat this is according to the settings, or None."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
-        """Return the chats that share a scope with a chat, itself included."""
+        """Return the chats that share a scope with `chat`, including itself."""
         owner = self.owner(chat)
         return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
 
     def is_messenger(self, chat: str) -> bool:
-        """Whether a chat is on a messenger."""
+        """Whether `chat` is on a messenger."""
         return self.has_messenger(chat.partition(":")[0])
 
     def has_messenger(self, channel: str) -> bool:
-        """Whether a channel is a messenger, whatever its case."""
+        """Whether `channel` is a messenger, ignoring case."""
         return channel.casefold() in {each.casefold() for each in self.messengers}
 
 
@@ -435,6 +435,12 @@ class ExtractionRules(Checked, frozen=True, kw_only=True):
             "tokens",
         ),
     ] = 200_000
+    prompts_dir: Annotated[
+        MaybePath,
+        Help(
+            "A folder of prompts: a file such as merge-2.md there replaces the prompt of that name.", "folder"
+        ),
+    ] = None
 
 
 class LanguageModelProvider(Provider, frozen=True, kw_only=True):

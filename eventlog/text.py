@@ -1,5 +1,7 @@
-"""Processes texts in linear time, piece by piece: one call of `str`, `re` or `unicodedata` on 16 MB holds the
-GIL for up to a second."""
+"""Processes text in linear time, piece by piece.
+
+A single call of `str`, `re` or `unicodedata` on 16 MB holds the GIL for up to a second.
+"""
 
 import unicodedata
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
 def split_into_pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """Yield `text` in pieces of at most `size` characters, split at `break_before`."""
+    """Yield `text` in pieces of at most `size` characters, split by `break_before`."""
     start = 0
     while len(text) - start > size:
         end = break_before(text, start, start + size)
@@ -29,7 +31,7 @@ def split_into_pieces(text: str, size: int = PIECE) -> Iterator[str]:
 def break_before(text: str, start: int, limit: int) -> int:
     """Return the index after the last space or newline between `start` and `limit`.
 
-    If there is neither, return the index after the last ASCII punctuation character; failing that, `limit`.
+    Without one, return the index after the last ASCII punctuation character, or else `limit`.
     """
     for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
@@ -39,17 +41,17 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 
 def nfkc(text: str) -> str:
-    """Return `text` in Unicode normal form NFKC."""
+    """Normalise `text` to Unicode NFKC."""
     return text if text.isascii() else _normalise_by_piece(text, "NFKD", "NFKC")
 
 
 def nfc(text: str) -> str:
-    """Return `text` in Unicode normal form NFC."""
+    """Normalise `text` to Unicode NFC."""
     return text if text.isascii() else _normalise_by_piece(text, "NFD", "NFC")
 
 
 def normalise_width(text: str) -> str:
-    """Return `text` in NFC, with full-width and half-width forms normalised; superscripts stay."""
+    """Normalise `text` to NFC, and full-width and half-width forms to standard width; superscripts stay."""
     if text.isascii():
         return text
     wide = (char for char in {*text} if unicodedata.decomposition(char).startswith(("<wide>", "<narrow>")))
@@ -57,7 +59,7 @@ def normalise_width(text: str) -> str:
 
 
 def equivalent_forms(text: str) -> list[str]:
-    """Return the canonically equivalent forms of a text that are in use: the text itself, NFC and NFD."""
+    """Return the canonically equivalent forms of `text` in common use: the text as it is, NFC and NFD."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
 
 
@@ -71,7 +73,7 @@ def _normalise_by_piece(text: str, decomposed: _Form, composed: _Form) -> str:
 
 
 def _order_marks(text: str, form: _Form) -> str:
-    """Return a text that composes to the same result, but has no long unordered run of combining marks."""
+    """Sort long runs of combining marks in `text`; the result composes to the same text."""
     firsts = (unicodedata.normalize("NFKD", letter)[0] for letter in text[::_RUN])
     if not any(map(unicodedata.combining, firsts)):
         return text

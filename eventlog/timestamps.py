@@ -1,4 +1,7 @@
-"""Times in memlog's form, which sorts as text: RFC 3339, UTC, milliseconds (`2026-02-24T10:15:00.000Z`)."""
+"""Timestamps in memlog's canonical format: RFC 3339, UTC, milliseconds (`2026-02-24T10:15:00.000Z`).
+
+They sort chronologically as text.
+"""
 
 import re
 import time
@@ -17,7 +20,7 @@ LAST = "9999-12-31T23:59:59.999Z"
 
 
 def now() -> str:
-    """Return the current time in memlog's form."""
+    """Return the current time as a canonical timestamp."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return f"{_format_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
 
@@ -28,23 +31,22 @@ def _format_second(seconds: int) -> str:
 
 
 def today() -> str:
-    """Return the current UTC date: 2026-02-24."""
+    """Return the current UTC date, such as `2026-02-24`."""
     return now()[:10]
 
 
 def is_written_form(text: str) -> bool:
-    """Whether `text` is a time in memlog's form."""
+    """Whether `text` is a timestamp in memlog's canonical format."""
     return _WRITTEN.fullmatch(text) is not None
 
 
 def normalise(text: str, *, naive_is_utc: bool) -> str:
-    """Convert an RFC 3339 time of any offset and precision to memlog's form, truncated to milliseconds.
+    """Convert an RFC 3339 time with any offset and precision to canonical format, truncated to milliseconds.
 
     A leap second (23:59:60 UTC) becomes 23:59:59.999.
 
-    naive_is_utc: read a time without an offset as UTC, as other programs mean it (`utcnow().isoformat()`);
-
-    otherwise such a time raises ValueError, as does a `text` that is not a time.
+    naive_is_utc: treat a time without an offset as UTC, as other programs mean it (`utcnow().isoformat()`);
+    otherwise such a time raises ValueError, as does text that is not a time.
     """
     if not re.match(_TO_THE_MINUTE, text):
         raise ValueError(f"invalid timestamp: {text!r}; write it as 2026-02-24T10:15:00Z")
@@ -64,15 +66,17 @@ def normalise(text: str, *, naive_is_utc: bool) -> str:
 
 
 def format_datetime(moment: datetime) -> str:
-    """Return a datetime as RFC 3339 text; a datetime without a zone is taken as UTC."""
+    """Format a datetime in RFC 3339; one without a time zone is taken as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
-    """Convert a day (to its first moment), or an RFC 3339 time with or without offset, to memlog's form.
+    """Convert a day or an RFC 3339 time, with or without an offset, to a canonical timestamp.
 
-    zone: the zone of days and of times without an offset; None for the system's.
-    is_end: return the first moment after the day instead. Raises ValueError.
+    A day becomes its first moment. Raises ValueError.
+
+    zone: the time zone for days and for times without an offset; None for the system's.
+    is_end: convert a day to the first moment after it instead.
     """
     if len(text) == len("2026-02-24"):
         first = datetime.combine(date.fromisoformat(check_day(text)), time_of_day.min)
@@ -87,7 +91,7 @@ def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = Fa
 
 
 def from_seconds(seconds: float) -> str:
-    """Convert seconds since 1970 to a time. Raises ValueError outside the years 1 to 9999."""
+    """Convert seconds since 1970 to a canonical timestamp. Raises ValueError outside the years 1 to 9999."""
     try:
         return _format_moment(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
@@ -95,21 +99,21 @@ def from_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Convert a log time to `zone` (None: the system's). Raises ValueError; OverflowError if too late."""
+    """Convert a canonical timestamp to `zone` (None: the system's). Raises ValueError or OverflowError."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
 def zone_name(moment: datetime) -> str:
-    """Return the short name of a moment's zone, such as EET, or its offset if it is wrongly named UTC.
+    """Return the abbreviation of a moment's time zone, such as EET, or its offset if it is wrongly named UTC.
 
-    For example, POSIX reads `TZ=UTC+3` as UTC-03:00.
+    For example, POSIX treats `TZ=UTC+3` as UTC-03:00.
     """
     name = moment.tzname() or "UTC"
     return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
 
 
 def check_day(text: str) -> str:
-    """Return `text`. Raises ValueError unless `text` is a date such as 2026-02-24."""
+    """Return `text` if it is a date such as 2026-02-24. Raises ValueError otherwise."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"invalid date: {text!r}; write it as 2026-02-24")
     try:
@@ -120,7 +124,7 @@ def check_day(text: str) -> str:
 
 
 def shift(text: str, milliseconds: int) -> str:
-    """Return a time shifted by `milliseconds`, at most LAST; return an impossible date unchanged."""
+    """Shift a timestamp by `milliseconds`, up to LAST; return an impossible date unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:

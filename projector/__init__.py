@@ -1,1 +1,1 @@
-"""Turns the log into the read model: schema, checkpoints, replay, handlers, chunks, vectors, generations."""
+"""Turns the log into the read model: schema, checkpoints, replay, handlers, passages, vectors and more."""

@@ -1,4 +1,4 @@
-"""Brings a read model up to date with the log: reads new lines, replays rewritten streams."""
+"""Brings a read model up to date with the log: reads new lines, and replays streams that were rewritten."""
 
 import time
 from collections import defaultdict
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash, as 16 hex digits, of everything besides the log that determines the rows."""
+    """Return a hash, in 16 hex digits, of everything that determines the rows, except the log."""
     shapes = (
         *schema.statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
@@ -56,7 +56,7 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
-    """Store the projection id of a new read model."""
+    """Store the projection id in a new read model."""
     db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
 
 
@@ -98,7 +98,7 @@ _SMALL_SHARE = 16
 
 
 class CatchUp(Tally):
-    """The results of a catch-up.
+    """The result of a catch-up.
 
     notes: messages about rewritten streams, losses, and files that are not segments.
     is_whole: whether everything was read.
@@ -120,10 +120,10 @@ def catch_up(
     remembers: bool = False,
     streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to the current end of `log`, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the current end of `log` or to `bounds`, one batch per `turn`.
 
     seconds: stop after this time even if there is more to read; batches are then small.
-    remembers: also raise the store's watermarks, in the turn that reads.
+    remembers: also raise the store's watermarks, in the same turn.
     streams: the streams that may have changed since a complete catch-up whose notes were reported; None for
       all.
 
@@ -181,9 +181,9 @@ def watermarks_of(log: Path) -> "Watermarks":
 def remember(
     db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
 ) -> list[str]:
-    """Raise the watermarks to how far the read model has read `segments`; return notes on losses.
+    """Raise the watermarks to where the read model has read `segments`; return notes about losses.
 
-    To be called in the turn that read them. If the write fails, a later loss may go unnoticed, but no row is
+    Call this in the turn that read them. If writing fails, a later loss may go unnoticed, but no rows are
     lost.
 
     before: how far the segment had been read before, if `segments` has only one.
@@ -219,7 +219,7 @@ def _describe_refusal(stream: str, error: OSError) -> str:
 
 
 def count_unread_bytes(db: Connection, log: Path) -> int:
-    """Return how many bytes of the log the read model has yet to read."""
+    """Return the number of bytes of the log that the read model has not read yet."""
     known = checkpoints.load_all(db)
     return sum(
         max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
@@ -228,7 +228,7 @@ def count_unread_bytes(db: Connection, log: Path) -> int:
 
 
 def count_unread_lines(db: Connection, log: Path) -> int:
-    """Return how many complete lines of the log the read model has yet to read."""
+    """Return the number of complete lines of the log that the read model has not read yet."""
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
@@ -239,7 +239,7 @@ def count_unread_lines(db: Connection, log: Path) -> int:
 
 
 def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams to replay: a segment is gone, or bytes already read have changed."""
+    """Return the streams that must be replayed: a segment is gone, or bytes that were read have changed."""
     known = checkpoints.load_all(db)
     found = set()
     for segment in segments_of(log)[0]:
@@ -255,7 +255,7 @@ def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
 
 
 class _Reader(msgspec.Struct):
-    """A running catch-up: its arguments, report and deadline. total: bytes that were unread at the start."""
+    """A catch-up in progress. total: the number of bytes that were unread at the start."""
 
     db: Connection
     log: Path
@@ -269,7 +269,7 @@ class _Reader(msgspec.Struct):
     end: float | None
 
     def read_range(self, stretch: ReadRange) -> bool:
-        """Read a range; return whether there was time for all of it."""
+        """Read a range; return False if time ran out first."""
         from memlog.projector.fold import fold_segment
 
         share = 1 if self.end is None else _SMALL_SHARE
@@ -330,7 +330,7 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
 def _find_unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream, and a range for each missing segment that has a checkpoint."""
+    """Return the ranges to read, by stream, including one for each missing segment with a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
         stretch = _unread_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
@@ -356,7 +356,7 @@ def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | Non
 
 
 def _missing_range(segment: Segment) -> ReadRange:
-    """Return a range for a missing segment; reading this range causes a replay of the stream."""
+    """Return a range for a missing segment; trying to read it causes a replay of the stream."""
     return ReadRange(segment, None, True)
 
 
@@ -368,7 +368,7 @@ def build(
     bounds: Bounds | None = None,
     progress: Progress | None = None,
 ) -> CatchUp:
-    """Build the read model of `log`, up to `bounds`, in the empty file of `db`.
+    """Build the read model of `log`, up to `bounds`, in the empty database `db`.
 
     Raises DatabaseError if a foreign key has no target.
     """

@@ -1,4 +1,4 @@
-"""Checkpoints: how far each segment was read, and whether the bytes read are unchanged."""
+"""Checkpoints: how far each segment was read, and whether those bytes are unchanged."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -16,7 +16,7 @@ from memlog.projector.sqlite import Connection, as_list
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode, mtime and ctime of a file; as long as all stay equal, the file has not changed."""
+    """A file's size, inode, mtime and ctime; while all four stay the same, the file has not changed."""
 
     size: int
     inode: int
@@ -25,20 +25,19 @@ class FileHints(Struct, frozen=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
-        """Return the hints of a file with this status."""
+        """Return the hints for a file with this status."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
-        """Return the hints for a file that was read up to `end`, so that the rest counts as growth."""
+        """Return the hints for a file that was read up to `end`; the rest counts as growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
 class Checkpoint(Struct, frozen=True):
-    """How far the read model has come in one segment.
+    """How far the read model has read a segment.
 
     lines: the number of newlines before the fingerprint's offset.
-    is_open: whether the bytes after the last newline counted as a line, because the segment gets no more
-      bytes.
+    is_open: whether the bytes after the last newline counted as a line, because the segment no longer grows.
     """
 
     fingerprint: Fingerprint = UNREAD
@@ -52,19 +51,19 @@ class Checkpoint(Struct, frozen=True):
         return self.fingerprint.offset
 
     def has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
-        """Whether the file's status alone shows that nothing is new."""
+        """Whether the file's status alone shows that there is nothing new."""
         has_final_tail = not segment.is_newest and self.offset < hints.size
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
     def _is_reopened(self, segment: Segment) -> bool:
-        """Whether a tail that counted as a line is pending again, because the segment's seal is gone."""
+        """Whether a tail that counted as a line is incomplete again, because the segment's seal is gone."""
         return self.is_open and segment.is_newest
 
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
-        """Whether the bytes of the open file before the offset are unchanged since they were read.
+        """Whether the bytes of the open file before the offset are still those that were read.
 
-        Unless the file has only grown, this hashes the whole prefix; the same bytes under another inode count
-        as unchanged. `Maintenance.verify` finds changes that growth hides.
+        Hashes all of them unless the file has only grown; the same bytes under another inode count as
+        unchanged. Growth can hide earlier changes, which `Maintenance.verify` finds.
         """
         if hints.size < self.offset or self._is_reopened(segment):
             return False
@@ -86,7 +85,7 @@ _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ct
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
-    """Return the checkpoints of `streams`, or of all streams, by (stream, segment)."""
+    """Return the checkpoints of `streams`, or of all streams if None, by (stream, segment)."""
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
@@ -94,7 +93,7 @@ def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tup
 
 
 def load(db: Connection, segment: Segment) -> Checkpoint:
-    """Return the checkpoint of one segment."""
+    """Return the checkpoint of a segment; NOTHING_READ if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
         segment.key,
@@ -114,9 +113,9 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Let the caller overwrite bytes that no row depends on, and keep a valid checkpoint valid.
+    """Keep a valid checkpoint valid while the caller overwrites bytes that no row depends on.
 
-    To be used within the caller's transaction.
+    Must be used within the caller's transaction.
     """
     before = load(db, segment)
     held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
@@ -132,10 +131,10 @@ def _checkpoint_from_row(row: Sequence[Any]) -> Checkpoint:
 
 
 class ReadRange(NamedTuple):
-    """The range of a segment that is to be read.
+    """The range of a segment that should be read.
 
     end: the byte to stop at; None for the end of the file.
-    tail_is_a_line: whether bytes after the last newline are a complete line.
+    tail_is_a_line: whether the bytes after the last newline are a complete line.
     """
 
     segment: Segment
@@ -143,18 +142,18 @@ class ReadRange(NamedTuple):
     tail_is_a_line: bool
 
     def end_after(self, offset: int) -> int | None:
-        """Return the end of a read from `offset`, at least `offset`: another projector may be ahead."""
+        """Return where a read from `offset` ends; never before it, since another projector may be ahead."""
         return None if self.end is None else max(self.end, offset)
 
     def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
-        """Yield the lines of the open segment that follow a checkpoint."""
+        """Yield the lines of the open segment after a checkpoint."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
         end, tail_is_a_line = self.end_after(offset), self.tail_is_a_line
         return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
 
 
 class Tally(msgspec.Struct):
-    """Counts of the outcomes of lines."""
+    """Counts of lines by outcome, and of the bytes read."""
 
     events: int = 0
     duplicates: int = 0
@@ -170,17 +169,17 @@ class Tally(msgspec.Struct):
 
 
 def current_range(segment: Segment, size: int) -> ReadRange:
-    """Return the range to read of a segment of `size` bytes; an older segment is read with its tail."""
+    """Return the range to read of a segment of `size` bytes; older segments include their tail."""
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):
-    """Raised if the rows of a stream would differ from a replay, so that the stream must be replayed."""
+    """The rows of a stream would differ from a replay, so the stream must be replayed."""
 
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
-    """Yield a descriptor for reading a segment. Raises HistoryChanged if the segment is missing."""
+    """Open a segment for reading and yield its descriptor. Raises HistoryChanged if it is missing."""
     try:
         with open_segment(segment) as fd:
             yield fd

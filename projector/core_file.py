@@ -1,7 +1,7 @@
 """The core memory as a file, model/core_memory.json, for people and programs to read.
 
-It is a view of the log. A copy of the last version that memlog wrote lies beside it and reveals manual
-changes, which memlog reports and leaves in place until they are imported or the file is deleted.
+It is a view of the log. Next to it is a copy of the version last written by memlog, which reveals manual
+changes; memlog reports these and leaves them in place until they are imported or the file is deleted.
 """
 
 from contextlib import AbstractContextManager, suppress
@@ -34,7 +34,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a new file at `path`, and sync it; only its owner may read it."""
+    """Write a new file at `path` and sync it; only its owner may read it."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
     with closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
@@ -43,7 +43,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if it is missing. Never follows a link or waits for a pipe.
+    """Read a file; return None if it is missing. Never follows links or blocks on a pipe.
 
     Raises OSError; FileExistsError if it is not a regular file.
     """
@@ -55,7 +55,7 @@ def read(path: Path) -> bytes | None:
 
 
 def sync(path: Path) -> None:
-    """Make a file durable, or, given a folder, the names in it."""
+    """Sync a file, or the names in a folder, to disk."""
     with closing(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
 
@@ -65,7 +65,7 @@ Sections = dict[str, dict[str, str]]
 
 
 def core_memory(db: Connection) -> Sections:
-    """Return the core memory of the store's own scope, with sorted keys."""
+    """Return the core memory in the scope of the whole store, sorted by key."""
     sections: Sections = {"user": {}, "agent": {}}
     rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
     for section, key, value in rows:
@@ -81,12 +81,12 @@ class Shown(msgspec.Struct):
 
 
 class CoreView:
-    """The view of the store at `store`.
+    """The core memory view of the store at `store`.
 
-    It has three files, written in this order, so that a kill between two writes never looks like a manual
-    change: `pending`, the next version of the view; `path`, the view; `written`, a copy of it.
+    It consists of three files, written in this order, so that a kill between two writes never looks like a
+    manual change: `pending`, the next version of the view; `path`, the view; `written`, a copy of it.
 
-    Every write takes the projector lock, with a timeout of `lock_timeout` seconds.
+    Every write acquires the projector lock; lock_timeout: seconds to wait for it.
     """
 
     def __init__(self, store: Path, lock_timeout: float) -> None:
@@ -100,7 +100,7 @@ class CoreView:
         """The state of the view and its copy when they were last equal, and their bytes."""
 
     def is_current(self, db: Connection) -> bool:
-        """Whether the view and its copy match the core memory in `db`, checked without the lock."""
+        """Whether the view and its copy match the core memory in `db`; checked without the lock."""
         due, state = _render_core_memory(core_memory(db)), self.state()
         if self._equal == (state, due):
             return True
@@ -113,10 +113,9 @@ class CoreView:
         return [file_version(status_at(path)) for path in (self.path, self._written)]
 
     def write_current(self, db: Connection) -> str | None:
-        """Write the core memory of `db` to the view; the caller holds the projector lock. Raises OSError.
+        """Write the core memory in `db` to the view; the caller must hold the projector lock. Raises OSError.
 
-        A manual change is left in place and a note about it returned, once per change; otherwise None is
-        returned.
+        Leaves a manual change in place, and returns a note about it the first time; otherwise returns None.
         """
         due = _render_core_memory(core_memory(db))
         view = read(self.path)
@@ -129,9 +128,9 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view and memlog's last version, or None without a view; count a manual change as noted.
+        """Return the view and memlog's last version; None if there is no view. Notes any manual change.
 
-        Raises Busy.
+        A change that was noted is not reported again. Raises Busy.
         """
         with self._locked():
             view, written = read(self.path), read(self._written)
@@ -141,7 +140,7 @@ class CoreView:
             return Shown(view, view if view == read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """Accept `view`, whose changes were appended, as memlog's version, unless the file differs by now.
+        """Accept `view`, whose changes were appended, as memlog's version, unless the file has changed again.
 
         Raises Busy.
         """
@@ -150,9 +149,9 @@ class CoreView:
                 replace(self._written, view)
 
     def remove_stale_copies(self, db: Connection) -> None:
-        """Remove files that a kill left beside the view, since they may hold older values. Raises Busy.
+        """Remove files that a kill left next to the view, since they may hold older values. Raises Busy.
 
-        A manually changed view is kept, as is the copy of memlog's last version.
+        A manually changed view is kept, and so is the copy of memlog's last version.
         """
         with self._locked():
             for path in (self.path, self._written):

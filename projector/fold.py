@@ -1,6 +1,4 @@
-"""Folds the lines of segments into a read model: each becomes an event, or a row that says why it does
-not.
-"""
+"""Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
 
 from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from contextlib import closing
@@ -60,12 +58,11 @@ def fold_segment(
     share: int = 1,
     leave_out: Container[int] = (),
 ) -> Generator[Tally, None, None]:
-    """Fold a segment from its checkpoint on, one batch at a time; each batch saves a checkpoint.
+    """Fold a segment from its checkpoint onwards, batch by batch; each batch saves a checkpoint.
 
-    share: the number by which to divide the size of batches. leave_out: offsets of lines known to be
-      redacted.
+    share: divides the size of batches. leave_out: the offsets of lines known to be redacted.
 
-    Raises HistoryChanged if the bytes before the checkpoint have changed.
+    Raises HistoryChanged if bytes before the checkpoint have changed.
     """
     segment = stretch.segment
     with opened_segment(segment) as fd:
@@ -87,7 +84,7 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint; a file sync may just have brought more of it."""
+    """Return why a segment differs from its checkpoint; file sync may just have brought more of it."""
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -122,7 +119,7 @@ def _fold_batch(
 
 
 def _decode_lines(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
-    """Return the events in `lines`, and the entries of non-blank lines that hold no event."""
+    """Decode `lines`; return the events, and the entries of non-blank lines that hold no event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
@@ -133,7 +130,7 @@ def _decode_lines(segment: Segment, lines: Iterable[Line]) -> tuple[list[Positio
 
 
 def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
-    """Return an entry's event together with its position."""
+    """Combine an event with the position of its entry."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding ensures both
     assert event.ts is not None
@@ -163,9 +160,9 @@ def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -
 def _find_redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return which of `ids`, the ids of a batch, are redacted.
+    """Return which of `ids`, the ids in a batch, are redacted.
 
-    redactions: the redactions in the batch that have no rows yet. Raises HistoryChanged if the target of one
+    redactions: the batch's redactions that have no rows yet. Raises HistoryChanged if a target of one of them
     is already projected.
     """
     targets = {target for _, redaction in redactions for target in redaction.targets}
@@ -180,10 +177,10 @@ def _find_redacted(
 
 
 def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """Return the first of `ids` that is still projected, as an event or a quarantined line; None if no id is.
+    """Return the first of `ids` that is still projected, as an event or a quarantined line; otherwise None.
 
-    Ids that were redacted before are skipped, since a redaction stays even if it is itself redacted.
-    Conflicts need no look-up of their own, since a conflict has the id of an event.
+    Ids that were redacted before are skipped, since a redaction stays even if it is redacted itself.
+    Conflicts need no lookup of their own, since a conflict has the id of an event.
     """
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
@@ -201,14 +198,14 @@ def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | 
 
 
 def _has_rows(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
-    """Whether a table has any rows of a stream; in a rebuild, this saves most batches a look-up."""
+    """Whether a table has rows of a stream; saves most batches of a rebuild a lookup."""
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
 def _find_projected(
     db: Connection, stream: str, decoded: list[PositionedEvent]
 ) -> dict[str, tuple[_Place, bytes]]:
-    """Return, by id, the position and content hash of each projected event whose id occurs in `decoded`."""
+    """Return, by id, the position and content hash of each projected event with an id from `decoded`."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -220,8 +217,9 @@ def _find_projected(
 def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id is
-    accepted.
+    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id wins.
+
+    Raises HistoryChanged if a line is earlier than the projected event with its id.
     """
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []
@@ -291,7 +289,7 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
 
 
 def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
-    """Insert a row for each target of each redaction, even if its line is a duplicate or a conflict."""
+    """Insert a row for each target of each redaction, even for duplicates and conflicts."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
@@ -332,7 +330,7 @@ def _advance_checkpoint(
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes: ChunkSizes) -> Tally:
-    """Delete all rows of `stream` and project it again, within the caller's transaction."""
+    """Delete all rows of `stream` and project it again, in the caller's transaction."""
     read = {stretch.segment: _valid_checkpoint(db, stretch.segment) for stretch in stretches}
     unchanged = [segment.name.filename for segment, checkpoint in read.items() if checkpoint.offset]
     db.execute(
@@ -356,7 +354,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
 
 
 def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
-    """Return the checkpoint of a segment; NOTHING_READ if the bytes before it have changed."""
+    """Return the checkpoint of a segment; NOTHING_READ if bytes before it have changed."""
     checkpoint = checkpoints.load(db, segment)
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
@@ -364,7 +362,7 @@ def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _find_redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """Return, by segment, the offsets of the lines already read whose projected events are now redacted."""
+    """Return, by segment, the offsets of lines that were read and whose projected events are now redacted."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

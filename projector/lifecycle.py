@@ -1,7 +1,6 @@
-"""The projector of a store: opens the live read model, writes to it under a lock, and replaces it with a new
-one.
+"""A store's projector: opens the live read model, writes to it under a lock, and replaces it.
 
-After a kill at any moment, the next call carries on from there.
+After a kill at any point, the next call carries on from there.
 """
 
 import os
@@ -43,7 +42,7 @@ from memlog.projector.sqlite import (
 
 
 class Generations:
-    """The generations of the read model: the files below `model/` in the store at `store`."""
+    """The generations of the read model: the files in `model/` of the store at `store`."""
 
     def __init__(self, store: Path) -> None:
         self.folder = store / MODEL
@@ -62,9 +61,9 @@ class Generations:
         return named
 
     def _read_current(self) -> Path | None:
-        """Return the file, maybe missing, that CURRENT names; None if it names no generation or is a link.
+        """Return the file named by CURRENT, which may not exist; None if it names no generation or is a link.
 
-        CURRENT is read again only after it has changed, because every step of a catch-up asks.
+        CURRENT is only reread after a change, because every step of a catch-up calls this.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
@@ -85,18 +84,18 @@ class Generations:
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
     def make_folder(self) -> None:
-        """Make the folder `model/` if it is missing."""
+        """Create the folder `model/` if it is missing."""
         make_path(self.folder)
 
     def new_file(self) -> Path:
-        """Create an empty file with a new name; only its owner may read the file and its side files."""
+        """Create an empty file with a new name; only its owner may read it and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
         return path
 
     def scratch(self) -> AbstractContextManager[Connection]:
-        """Return a context with an empty, private database that leaves no file.
+        """Return a context manager for an empty, private database that leaves no file behind.
 
         Its name is removed before the first write. A kill just before that leaves an empty file, which the
         next build removes.
@@ -114,9 +113,9 @@ class Generations:
             return closing(db)
 
     def publish(self, path: Path) -> None:
-        """Make the closed file `path` the live generation, and keep one predecessor.
+        """Make the closed file `path` the live generation, keeping the previous one.
 
-        The caller holds the build lock and the projector lock.
+        The caller must hold the build lock and the projector lock.
         """
         predecessor = self.current()
         core_file.sync(path)
@@ -126,9 +125,9 @@ class Generations:
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
-        """Remove leftovers of killed builds, and all generations but `kept`, under the build lock.
+        """Remove the leftovers of killed builds and all generations but `kept`; requires the build lock.
 
-        A process that has a removed generation open can read it until it closes it.
+        Processes that have a removed generation open can read it until they close it.
         """
         with disk.entries(self.folder) as entries:
             names = [entry.name for entry in entries]
@@ -147,9 +146,8 @@ _held_here: set[Path] = set()
 class Projection(msgspec.Struct):
     """The result of a projection.
 
-    rebuilt: why a new generation was built; None if none was. replaced: the generation that it replaced, if
-      any.
-    vectors_cached: vectors taken from the cache.
+    rebuilt: why a new generation was built; None if none was. replaced: the generation it replaced, if any.
+    vectors_cached: the number of vectors taken from the cache.
     """
 
     read: CatchUp
@@ -163,11 +161,11 @@ class _GenerationChanged(Exception):
 
 
 class Projector:
-    """Brings the read model of the store at `store` up to its log.
+    """Keeps the read model of the store at `store` up to date with its log.
 
     lock_timeout: seconds to wait for another projector.
     models: returns the models for the vectors of a new generation; called during a build.
-    frozen: why the live generation is read-only though its folder is writable; otherwise None.
+    frozen: why the live generation is read-only although its folder is writable; otherwise None.
     """
 
     def __init__(
@@ -232,15 +230,15 @@ class Projector:
         progress: Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
-        """Build a generation from the whole log and the cached vectors, and make it the live generation.
+        """Build a generation from the whole log and the cached vectors, and make it live.
 
-        Readers continue to use the live generation meanwhile.
+        Meanwhile, readers keep using the current one.
 
-        is_due: called once no other process is building; if it returns False, the live generation is caught
-          up instead.
+        is_due: called once no other process is building; if it returns False, the live generation is brought
+          up to date instead.
 
         Raises:
-            Busy: another process takes very long for a build, or is stopped during one.
+            Busy: another process takes too long to build, or was stopped while building.
             DatabaseError: the new generation cannot be written.
         """
         self.generations.make_folder()
@@ -276,15 +274,14 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
-        """Store missing vectors of passages from the cache, and compute at most `limit` others.
+        """Store the missing vectors of passages from the cache, and compute at most `limit` others.
 
         Vectors are computed outside the lock and written in short transactions of `batch` passages, oldest
-        first unless there is a limit. A text that is forgotten meanwhile gets no vector, not even in the
-        cache.
+        first unless there is a limit. A text that is forgotten meanwhile gets no vector, even in the cache.
 
         Raises:
-            EmbeddingError: the model failed; what was written before stays.
-            Busy, DatabaseError: as `catch_up`.
+            EmbeddingError: the model failed; what was already written stays.
+            Busy, DatabaseError: as for `catch_up`.
         """
         counts = Embedded()
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
@@ -300,16 +297,16 @@ class Projector:
     def remove_other_generations(self) -> None:
         """Remove all generations but the live one; processes that have one open can still read it.
 
-        Raises Busy if another process takes very long for a build.
+        Raises Busy if another process takes too long to build.
         """
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
     def write_transaction(self, write: Callable[[Connection], T]) -> T:
-        """Run `write` in one transaction of the live generation, under the projector lock.
+        """Run `write` in one transaction on the live generation, under the projector lock.
 
         Raises:
-            Busy, DatabaseError: as `catch_up`.
+            Busy, DatabaseError: as for `catch_up`.
         """
         for _ in range(_ATTEMPTS):
             db = self.live()
@@ -323,9 +320,7 @@ class Projector:
     def live(self, *, read_only: bool = False) -> Connection:
         """Return the connection to the live generation. read_only: whether its folder is read-only.
 
-        If there is no room for the files that SQLite needs for writing, the connection is read-only (see
-        `frozen`).
-
+        Without room for the files that SQLite needs for writing, the connection is read-only; see `frozen`.
         Raises DatabaseError if there is no generation.
         """
         while True:
@@ -346,7 +341,7 @@ class Projector:
                     raise
 
     def why_unusable(self) -> str | None:
-        """Return why the live generation cannot be caught up; None if it can."""
+        """Return why the live generation cannot be brought up to date; None if it can."""
         try:
             db = self.live()
             with converting_errors("the read model"):
@@ -393,7 +388,7 @@ class Projector:
         return self._update_core_view(db, Projection(read), lock_timeout)
 
     def _update_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
-        """Update the core view from `db`; add a note on a manual change to `done`."""
+        """Update the core view from `db`, and add a note about any manual change to `done`."""
         try:
             with converting_errors("the read model"):
                 if self.core_view.is_current(db):
@@ -410,9 +405,9 @@ class Projector:
 
     @contextmanager
     def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
-        """Hold the projector lock and one write transaction on the live generation within the context.
+        """Hold the projector lock and a write transaction on the live generation within the context.
 
-        db: the connection with which the data to write was read, if another thread may have closed it since.
+        db: the connection used to read the data to be written, if another thread may have closed it since.
         """
         with self._locked(lock_timeout):
             # Checked under the lock: another process may have published a generation meanwhile.

@@ -1,6 +1,6 @@
-"""Limits on the work that projecting one event may cause. Texts beyond them are indexed plainly.
+"""Limits on the work that projecting one event may cause. Longer texts are indexed as plain text.
 
-All figures are part of the projection id.
+All of these figures are part of the projection id.
 """
 
 import os
@@ -53,24 +53,24 @@ _NAMES = (
 
 
 def can_be_structured(*texts: str) -> bool:
-    """Whether an event's texts are short enough to split by format and tokens, and to index with stems."""
+    """Whether texts are short enough to be split by format and tokens, and to be indexed with stems."""
     return sum(map(len, texts)) <= LONGEST_STRUCTURED
 
 
 def are_short_names(*names: str | None) -> bool:
-    """Whether names are short enough to repeat in each passage of a text."""
+    """Whether names are short enough to be repeated in every passage of a text."""
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
 def entries_within_limit(fact: ev.FactStored) -> list[str]:
-    """Return the entries of a ranked list that become facts: all, or the first if the list is too long."""
+    """Return the entries of a ranked list that become facts: all, or the first ones if it is too long."""
     names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Return why an event's text is indexed plainly, or its list only in part; None if neither."""
+    """Return why a text is indexed as plain text or a list only in part; None if neither applies."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
@@ -97,7 +97,7 @@ _inherited: set[_FileId] = set()
 
 @cache
 def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
-    """Return a subclass of the binding's connection class that forgets a connection when it is closed."""
+    """Return a subclass of the binding's connection class whose connections are untracked when closed."""
     base: type[sqlite3.Connection] = binding.Connection
 
     class Connection(base):  # type: ignore[valid-type,misc]
@@ -109,7 +109,7 @@ def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
 
 
 def track_connection(db: sqlite3.Connection, path: Path) -> None:
-    """Remember an open connection to the file at `path` until it is closed or collected."""
+    """Track an open connection to the file at `path` until it is closed or garbage-collected."""
     status = status_at(path)
     if status is not None:
         number = id(db)
@@ -124,7 +124,7 @@ def has_inherited_connection(path: Path) -> bool:
 
 
 def _keep_connections_alive() -> None:
-    """Leave every connection to the parent; keep them alive, since collecting a connection would close it."""
+    """Leave all connections to the parent, keeping them alive, since collecting one would close it."""
     for ref, file_id in _open.values():
         db = ref()
         if db is not None:

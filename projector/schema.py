@@ -1,4 +1,4 @@
-"""The schema of the read model: its statements and tables, and their creation."""
+"""The schema of the read model: its statements and tables, and how they are created."""
 
 from contextlib import closing
 from functools import cache
@@ -12,8 +12,8 @@ from memlog.projector.sqlite import Connection, connect
 class TableSchema(msgspec.Struct, frozen=True):
     """An ordinary table.
 
-    columns: in order, except generated ones and SQLite's row number.
-    key: the columns of the primary key; empty if the row number is the key.
+    columns: in order, except generated columns and SQLite's rowid.
+    key: the columns of the primary key; empty if the rowid is the key.
     """
 
     columns: tuple[str, ...]
@@ -22,29 +22,29 @@ class TableSchema(msgspec.Struct, frozen=True):
 
 @cache
 def read_schema() -> str:
-    """Return the SQL text of schema.sql, with its comments."""
+    """Return the text of schema.sql, including comments."""
     return Path(__file__).with_name("schema.sql").read_bytes().decode()
 
 
 def statements() -> tuple[str, ...]:
-    """Return the SQL statements of schema.sql, each on one line, without comments."""
+    """Return the SQL statements of schema.sql, each on one line and without comments."""
     return _split_statements(read_schema())
 
 
 def tables() -> dict[str, TableSchema]:
-    """Return the tables of schema.sql by name, in its order, except virtual ones."""
+    """Return the tables in schema.sql by name and in order, except virtual ones."""
     return _describe_tables(statements())
 
 
 def create_tables(db: Connection) -> None:
-    """Create all tables in an empty file, with only the indexes that handlers need."""
+    """Create all tables in an empty file, with only those indexes that handlers need."""
     for statement in statements():
         if not _can_wait(statement):
             db.execute(statement)
 
 
 def create_indexes(db: Connection) -> None:
-    """Create the remaining indexes once the rows exist, which is cheaper than updating them for each row."""
+    """Create the remaining indexes once all rows exist, which is cheaper than updating them row by row."""
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
@@ -52,7 +52,7 @@ def create_indexes(db: Connection) -> None:
 
 @cache
 def _split_statements(sql: str) -> tuple[str, ...]:
-    """Split the statements; no literal in schema.sql may hold `;`, `--` or a run of spaces."""
+    """Split SQL into statements; no literal in schema.sql may contain `;`, `--` or a run of spaces."""
     code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
     on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
     return tuple(statement for statement in on_one_line if statement)

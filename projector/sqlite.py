@@ -1,7 +1,7 @@
-"""SQLite, from a package that can load extensions; independent of the schema.
+"""SQLite, from a package that can load extensions; knows nothing about the schema.
 
-Many Pythons are built without support for loading extensions, so the first of pysqlite3, sqlean and sqlite3
-that has it is used. If none has, everything except vectors works.
+Many builds of Python cannot load extensions, so the first of pysqlite3, sqlean and sqlite3 that can is used.
+If none can, everything except vectors works.
 """
 
 import errno
@@ -78,7 +78,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
 
 @cache
 def binding() -> ModuleType:
-    """Return the SQLite module to use. Raises DatabaseError if none is 3.40 or newer."""
+    """Return the SQLite module to use. Raises DatabaseError if none has SQLite 3.40 or newer."""
     found = [import_module(name) for name in _CANDIDATES if find_spec(name) is not None]
     usable = [module for module in found if module.sqlite_version_info >= _MINIMUM]
     if not usable:
@@ -91,17 +91,17 @@ def binding() -> ModuleType:
 
 @cache
 def error_types() -> tuple[type[Exception], ...]:
-    """Return the exception types of the binding; pysqlite3's do not derive from `sqlite3.Error`."""
+    """Return the binding's exception types; pysqlite3's do not derive from `sqlite3.Error`."""
     return (binding().Error,)
 
 
 def describe_binding() -> str:
-    """Return the name of the binding and the version of its SQLite, such as `pysqlite3 3.53.4`."""
+    """Return the name of the binding and its SQLite version, such as `pysqlite3 3.53.4`."""
     return f"{binding().__name__} {binding().sqlite_version}"
 
 
 def why_no_vectors() -> str | None:
-    """Return why vector search cannot work with this SQLite; None if it can."""
+    """Return why vector search does not work with this SQLite; None if it does."""
     if not _loads_extensions(binding()):
         return f"{describe_binding()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
@@ -109,7 +109,7 @@ def why_no_vectors() -> str | None:
 
 
 def vec_version(db: Connection) -> str | None:
-    """Return the version of sqlite-vec; None if vector search cannot work."""
+    """Return the version of sqlite-vec; None if vector search does not work."""
     if why_no_vectors() is not None:
         return None
     (version,) = db.execute("SELECT vec_version()").fetchone()
@@ -117,10 +117,10 @@ def vec_version(db: Connection) -> str | None:
 
 
 def connect(path: Path | None, mode: Mode) -> Connection:
-    """Open the existing database file at `path`, or, if `path` is None, a new database in memory.
+    """Open the existing database at `path`, or a new one in memory if `path` is None.
 
-    Several threads may use the connection, one at a time. Raises DatabaseError; if its code is NO_ROOM,
-    `connect_without_room` can read the file.
+    Threads may share the connection, but must take turns. Raises DatabaseError; if its code is NO_ROOM,
+    `connect_without_room` can still read the file.
     """
     try:
         return _open(path, mode)
@@ -133,7 +133,7 @@ def connect(path: Path | None, mode: Mode) -> Connection:
 
 
 def connect_without_room(path: Path) -> Connection:
-    """Open a database for reading when there is no room for SQLite's side files. Raises DatabaseError."""
+    """Open a database for reading without room for SQLite's side files. Raises DatabaseError."""
     has_commits_beside = _file_size(path.with_name(f"{path.name}-wal")) > 0
     return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
 
@@ -162,7 +162,7 @@ def _open(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for another side file; None if it has room."""
+    """Return why the file system has no room for another side file; None if it has."""
     # Zeros, which SQLite does not take for a journal if a kill leaves them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -188,7 +188,7 @@ def _access_mode(path: Path, mode: Mode) -> str:
 
 
 def _has_index(path: Path) -> bool:
-    """Whether the -shm file has its initial size; on a full disk, SQLite leaves a file of 3 bytes."""
+    """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
     return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
 
@@ -199,7 +199,7 @@ def _file_size(path: Path) -> int:
 
 @contextmanager
 def converting_errors(path: Path | str) -> Iterator[None]:
-    """Convert SQLite's errors within the context to DatabaseError. path: the file to name in messages."""
+    """Convert SQLite errors in the context to DatabaseError. path: the file to name in messages."""
     try:
         yield
     except error_types() as error:
@@ -212,7 +212,7 @@ def converting_errors(path: Path | str) -> Iterator[None]:
 
 
 def _result_code(error: Exception) -> int | None:
-    """Return SQLite's result code; None if the binding raised the error."""
+    """Return SQLite's primary result code; None if the binding itself raised the error."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
@@ -230,7 +230,7 @@ def is_statement_error(error: Exception) -> bool:
 def _is_damage(error: Exception) -> bool:
     """Whether the error means that the file is damaged.
 
-    A missing table or a violated constraint also means this, since memlog's statements are correct.
+    This includes missing tables and violated constraints, since memlog's statements are correct.
     """
     code = _result_code(error)
     if code is None:
@@ -239,9 +239,9 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that yields a row in every intact read model.
+    """Return the first row of a query that must have one in every intact read model.
 
-    Raises DatabaseError with the code DAMAGED if there is no row.
+    Raises DatabaseError with the code DAMAGED if there is none.
     """
     row: tuple[Any, ...] | None = rows.fetchone()
     if row is None:
@@ -250,7 +250,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
 
 
 def count_rows(db: Connection, rows: str) -> int:
-    """Return the number of rows. rows: the name of a table, which may be followed by a WHERE clause."""
+    """Count rows. rows: the name of a table, optionally followed by a WHERE clause."""
     (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
     return int(count)
 
@@ -264,8 +264,9 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Run one transaction: commit at the end, or roll back on any error. If DEFERRED, it may join an open
-    transaction.
+    """Run a transaction that commits at the end of the context and rolls back on any error.
+
+    With DEFERRED, it joins a transaction that is already open.
     """
     if kind == "DEFERRED" and db.in_transaction:
         yield
@@ -298,7 +299,7 @@ def _loads_extensions(module: ModuleType) -> bool:
 
 @cache
 def _why_not_loaded(path: Path) -> str | None:
-    """Return SQLite's error if sqlite-vec is built for another platform, or damaged; otherwise None."""
+    """Return SQLite's error if sqlite-vec is damaged or built for another platform; otherwise None."""
     db = binding().connect(":memory:")
     try:
         _load_vec0(db)
@@ -320,7 +321,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the path of sqlite-vec without importing sqlite_vec, which would import numpy (130 ms)."""
+    """Find sqlite-vec without importing sqlite_vec, which would import numpy (130 ms); None if missing."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -332,7 +333,7 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Encode values as JSON for `json_each`; `json.dumps` takes four times as long and holds the GIL."""
+    """Encode values as JSON for `json_each`; `json.dumps` is four times slower and holds the GIL."""
     return msgspec.json.encode(values).decode()
 
 
@@ -346,25 +347,25 @@ def insert(
 ) -> None:
     """Insert rows. columns: the names of their columns, separated as in SQL.
 
-    empty_is_null: columns that store "" as NULL. Python's sqlite3 has a fast path only for text, numbers and
-        bytearrays: binding None or bytes takes 1.2 microseconds more, and most messages have null columns.
+    empty_is_null: the columns in which "" is stored as NULL. Python's sqlite3 is only fast for text, numbers
+        and bytearrays; binding None or bytes takes 1.2 µs longer, and most messages have null columns.
     """
     places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns.split(", "))
     db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({', '.join(places)})", rows)
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Insert a row, or replace the row with the same `key`; with `newer_by`, only if that value grows."""
+    """Insert a row, or replace the one with the same `key`; with `newer_by`, only if that value increases."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
 def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
-    """Delete the rows that satisfy `where`."""
+    """Delete the rows that match `where`."""
     db.execute(f"DELETE FROM {table} WHERE {where}", values)
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Update one column. rows: the new value and the parameters of the condition `where`, for each update."""
+    """Update one column. rows: for each update, the new value and the parameters of `where`."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

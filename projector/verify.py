@@ -58,9 +58,9 @@ _WHERE_AND_WHEN_APPENDED = {
 
 
 def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
-    """Yield every table as its name, then one line per row: a JSON object of its columns.
+    """Yield each table as its name, followed by one line per row: a JSON object of its columns.
 
-    content: omit positions and times of appending, and order rows by the rest.
+    content: omit positions and times of appending, and sort rows by the remaining columns.
     """
     for name, table in schema.tables().items():
         if name in _LEFT_OUT or (content and name in _ABOUT_BYTES):
@@ -74,7 +74,7 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 
 
 def digest(db: Connection, *, content: bool = False) -> str:
-    """Return the sha256 of the dump in hex; with `content`, it is equal for stores with the same events."""
+    """Return the SHA-256 of the dump in hex; with `content`, equal for stores with the same events."""
     result = sha256()
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
@@ -94,12 +94,11 @@ is.
 
 
 def fulltext_digest(db: Connection) -> str:
-    """Return a hash of the full-text index, in hex.
+    """Return a hash of the full-text index in hex.
 
     It covers every word with its position and owner, the length of each entry, and the totals that ranking
-    divides by (which alone reveal some wrong deletes). It is the sum of the hashes of all rows, which needs
-    no sort: 80,000 messages have 3.6 million words, whose sort took 400 MB.
-
+    divides by (some wrong deletes show only there). It is the sum of the hashes of all rows, which needs no
+    sorting: 80,000 messages have 3.6 million words, and sorting those took 400 MB.
     https://www.sqlite.org/fts5.html#fts5_data_structures
     """
     total = 0
@@ -144,19 +143,19 @@ class NulRun(msgspec.Struct):
 class Verification(msgspec.Struct, kw_only=True):
     """The result of a verification.
 
-    `problems` and `tampered` are empty if all is well. A healthy log may have `quarantined` lines,
-    `duplicates`, `conflicts`, `nul_runs` and `torn_seals`, and nothing may ever remove them.
+    If all is well, `problems` and `tampered` are empty. A healthy log may have `quarantined` lines,
+    `duplicates`, `conflicts`, `nul_runs` and `torn_seals`; nothing may ever remove them.
 
     digest, replayed: the digests of the read model and of a replay of its log; None if they were not
       compared.
     damaged: quarantined lines that were altered after memlog wrote them.
-    missing_vectors: passages that wait for a vector. withheld_vectors: passages that get no vector, because
-      they are not sent to the embedding provider or the provider refuses them.
+    missing_vectors: passages in the embedding queue. withheld_vectors: passages that get no vector because
+      they are not sent to the embedding provider, or because it refuses them.
     cached_vectors: vectors in the cache. unused_vectors: cached vectors of texts that no passage has any
-      more, such as earlier contents of a document; a scrub removes them.
+      longer, such as earlier contents of a document; a scrub removes them.
     seals: sealed segments. torn_seals: fragments of seals left by killed writers.
-    accepted_losses: the number of losses that a person has accepted.
-    tampered: problems of seals and sealed segments. notes: what was not compared, and why.
+    accepted_losses: the number of losses accepted by a person.
+    tampered: problems with seals and sealed segments. notes: what was not compared, and why.
     """
 
     digest: str | None = None
@@ -186,7 +185,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def is_spotless(self) -> bool:
-        """Whether nothing at all is unusual, as the option `strict` requires."""
+        """Whether there is nothing unusual at all, as the option `strict` requires."""
         odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
         return self.ok and not odd
 
@@ -202,11 +201,10 @@ def verify(
 ) -> Verification:
     """Replay `log` up to the checkpoints of the read model in `db`, and compare the two.
 
-    Nothing is compared if the log has been rewritten since: the old bytes are gone, and the next read replays
-    them.
+    Nothing is compared if the log was rewritten since: the old bytes are gone, and the next read replays it.
 
-    read_only: skip FTS5's own check, an INSERT that writes nothing; the comparison of all words finds more.
-    scratch: returns the database of the replay; in memory by default.
+    read_only: skip FTS5's own check, an INSERT that writes nothing; comparing all words finds more.
+    scratch: returns the database for the replay; in memory by default.
 
     Raises DatabaseError if the read model cannot be read.
     """
@@ -256,7 +254,7 @@ def _compare(
 
 
 def _count_problems(found: Verification, lines: Lines) -> list[str]:
-    """Compare the counts of the read model with those of the log."""
+    """Return the differences between the counts of the read model and those of the log."""
     pairs = {
         "events": (found.events, lines.events),
         "duplicates": (found.duplicates, lines.duplicates),
@@ -271,7 +269,7 @@ def _count_problems(found: Verification, lines: Lines) -> list[str]:
 
 
 def _check_file(db: Connection) -> list[str]:
-    """Run SQLite's own check of its pages and indexes."""
+    """Run SQLite's own check of pages and indexes; return the problems found."""
     found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
     return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
 

@@ -1,1 +1,1 @@
-"""Reads of the read model: search, contexts, facts, windows, and positions in the log."""
+"""Queries on the read model: search, contexts, facts, windows, and positions in the log."""

@@ -1,4 +1,4 @@
-"""Computes the buffer of a chat: its messages that no extraction covers. No table stores buffers."""
+"""A chat's buffer: the messages that no extraction has covered yet. Computed on each read, never stored."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ from memlog.query.event_index import struct_of_row
 
 
 class BufferedMessage(msgspec.Struct, frozen=True):
-    """A message that no extraction covers."""
+    """A message that no extraction has covered yet."""
 
     id: str
     role: str
@@ -26,7 +26,7 @@ class BufferedMessage(msgspec.Struct, frozen=True):
 
 
 class Buffer(msgspec.Struct):
-    """The messages of a chat that no extraction covers, oldest first."""
+    """A chat's messages that no extraction has covered yet, oldest first."""
 
     chat: str
     messages: list[BufferedMessage]
@@ -58,10 +58,10 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """Yield the non-empty buffer of `chat`, or of each chat, without messages of the role `system`.
+    """Yield the buffer of `chat`, or of every chat, skipping empty buffers and system messages.
 
-    An `extraction_completed` of another program covers all messages up to the one that it names; a
-    `memories_extracted` covers the messages that it lists.
+    A `memories_extracted` event covers the messages it lists. An `extraction_completed` event, written by
+    other programs, covers everything up to the message it names.
     """
     where = "" if chat is None else " AND m.channel = ? AND m.chat_id = ?"
     rows = db.execute(f"{_WAITING}{where} ORDER BY m.channel, m.chat_id, {_PLACE}", [*(chat or ())])
@@ -70,7 +70,7 @@ def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
 
 
 def count_session_memories(db: Connection, chat: Chat, source: str, ts: str) -> int:
-    """Count the memories of a chat that `source` created during the session at the time `ts`."""
+    """Count the memories that `source` created in the chat's session at time `ts`."""
     breaks = "SELECT {}(created_at) FROM messages WHERE (channel, chat_id, type) = (?1, ?2, 'session_break')"
     (count,) = db.execute(
         "SELECT count(*) FROM memories WHERE source = ?3 AND chat_id = ?4"
@@ -90,8 +90,8 @@ _MESSAGES = (
 class Unsummarised(msgspec.Struct):
     """The messages of a session that no summary covers, oldest first.
 
-    first: the id of the session's first message. before: the summary of the earlier messages; "" if none.
-    covered: the ids of the earlier messages. is_over: whether the session has ended.
+    first: the id of the session's first message. before: the summary of the earlier messages, or "".
+    covered: the ids of those earlier messages. is_over: whether the session has ended.
     """
 
     first: str
@@ -102,9 +102,9 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_new_messages(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages numbered above `since`, and the greatest message number.
+    """Return the chats with messages numbered above `since`, and the highest message number.
 
-    If `since` exceeds that number, a rebuild has renumbered the messages: return all chats.
+    If `since` is above that number, a rebuild has renumbered the messages, so all chats are returned.
     """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
@@ -115,7 +115,7 @@ def chats_with_new_messages(db: Connection, since: int) -> tuple[list[Chat], int
 
 
 def unsummarised_sessions(db: Connection, chat: Chat) -> list[Unsummarised]:
-    """Return the sessions of a chat with messages that no summary covers, each with only these messages."""
+    """Return the chat's sessions that have unsummarised messages, each with only those messages."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
         " AND to_message_id IS NOT NULL ORDER BY created_at",
@@ -154,11 +154,12 @@ _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
 
 
 class SetAside(msgspec.Struct, kw_only=True):
-    """A failed request to a language model that is not retried before tomorrow, in UTC.
+    """A failed request to a language model that won't be retried before tomorrow (UTC).
 
-    id, ts: of its `model_failed`. task: the kind of request. chat: None if it is not about a single chat.
-    event_ids: the messages, daily events or contents of memories that it is about.
-    until: when it may be retried.
+    id, ts: of its `model_failed` event. task: the kind of request.
+    chat: None unless the request is about a single chat.
+    event_ids: the messages, daily events or memory contents it is about.
+    until: the time from which it may be retried.
     """
 
     id: str
@@ -171,22 +172,22 @@ class SetAside(msgspec.Struct, kw_only=True):
 
 
 class Failures:
-    """The failed requests of a day, by task, chat and event."""
+    """A day's failed requests, by task, chat and event."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[ModelTask, str | None, str]] = Counter()
         self._last: dict[tuple[ModelTask, str | None, str], SetAside] = {}
 
     def add(self, about: SetAside, kind: FailureKind, requests: int) -> None:
-        """Add a failure. Failures must be added in chronological order."""
+        """Add a failure. Call this in chronological order."""
         for event_id in about.event_ids:
             self._requests[about.task, about.chat, event_id] += max(requests, _MOST * (kind in _FINAL))
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
     def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
-        """Return the greatest number of failed requests about any of the given events.
+        """Return the highest number of failed requests for any of these events.
 
-        A final failure counts as the daily maximum.
+        A failure that rules out a retry counts as the daily maximum.
         """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
@@ -195,7 +196,7 @@ class Failures:
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
-        """Return the requests that are not retried before tomorrow, latest last."""
+        """Return the requests that won't be retried before tomorrow, latest last."""
         return [
             each
             for each in self._last.values()
@@ -227,14 +228,14 @@ WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE
         SELECT 1 FROM compared_contents t
         JOIN closed_extractions c ON (c.stream, c.id) = (t.stream, t.extraction_id)
         WHERE t.stream = iif(f.task = 'merge', 'memory', 'core') AND t.event_id = f.event_ids ->> 0
-        AND c.chat_id IS f.chat_id AND c.ts > f.ts
+        AND c.chat_id IS f.chat_id AND c.ts > f.ts AND f.task IN ('merge', 'profile')
     )
 END ORDER BY f.ts, f.id
 """
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return the failed requests to a model today, in UTC, without those that have succeeded since."""
+    """Return today's (UTC) failed requests to `model`, except those that have since succeeded."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()
@@ -244,7 +245,7 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
 
 
 def tokens_of_today(db: Connection) -> int:
-    """Return how many tokens the language model has used today, in UTC, as far as events record them."""
+    """Return the number of tokens language models have used today (UTC), as recorded in events."""
     since = (f"{timestamps.today()}T00:00:00.000Z",)
     (tokens,) = db.execute(
         "SELECT coalesce(sum(tokens), 0) FROM ("
@@ -256,7 +257,7 @@ def tokens_of_today(db: Connection) -> int:
 
 
 def set_aside_request(event: ModelFailed) -> SetAside:
-    """Return the request of a newly appended `model_failed`, in the form of `Failures.set_aside`."""
+    """Convert a newly appended `model_failed` event to the form returned by `Failures.set_aside`."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),

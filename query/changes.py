@@ -1,7 +1,7 @@
-"""Finds memories that a later one may change: "lives in Helsinki", and later "lives in Oulu now".
+"""Finds memories that a later one may have changed: "lives in Helsinki", then "lives in Oulu now".
 
-The rules are heuristic, so nothing is left out: the newer one comes first, the older one is marked. Of 21
-pairs found in labelled stores and LoCoMo, 17 were right; LoCoMo has hardly any changes.
+The rules are heuristic, so nothing is dropped: the newer memory moves up and the older one is marked. Of the
+21 pairs found in labelled stores and LoCoMo, 17 were right; LoCoMo has hardly any changes.
 """
 
 import re
@@ -24,7 +24,7 @@ _ENDING = 2
 
 
 def are_word_forms(one: str, other: str) -> bool:
-    """Whether two words are probably forms of the same word."""
+    """Whether two words look like forms of the same word."""
     shorter = min(len(one), len(other))
     return one == other or (shorter > _ENDING and one[: shorter - _ENDING] == other[: shorter - _ENDING])
 
@@ -41,7 +41,7 @@ _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
 
 class _DatedText(NamedTuple):
-    """The compared columns of a memory. when: the time of its last change."""
+    """The columns used to compare memories. when: the time of the memory's last change."""
 
     memory_id: str
     content: str
@@ -51,12 +51,12 @@ class _DatedText(NamedTuple):
 
 
 def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Put each memory before the older one that it may change, and set `changed_by` of the older one.
+    """Move each memory ahead of an older one it may change, and set `changed_by` on the older one.
 
-    Hits that swap places also swap scores, so that the scores stay in order.
+    Hits that trade places also trade scores, so scores stay in descending order.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     newer = Changes(db).find_among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
@@ -65,7 +65,7 @@ def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
-    """Swap each hit with its `changed_by`, if that follows it, and swap their scores as well."""
+    """Swap each hit, including its score, with its `changed_by` hit if that comes later."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -78,7 +78,7 @@ def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
 
 
 class Changes:
-    """The changes between memories in one state of the read model; each lookup is cached."""
+    """Finds changes between memories in one state of the read model, caching every lookup."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -87,10 +87,11 @@ class Changes:
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
     def find_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return the newer memory that may change an older one, by the older one's id; both in `memory_ids`.
+        """Map each of `memory_ids` that may have been changed to the newer memory, also from `memory_ids`.
 
-        The newer one says that something changed; both have the same topic, or the same category if one has
-        no topic; the older one has enough words of the newer one; and each is the other's nearest memory.
+        The newer one must say that something changed. Both must have the same topic (or category, if either
+        has no topic), the older one must contain enough of the newer one's words, and each must be the
+        other's nearest memory.
         """
         by_id = {each.memory_id: each for each in _read_memories(self._db, memory_ids)}
         found = {}
@@ -103,9 +104,9 @@ class Changes:
 
 
 def says_change(text: str) -> bool:
-    """Whether a text says that something changed: "no longer", "moved".
+    """Whether `text` says that something changed: "no longer", "moved".
 
-    "now" counts, too, except for something that may have several values: "now likes tennis".
+    "now" counts too, unless it is about something with several values: "now likes tennis".
     """
     return _has_phrase("cues", text) or (_has_phrase("present", text) and not _has_phrase("several", text))
 
@@ -139,9 +140,9 @@ def _may_change(
 
 
 def keeps_health_words(newer: str, older: str) -> bool:
-    """Whether the newer text contains all words of an older one about health, except numbers.
+    """Whether `newer` repeats every word, numbers aside, of an `older` text about health.
 
-    Otherwise, "allergic" may refer to another substance. True if the older text is not about health.
+    If it doesn't, "allergic" may mean another substance. True if `older` is not about health.
     """
     if not classify_text(older) & Holds.HEALTH:
         return True
@@ -176,7 +177,7 @@ def _strip_quotes(text: str) -> str:
 
 
 def _weighted_cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return the share of `terms` in a memory, weighted by rarity, times the square root of their number."""
+    """Return the share of `terms` in the memory `older`, weighted by rarity, times √(number of terms)."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:
@@ -192,7 +193,7 @@ def _weighted_cover(db: Connection, terms: Sequence[str], older: str) -> float:
 
 
 def _nearest_memory(db: Connection, memory: _DatedText) -> str | None:
-    """Return the nearest other memory by meaning or, without a vector, by words."""
+    """Return the id of the nearest other memory, by meaning or else by words; None if there is none."""
     found = _nearest_by_meaning(db, memory) or _nearest_by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 

@@ -1,4 +1,4 @@
-"""Reads contradictions between memories, decided or open, and merges of memories."""
+"""Contradictions between memories, open and decided, and merges of memories."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from memlog.query.provenance import EVENT_COLUMNS, read_event
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
-    """A memory in a conflict. content: its text when it was compared; None if that was forgotten."""
+    """A memory in a conflict. content: its text at the time of the comparison; None if since forgotten."""
 
     memory_id: str
     event_id: str
@@ -19,15 +19,15 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories that contradict each other, or that a model proposes to replace with another text.
+    """Memories that contradict each other, or that a model proposes to replace with a new text.
 
-    relation: `contradiction`: not all can be true; `same`, `update`: a model proposes to replace what
-        somebody saved.
-    state: `waiting` for a person; `queued` until an earlier one is decided; `decided`, by a `model` or a
-        `person`; `settled`: one of them has since changed or been archived, or the proposed memory of `same`
+    relation: `contradiction` if they can't all be true; `same` or `update` if a model proposes to replace
+        something a person or agent saved.
+    state: `waiting` for a person; `queued` behind an earlier conflict; `decided` by a `model` or a `person`;
+        `settled` if one of the memories has since changed or been archived, or the memory proposed for `same`
         or `update` has been deleted.
-    memory_id: the memory that was kept; None if none was chosen, or all were kept. memories: oldest first.
-    proposed: a memory with the text that the model proposes; it replaces the others if it is kept.
+    memory_id: the memory that was kept; None if none was chosen or all were kept. memories: oldest first.
+    proposed: a memory with the text the model proposes; if kept, it replaces the others.
     """
 
     id: str
@@ -76,7 +76,7 @@ ORDER BY is_waiting DESC, is_open DESC, ts DESC, extraction_id DESC, number
 
 
 def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
-    """Return all conflicts: waiting ones first, then queued ones, then the closed ones, newest first."""
+    """Return all conflicts: waiting, then queued, then closed ones, newest first."""
     found = []
     for row in db.execute(_LISTED).fetchall():
         name, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id, is_waiting, is_open = (
@@ -106,13 +106,13 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
 
 
 def count_open_conflicts(db: Connection) -> int:
-    """Count the conflicts that wait for a person or are queued."""
+    """Count the conflicts that are waiting or queued."""
     (count,) = db.execute(f"SELECT count(*) FROM ({_CONFLICTS}) WHERE is_open").fetchone()
     return int(count)
 
 
 def contested_memories(db: Connection) -> set[str]:
-    """Return the memories in open contradictions, and those that models propose in other open conflicts."""
+    """Return the ids of memories in open contradictions or proposed in other open conflicts."""
     rows = db.execute(
         f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
     ).fetchall()
@@ -121,7 +121,7 @@ def contested_memories(db: Connection) -> set[str]:
 
 
 def proposed_memories(db: Connection) -> set[str]:
-    """Return the memories that models propose in open conflicts."""
+    """Return the ids of the memories that models propose in open conflicts."""
     rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
     return {name for (name,) in rows}
 
@@ -148,10 +148,10 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 
 
 def compared_events(db: Connection, stream: str, chat: str | None = None) -> set[str]:
-    """Return the events whose contents were compared (stream `memory`) or used for a profile (stream `core`).
+    """Return the ids of events already compared (stream `memory`) or used for a profile (stream `core`).
 
-    chat: names the group of chats of the profile; None for the store's. Contents that a removed profile used
-        count as new.
+    chat: the chat that names the profile's group; None for the store's own profile. Contents that a profile
+        used count as new once that profile is removed.
     """
     (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
@@ -164,7 +164,7 @@ def compared_events(db: Connection, stream: str, chat: str | None = None) -> set
 
 
 class Merge(msgspec.Struct):
-    """A merge that was not undone. memory_ids: the merged memories. event_ids: the resulting changes."""
+    """A merge that was not undone. memory_ids: the merged memories. event_ids: the events it produced."""
 
     memory_ids: list[str]
     event_ids: list[str]
@@ -213,12 +213,12 @@ ORDER BY d.ts DESC LIMIT 1
 
 
 def memories_worded_by_hand(db: Connection) -> set[str]:
-    """Return the memories that a person or an agent saved or reworded."""
+    """Return the ids of memories that a person or an agent saved or reworded."""
     return {memory_id for (memory_id,) in db.execute(_OWN, (as_list(DISTILLED),))}
 
 
 def last_merge(db: Connection, memory_id: str) -> Merge | None:
-    """Return the newest merge into a memory that was not undone; None if there is none."""
+    """Return the latest merge into `memory_id` that was not undone, or None."""
     for stream, extraction_id, number, memory_ids, is_undone in db.execute(_MERGES, (memory_id,)).fetchall():
         if not is_undone:
             changes = db.execute(_CHANGES, (stream, extraction_id, number))
@@ -227,12 +227,12 @@ def last_merge(db: Connection, memory_id: str) -> Merge | None:
 
 
 def last_merge_target(db: Connection, memory_id: str) -> str | None:
-    """Return the memory into which a memory was merged last, without undone merges; None if there is none."""
+    """Return the id of the memory that `memory_id` was last merged into; None unless a merge stands."""
     row = db.execute(_INTO, (memory_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def undone_merges(db: Connection) -> list[frozenset[str]]:
-    """Return, for each merge that a person has undone, the events of the merged contents."""
+    """Return the ids of the merged content events of each merge that a person undid."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

@@ -1,4 +1,4 @@
-"""Reads windows: the newest messages of a chat's current session, and those around one message."""
+"""Windows: the newest messages of a chat's current session, or those around one message."""
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
@@ -17,12 +17,12 @@ from memlog.query.event_index import struct_of_row
 
 
 def speaker_label(role: str | None, name: str | None) -> str:
-    """Return `user/Anna`, or only the role if there is no name or the name is the same.
+    """Return `user/Anna`, or just the role if the name is missing or the same.
 
-    The role always comes first: writers choose their name, which may be `system`. A colon in a name becomes a
-    wide one, so that the first colon ends the speaker. Brackets instead of the slash would cost each line a
-    token: contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of LoCoMo's questions,
-    instead of .823 and .883 (`tests/eval/context.py`).
+    The role always comes first, because writers choose their name, which may be `system`. A colon in a name
+    is replaced by a wide one, so that the first colon ends the speaker. Brackets instead of the slash would
+    cost each line a token: contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of
+    LoCoMo's questions, instead of .823 and .883 (`tests/eval/context.py`).
     """
     name = " ".join((name or "").split()).replace(":", "\uff1a")
     if not role or not name:
@@ -31,7 +31,7 @@ def speaker_label(role: str | None, name: str | None) -> str:
 
 
 def is_known_chat(db: Connection, chat: Chat) -> bool:
-    """Whether a chat has a message or a summary."""
+    """Whether `chat` has any messages or summaries."""
     (known,) = db.execute(
         "SELECT EXISTS (SELECT 1 FROM messages WHERE channel = ?1 AND chat_id = ?2)"
         " OR EXISTS (SELECT 1 FROM summaries WHERE channel = ?1 AND chat_id = ?2)",
@@ -41,10 +41,10 @@ def is_known_chat(db: Connection, chat: Chat) -> bool:
 
 
 def check_chat_known(db: Connection, chat: Chat) -> None:
-    """Check that a chat is known. An empty store accepts any chat, which may become its first.
+    """Check that `chat` exists. An empty store accepts any chat, which may become its first.
 
     Raises:
-        NotFound: the store has events, and none of this chat.
+        NotFound: the store has events, but none of this chat.
     """
     (has_events,) = db.execute("SELECT EXISTS (SELECT 1 FROM events)").fetchone()
     if has_events and not is_known_chat(db, chat):
@@ -54,7 +54,7 @@ def check_chat_known(db: Connection, chat: Chat) -> None:
 
 
 def chat_condition(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """Return the SQL condition for rows of `chat`, or of all chats if None, and its values.
+    """Return an SQL condition, with its values, for rows of `chat`; None selects all chats.
 
     Raises:
         NotFound: see `check_chat_known`.
@@ -70,7 +70,7 @@ DEFAULT_LAST = 50
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):
-    """A message of a window. meta: from its event."""
+    """A message in a window. meta: as in its event."""
 
     id: str
     role: str
@@ -82,12 +82,12 @@ class WindowMessage(msgspec.Struct, kw_only=True):
 
     @property
     def speaker(self) -> str:
-        """The role and the name of the speaker: `user/Anna`."""
+        """The speaker's role and name: `user/Anna`."""
         return speaker_label(self.role, self.name)
 
 
 class Window(msgspec.Struct):
-    """The newest messages of a session, oldest first; session_start: the id of its first message."""
+    """The newest messages of a session, oldest first. session_start: the id of its first message."""
 
     chat: str
     session_start: str | None
@@ -108,13 +108,13 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """Return the newest messages of a chat since its last session break, at most 50 by default.
+    """Return the newest messages of the chat since its last session break; by default at most 50.
 
     last: the most messages. tokens: the budget for whole messages, by the counter `model` of contexts.
     across_sessions: include earlier sessions.
 
     Raises:
-        NotFound: the store has events, and none of this chat.
+        NotFound: the store has events, but none of this chat.
     """
     if last is None and tokens is None:
         last = DEFAULT_LAST
@@ -131,9 +131,9 @@ def newest_messages(
     across_sessions: bool,
     text: Callable[[WindowMessage], str] = attrgetter("content"),
 ) -> list[WindowMessage]:
-    """Return the messages of a window, oldest first; all without `last` and `tokens`.
+    """Return the messages of a window, oldest first; all of them without `last` and `tokens`.
 
-    text: returns the text of a message whose tokens count.
+    text: returns the text of a message for counting tokens.
 
     Raises:
         NotFound: see `window`.
@@ -159,16 +159,16 @@ def newest_messages(
 
 
 def session_start(db: Connection, chat: Chat) -> str | None:
-    """Return the id of the first message of the chat's current session, if any."""
+    """Return the id of the first message in the chat's current session, if any."""
     within, values = _messages_since(chat, _last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return start[0] if start else None
 
 
 def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
-    """Return a message (stream, id) with up to `neighbours` on either side in its session, oldest first.
+    """Return a message and up to `neighbours` messages on either side in its session, oldest first.
 
-    Empty if the key is not that of a message: a session break has no window.
+    key: (stream, id). Empty if this is not a message; a session break has no window.
     """
     own = db.execute(
         f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
@@ -184,7 +184,7 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
 
 
 def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
-    """Return up to `limit` messages on one side of a place (channel, chat_id, order) in its session."""
+    """Return up to `limit` messages on one side of `place` (channel, chat_id, order), within its session."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
@@ -211,10 +211,10 @@ def _messages_since(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, lis
 
 
 class Surroundings(msgspec.Struct, kw_only=True):
-    """A message or a passage of a document with its neighbours.
+    """A message or a document's passage, with its neighbours.
 
-    messages: of a message, it and its neighbours of the same session, oldest first.
-    content: of a passage, the document's text from the first neighbour to the last.
+    messages: for a message, it and its neighbours in the session, oldest first.
+    content: for a passage, the document's text from the first neighbour to the last.
     start_line, end_line: of this text in the file, from 1.
     """
 
@@ -229,13 +229,13 @@ MAX_NEIGHBOURS = 100
 
 
 def surroundings_of_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
-    """Return the surroundings of the event (stream, id); None if it is not a message."""
+    """Return the message `key` (stream, id) with its neighbours; None if this is not a message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 
 
 def surroundings_of_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
-    """Return the text around a passage of a document, from its first neighbour to the last."""
+    """Return a document's text around a passage, from its first neighbour to its last."""
     # Sliced from the document: passages overlap and repeat headings. Not by substr(), which stops at a NUL.
     content, start, end, start_line, end_line = db.execute(
         "SELECT d.content, min(c.start_char), max(c.end_char), min(c.start_line), max(c.end_line)"

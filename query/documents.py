@@ -1,4 +1,4 @@
-"""Reads sources of documents and their documents, as lists and as trees of folders."""
+"""Document sources and their documents, as lists and as folder trees."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ class Source(msgspec.Struct, kw_only=True):
     """A folder of documents.
 
     kind: `memory` if its files are searched as memories, otherwise `docs`.
-    root: the absolute path; None if the source is only named by documents.
+    root: the absolute path; None if only documents mention the source.
     include, exclude: glob patterns below the root.
     bytes: the size of all its documents. indexed_at: when the newest was indexed; None without documents.
     """
@@ -46,8 +46,8 @@ class Registered(msgspec.Struct, kw_only=True):
 class Document(msgspec.Struct, kw_only=True):
     """An indexed document.
 
-    id: `source_id/file`; file: its path below the source's root.
-    size: in bytes. version: sha256 of its bytes, in hex.
+    id: `source_id/file`. file: its path below the source's root.
+    size: in bytes. version: the sha256 of its bytes, in hex.
     dated_at: from its front matter or its file.
     """
 
@@ -70,9 +70,9 @@ class DocumentText(Document, kw_only=True):
 
 
 class DocumentFolder(msgspec.Struct, kw_only=True):
-    """A folder of documents. The top folder of a source has the source's name.
+    """A folder in a source's tree. The top folder has the source's name.
 
-    documents, passages, bytes: totals of everything below. folders, files: directly in it, by name.
+    documents, passages, bytes: totals of everything below. folders, files: its direct children, by name.
     """
 
     name: str
@@ -84,7 +84,7 @@ class DocumentFolder(msgspec.Struct, kw_only=True):
 
 
 class DocumentFile(msgspec.Struct, kw_only=True):
-    """A document in its folder; bytes: None if unknown."""
+    """A document as listed in its folder. bytes: None if unknown."""
 
     name: str
     filetype: str | None
@@ -104,7 +104,7 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return the source `source_id`, or all sources, registered or only named by documents, by name."""
+    """Return all sources by name, or just `source_id`, including those only documents mention."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
@@ -119,7 +119,7 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
 
 
 def registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """Return the registered source `source_id`, or all registered sources, by name."""
+    """Return all registered sources by name, or just `source_id`."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
@@ -130,18 +130,18 @@ def registered_sources(db: Connection, source_id: str | None = None) -> list[Reg
 
 
 def source(db: Connection, source_id: str) -> Source | None:
-    """Return the source with this name; None if there is none."""
+    """Return the source `source_id`, or None."""
     return next(iter(sources(db, source_id)), None)
 
 
 def documents(db: Connection, source_id: str) -> list[Document]:
-    """Return the documents of a source, by file."""
+    """Return the documents of a source, ordered by file."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
     return [struct_of_row(Document, row) for row in rows]
 
 
 def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
-    """Return the document `source_id/file` with its text; None if there is none."""
+    """Return the document `source_id/file` with its text, or None."""
     row = db.execute(
         f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
@@ -149,14 +149,14 @@ def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
 
 
 def hashes_by_file(db: Connection, source_id: str) -> dict[str, str]:
-    """Return the sha256 of each document of a source, by file."""
+    """Return the sha256 of each document in a source, by file."""
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
 
 
 def count_shared_files(db: Connection, source_id: str) -> dict[str, int]:
-    """Return, for each other source with files in common with this one, the number of these files."""
+    """Return, for each other source that shares files with this one, how many it shares."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"
@@ -171,7 +171,7 @@ def count_shared_files(db: Connection, source_id: str) -> dict[str, int]:
 
 
 def folder_tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
-    """Return the tree of folders of a source's documents."""
+    """Arrange a source's documents into a tree of folders."""
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
     for document in sorted(documents, key=lambda each: each.file.split("/")):

@@ -1,4 +1,4 @@
-"""Looks up events: their positions in the log, and those of memories and contexts."""
+"""Looks up events: their positions in the log, and the events of memories and contexts."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 class LinePosition(msgspec.Struct, frozen=True):
-    """The position of an event's line: `line` counts from 1; `offset` is that of its first byte."""
+    """The position of an event's line. line: from 1. offset: of its first byte."""
 
     stream: str
     segment: str
@@ -27,12 +27,12 @@ class LinePosition(msgspec.Struct, frozen=True):
     line: int
 
     def __str__(self) -> str:
-        """Return the readable form: `memory/2026-02-24.jsonl:12`."""
+        """Return the position in readable form: `memory/2026-02-24.jsonl:12`."""
         return f"{self.stream}/{self.segment}:{self.line}"
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """Return the sorted streams in which `name` is an event's id, a redacted id, or a bad line's position."""
+    """Return the streams, sorted, where `name` is an event id, a redacted id, or a bad line's position."""
     segment, offset = parse_line_id(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
@@ -47,12 +47,12 @@ def streams_of(db: Connection, name: str) -> list[str]:
 
 
 def streams_with_bad_lines(db: Connection) -> list[str]:
-    """Return the streams with lines that could not be projected."""
+    """Return the streams, sorted, with lines that could not be projected."""
     return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
 
 
 def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
-    """Yield id, segment, offset, line, event type and content of the non-empty messages of a stream."""
+    """Yield (id, segment, offset, line, event type, content) for each non-empty message in `stream`."""
     rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
         "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
         " FROM messages AS m JOIN events AS e USING (stream, id)"
@@ -63,7 +63,7 @@ def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, in
 
 
 def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
-    """Return the memories that any of these events touch, sorted."""
+    """Return the ids of memories touched by any of these events, sorted."""
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
@@ -73,7 +73,7 @@ def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
 
 
 def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the events that touch any of these memories."""
+    """Return the keys of events that touch any of these memories."""
     rows = db.execute(
         "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
         (as_list(list(memory_ids)),),
@@ -82,7 +82,7 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """Return a memory and, transitively, those merged into it, except by rejected or undone merges."""
+    """Return `memory_id` and whatever was merged into it, transitively, unless rejected or undone."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"
@@ -96,7 +96,7 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
 
 
 def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """Return the memories that models proposed to replace any of these, and that nobody accepted."""
+    """Return the ids of memories that models proposed to replace any of these, and that nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -108,7 +108,7 @@ def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
 
 
 def undone_merge_events(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the undone events that saved or updated a memory as merges of any of these memories."""
+    """Return the keys of undone events that saved or updated a memory when merging any of these memories."""
     rows = db.execute(
         "SELECT m.stream, m.event_id FROM decisions d"
         " JOIN merge_events m USING (stream, extraction_id, number)"
@@ -121,7 +121,7 @@ def undone_merge_events(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def held_events_of(db: Connection, memory_id: str) -> set[Key]:
-    """Return the events of a memory that are held back because their extraction is not complete."""
+    """Return the keys of a memory's events held back because their extraction is incomplete."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
 
@@ -132,8 +132,9 @@ def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return the `context_given` events of contexts that contained any of these events or a memory that they
-    saved or updated, or that were for one of these messages.
+    """Return the `context_given` events of contexts built for or containing any of these events.
+
+    A context also counts if it contained a memory that one of them saved or updated.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()
@@ -158,7 +159,7 @@ def _contexts_naming_any(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _prompt_keys(messages: Collection[Key]) -> Iterator[Key]:
-    """Yield the keys by which contexts may name these messages: with the stream of the chat, or without."""
+    """Yield the keys by which contexts may name these messages, with or without the chat's stream."""
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:
         chat = chats[stream]
@@ -178,16 +179,16 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def join_conditions(*conditions: tuple[str, Any]) -> Sql:
-    """Join with AND the conditions whose value is not None; a list or tuple holds several values."""
+    """Join (SQL, value) conditions with AND, skipping values of None; a list or tuple is several values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
 
 
 def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
-    """Return a struct with the columns of a row, in order, as the fields that are not in `members`.
+    """Build a struct from a row's columns, in field order, skipping fields given in `members`.
 
-    Lists and dicts are columns of JSON. A field `position` takes the last four columns, `POSITION`.
+    Lists and dicts are decoded from JSON. A field `position` takes the last four columns, `POSITION`.
     """
     names, of_json = _field_names(struct)
     if "position" in names:

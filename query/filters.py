@@ -1,4 +1,4 @@
-"""Filters of a search, which apply to both sides before the best candidates are cut off."""
+"""Search filters. Both sides of a search apply them before cutting off at the best candidates."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -46,11 +46,11 @@ _OWN_SCOPE = (
 
 
 class Filters(Request, frozen=True, kw_only=True):
-    """What hits must be. A kind of hit that lacks a filtered property is left out: a memory has no role, a
-    message no category, a document no role, category or chat.
+    """What a hit must be. Kinds of hits that lack a filtered property are left out: memories have no role,
+    messages no category, documents no role, category or chat.
 
     Raises:
-        BadInput: a value is not of its field's type, or the category is unknown.
+        BadInput: a value has the wrong type, or the category is unknown.
     """
 
     kinds: Annotated[frozenset[Kind] | None, "Only hits of these kinds; all by default."] = None
@@ -96,11 +96,11 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is filtered."""
+        """Whether everything is allowed."""
         return self == _NONE
 
     def of_messages(self) -> Sql | None:
-        """Return the SQL condition on `messages m`; None if no message can be a hit."""
+        """Return the SQL condition on `messages m`; None if messages are excluded altogether."""
         if (
             self._selects_only_memories
             or self.of_no_chat
@@ -121,7 +121,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_memories(self) -> Sql | None:
-        """Return the SQL condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
+        """Return the SQL condition on `MEMORY_CHUNKS`; None if memories are excluded altogether."""
         if self._selects_only_messages or not self._wants("memory"):
             return None
         category, topic = self.category, self.topic
@@ -148,7 +148,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_documents(self) -> Sql | None:
-        """Return the SQL condition on `DOC_CHUNKS`; None if no document can be a hit."""
+        """Return the SQL condition on `DOC_CHUNKS`; None if documents are excluded altogether."""
         if (
             self._selects_only_memories
             or self._selects_only_messages
@@ -168,7 +168,7 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def _selects_only_memories(self) -> bool:
-        """Whether the filters include a property that only hits of kind `memory` have."""
+        """Whether any filter is on a property that only memories have."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     @property
@@ -190,12 +190,12 @@ _NONE = Filters()
 
 
 def equivalent_forms_json(text: str | None) -> str | None:
-    """Return the canonically equivalent forms of a text (NFC, NFD) as a JSON list; None for None."""
+    """Return the canonically equivalent forms of `text` (NFC, NFD) as a JSON list; None for None."""
     return None if text is None else json.dumps(equivalent_forms(text))
 
 
 def category_condition(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """Return the SQL condition that `column` is one of `categories`; a category not in `known` is `other`.
+    """Return an SQL condition that `column` is in `categories`; `other` matches everything not in `known`.
 
     Raises:
         BadInput: a category is unknown.

@@ -1,7 +1,7 @@
 """Reads tables of untrusted SQLite files: only real columns of real tables.
 
-Views, virtual tables and generated columns compute their values: 8 kB of such a file may take unlimited time
-and memory. SQLite's authorizer (https://www.sqlite.org/c3ref/set_authorizer.html) refuses them.
+Views, virtual tables and generated columns compute their values, so an 8 kB file may take unlimited time and
+memory. SQLite's authorizer (https://www.sqlite.org/c3ref/set_authorizer.html) denies access to them.
 """
 
 import sqlite3
@@ -35,10 +35,11 @@ _LONGEST_DEFAULT = 100
 
 
 class TablePage(msgspec.Struct, tag=True):
-    """Rows of a table, each a list of values.
+    """Some rows of a table, each a list of values.
 
-    unknown: the number of rows with a value, by unrequested column. too_long: the number of skipped rows.
-    error: why reading stopped. is_known: whether the table exists. is_last: whether all rows were read.
+    unknown: the number of rows with a value, by column not asked for. too_long: the number of rows skipped.
+    error: why reading stopped, if it failed. is_known: whether the table exists. is_last: whether this is the
+        last page.
     """
 
     rows: list[list[Any]]
@@ -50,10 +51,10 @@ class TablePage(msgspec.Struct, tag=True):
 
 
 def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
-    """Yield the rows of a table in pages; after an error, the last page has the reason.
+    """Yield a table's rows in pages. If reading fails, the last page says why.
 
-    known: the columns to return, in order; the value is None if the table has no such column. A row that no
-        event could hold counts as too long.
+    known: the columns to return, in order; a column the table lacks is None. Rows too long for any event are
+        skipped and counted as too long.
     """
     most = sum(Path(file).stat().st_size for file in (path, f"{path}-wal") if Path(file).exists())
     with closing(binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
@@ -77,9 +78,9 @@ def _read_pages(
     known: Sequence[str],
     most: int,
 ) -> Iterator[TablePage]:
-    """Yield the pages of a table.
+    """Yield a table's rows in pages.
 
-    real: its columns with their defaults. most: the bytes of its file.
+    real: its columns with their defaults. most: the size of its file in bytes.
     """
     # SQLite's names are case-insensitive, in ASCII.
     wanted = {name.lower(): name for name in known}
@@ -117,7 +118,7 @@ def _read_pages(
 
 
 def _default_text(default: str | None) -> str | None:
-    """Return the text of a default such as `'manual'`; None if it is not a string literal, or is too long."""
+    """Return the text of a default such as `'manual'`; None unless it is a short string literal."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (
         default[1:-1].replace("''", "'") if default and is_text and len(default) < _LONGEST_DEFAULT else None
@@ -140,9 +141,9 @@ def _quote_name(name: str) -> str:
 
 
 def _read_only_uri(path: str) -> str:
-    """Return the URI that opens a database as read-only.
+    """Return a URI that opens a database read-only.
 
-    One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files next to it.
+    A WAL database without a WAL file is opened as immutable, or SQLite would leave files next to it.
     """
     with Path(path).open("rb") as file:
         is_wal = file.read(20)[18:] == b"\2\2"

@@ -1,7 +1,7 @@
-"""Decides whether answering a message needs the memory, by tables and rules, without a model or a store.
+"""Decides whether answering a message needs the memory, using tables and rules, without a model or a store.
 
-A needless look costs a few hundred tokens; a missed one may cost the answer. So the gate stops a message only
-if nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
+A needless look costs a few hundred tokens; a missed one may cost the answer. So a message is only stopped if
+nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
 """
 
 import re
@@ -70,9 +70,9 @@ _BESIDE_CODE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
 
 
 def strip_code(text: str, longest: int) -> str:
-    """Return the prose lines of `text`; empty if all of it is code, output, commands or links.
+    """Return the lines of `text` that are prose; "" if it is all code, output, commands or links.
 
-    longest: the most characters read at the beginning, and at the end, of the text without fenced blocks.
+    longest: how many characters to read at each end of the text, once fenced blocks are removed.
     """
     lines = cut_middle(_FENCED.sub("\n", text), longest).splitlines()
     text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
@@ -83,7 +83,7 @@ def strip_code(text: str, longest: int) -> str:
 
 
 def cut_middle(text: str, longest: int) -> str:
-    """Return `text` or, beyond 2 × `longest` characters, its first and last `longest` on two lines."""
+    """Cut a `text` longer than 2 × `longest` characters to its first and last `longest`, on two lines."""
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
 
@@ -130,7 +130,7 @@ _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Whether a look into the memory is worthwhile, and why; true as a condition if it is.
+    """Whether to look into the memory, and why; truthy if so.
 
     reason: `memory` (words such as `remember`, `as usual`), `question`, `prose` (enough words to search for);
         or `greeting`, `acknowledgement`, `code` (also output, commands, links), `short`.
@@ -142,19 +142,19 @@ class Gate(msgspec.Struct, frozen=True):
     words: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether a look is worthwhile."""
+        """Whether to look into the memory."""
         return self.retrieve
 
 
 def should_retrieve(text: str) -> Gate:
-    """Decide whether a person's message to an agent needs a look into the memory.
+    """Decide whether to look into the memory before answering a person's message to an agent.
 
-    Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
-    texts do not. It knows each language whose file has a `[gate]`. It is deterministic, and takes less than a
+    Questions, words such as `remember`, and longer texts pass; greetings, acknowledgements, pure code and
+    short texts do not. Covers every language whose file has a `[gate]`. Deterministic, and takes less than a
     millisecond.
 
     Raises:
-        BadInput: it is not text.
+        BadInput: `text` is not a string.
     """
     if not isinstance(text, str):
         raise BadInput(f"text is {shown_value(text)}", hint="give a text")
@@ -176,7 +176,7 @@ def should_retrieve(text: str) -> Gate:
 
 
 def is_social(text: str) -> bool:
-    """Whether a text consists of greetings, perhaps with a name, and acknowledgements."""
+    """Whether `text` is nothing but greetings, perhaps with a name, and acknowledgements."""
     prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
@@ -192,7 +192,7 @@ def is_social(text: str) -> bool:
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:
-    """Yield the words that begin or end the name of a fact, such as `my` and `favourite`."""
+    """Yield words such as `my` and `favourite`, which start or end the name of a fact."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"
@@ -209,8 +209,8 @@ def _load_phrases(name: str) -> Phrases:
 class _Clause:
     """The words between two punctuation marks.
 
-    begins: the number of greetings, acknowledgements and fillers at the beginning.
-    kinds: their tables. memory: the first phrase that refers to the memory.
+    begins: how many words at the start belong to greetings, acknowledgements and fillers.
+    kinds: the tables those are from. memory: the first phrase that refers to the memory, if any.
     """
 
     def __init__(self, text: str) -> None:
@@ -220,19 +220,19 @@ class _Clause:
 
     @property
     def is_social(self) -> bool:
-        """Whether it holds only greetings, acknowledgements and fillers, or also a name: `hello Anna`."""
+        """Whether it is only greetings, acknowledgements and fillers, perhaps with a name: `hello Anna`."""
         rest = len(self.words) - self.begins
         is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
         return is_named or (not rest and not (self.memory and "openings" in self.kinds))
 
     @property
     def weight(self) -> int:
-        """The length of the clause, in thirds of a word."""
+        """The clause's length, in thirds of a word."""
         return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property
     def asks(self) -> str | None:
-        """The phrase that makes the clause a question; a lone `why` refers to the previous message."""
+        """The phrase that makes this a question, if any; a `why` on its own refers to the last message."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]
         return _find_phrase("asks", self.words, beginnings, shorter_than=rest) or _find_phrase(
@@ -241,7 +241,7 @@ class _Clause:
 
 
 def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
-    """Return how many words at the beginning belong to social phrases, and the kinds of these phrases."""
+    """Return how many words at the start belong to social phrases, and the kinds of those phrases."""
     place, kinds = 0, set[str]()
     while place < len(words):
         lengths = {kind: _load_phrases(kind).length_at(words, place) for kind in _SOCIAL}
@@ -271,7 +271,7 @@ def _first_found(found: Iterable[str | None]) -> str | None:
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:
-    """Return why a short text needs no context; a greeting has precedence over an acknowledgement."""
+    """Return why a short text needs no context. A greeting outranks an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

@@ -1,4 +1,4 @@
-"""Reads memories, their present relevance, and their histories."""
+"""Memories, their current relevance, and their histories."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,24 +20,24 @@ from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, read_event
 
 
 def freshness(category: str, age_days: int) -> float:
-    """Return the freshness of a memory by its age, from 0 to 1.
+    """Return how fresh a memory is at this age, from 0 to 1.
 
-    It halves with each half-life of the category, down to the category's floor. It is not stored, since it
-    changes every day.
+    Freshness halves with every half-life of the category, down to the category's floor. It changes daily, so
+    it is never stored.
     """
     curve = CATEGORIES[known_category_or_other(category)]
     return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
 
 
 def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
-    """Return the relevance of a memory, from 0 to 1: importance × salience × freshness."""
+    """Return a memory's relevance, from 0 to 1: importance × salience × freshness."""
     return importance * salience * freshness(category, age_days)
 
 
 def age_in_days(since: str, today: str) -> int:
-    """Return the whole days from `since` to `today`, at least 0, so that answers are stable within a day.
+    """Return the whole days from `since` to `today`, at least 0. Answers are thus stable within a day.
 
-    since: a time in the form of the log. today: a UTC date, 2026-02-24.
+    since: a timestamp in the log's format. today: a UTC date, 2026-02-24.
     """
     return max(0, (date.fromisoformat(today) - date.fromisoformat(since[:10])).days)
 
@@ -46,14 +46,14 @@ class Memory(msgspec.Struct, kw_only=True):
     """A memory.
 
     importance: from 0 to 1, as given.
-    salience: from 0 to 1: 1 when first saved, or as set by an update, times later decays.
-    age_days: from `updated_at` to today, in UTC.
-    freshness: from 0 to 1, by its age and the curve of its category.
+    salience: from 0 to 1: 1 when first saved, or as set by an update, times any decays since.
+    age_days: from `updated_at` to today (UTC).
+    freshness: from 0 to 1, by age and the curve of its category.
     relevance: importance × salience × freshness.
     access_count, last_accessed: how often and when last it was given to an agent.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    created_at: when it was first saved since the last deletion. updated_at: when its content changed.
-    archived_at: when it was archived, so that searches leave it out; None otherwise.
+    created_at: when it was first saved since it was last deleted. updated_at: when its content changed.
+    archived_at: when it was archived, which hides it from searches; otherwise None.
     event_id, position: of the event with its content.
     """
 
@@ -91,7 +91,7 @@ _COLUMNS = ", ".join(
 
 
 def select_memories(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """Yield the memories that an SQL query selects. rest: its clauses after FROM `memories m`."""
+    """Yield the memories an SQL query selects. rest: its clauses after `FROM memories m`."""
     today = timestamps.today()
     rows = db.execute(
         f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
@@ -107,7 +107,7 @@ def select_memories(db: Connection, rest: str, values: Sequence[Any]) -> Iterato
 
 
 def memory(db: Connection, memory_id: str) -> Memory | None:
-    """Return the memory with this id; None if there is none."""
+    """Return the memory `memory_id`, or None."""
     return next(select_memories(db, "WHERE m.memory_id = ?", (memory_id,)), None)
 
 
@@ -123,9 +123,9 @@ def memories(
     archived: bool = False,
     limit: int | None = None,
 ) -> list[Memory]:
-    """Return the memories with all of these properties, by descending salience, then last changed first.
+    """Return the memories that match all filters, by descending salience, then last changed first.
 
-    chat: `<channel>:<chat_id>`. archived: return archived memories instead of the others.
+    chat: `<channel>:<chat_id>`. archived: return archived memories instead of active ones.
     """
     if topic is not None:
         define_topic_function(db)
@@ -146,7 +146,7 @@ def memories(
 
 
 def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
-    """Return the unarchived memories of `categories` with a relevance of `at_most` or less, lowest first."""
+    """Return active memories of `categories` whose relevance is at most `at_most`, lowest first."""
     condition, values = category_condition("m.category", categories)
     unarchived = select_memories(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
@@ -154,7 +154,7 @@ def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float)
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """Return the events of a memory, even a deleted one, and the events that undid them, by precedence."""
+    """Return a memory's events, and those that undid them, by precedence. Works for deleted memories too."""
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
         f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"
@@ -169,7 +169,7 @@ _STREAM = "memory"
 
 
 class Decay(msgspec.Struct, frozen=True):
-    """A `salience_decayed` event; rates: factors from 0 to 1 by category."""
+    """A `salience_decayed` event. rates: factors from 0 to 1, by category."""
 
     event_id: str
     ts: str
@@ -178,10 +178,10 @@ class Decay(msgspec.Struct, frozen=True):
 
 
 def find_decay(db: Connection, event_id: str) -> Decay | None:
-    """Return the decay with this id; None if no event has the id.
+    """Return the decay `event_id`, or None if there is no such event.
 
     Raises:
-        BadInput: the id was forgotten, or is another event's.
+        BadInput: the event was forgotten, or is not a decay.
     """
     row = db.execute(
         f"SELECT d.id, e.ts, d.rates, {POSITION} FROM decays d"
@@ -204,7 +204,7 @@ def find_decay(db: Connection, event_id: str) -> Decay | None:
 
 
 def count_decayed_memories(db: Connection, decay: Decay) -> int:
-    """Count the memories, including archived ones, whose salience a decay lowered."""
+    """Count the memories whose salience `decay` lowered, including archived ones."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
         " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence"

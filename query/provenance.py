@@ -1,4 +1,4 @@
-"""Finds the lines of the log for ids, and the lines that could not be projected."""
+"""Finds the lines of the log behind ids, and the lines that could not be projected."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ from memlog.query.event_index import LinePosition
 
 
 class StoredEvent(msgspec.Struct, omit_defaults=True):
-    """An event of the log; `raw` is its line, without the newline.
+    """An event of the log. raw: its line, without the newline.
 
-    around: the neighbours of a message; None unless requested, and for other events.
+    around: a message's neighbours; None for other events, or if not requested.
     """
 
     id: str
@@ -33,7 +33,7 @@ class StoredEvent(msgspec.Struct, omit_defaults=True):
 
 
 class QuarantinedLine(msgspec.Struct):
-    """A line that could not be projected, of `bytes` bytes."""
+    """A line that could not be projected. bytes: its length."""
 
     stream: str
     segment: str
@@ -45,10 +45,11 @@ class QuarantinedLine(msgspec.Struct):
 def find_event(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """Return the event with the id `name`, or the event with the content of the memory, fact
-    (`topic_key/rank`) or document (`source/file`) `name`; None if there is none.
+    """Return the event with the id `name`, or with the content of the memory, fact or document `name`.
 
-    neighbours: the most messages to return on either side of a message.
+    Facts are named `topic_key/rank`, documents `source/file`. None if there is no such event.
+
+    neighbours: for a message, the most messages to return on either side.
 
     Raises:
         BadInput: several streams have such an event, and `stream` is not given.
@@ -77,7 +78,7 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 
 
 def read_event(log: Path, row: tuple[Any, ...]) -> StoredEvent:
-    """Return the event for a row of `EVENT_COLUMNS`, with its line from the log."""
+    """Read the event for a row of `EVENT_COLUMNS`, with its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = read_line_at(log, stream, segment, offset, length)
     return StoredEvent(
@@ -86,7 +87,7 @@ def read_event(log: Path, row: tuple[Any, ...]) -> StoredEvent:
 
 
 def stream_of_event(db: Connection, event_id: str) -> str:
-    """Return the stream with this event id, which may be forgotten.
+    """Return the stream that has, or had, an event with this id.
 
     Raises:
         NotFound: no stream has one. BadInput: several have.
@@ -117,7 +118,7 @@ def quarantined_lines(db: Connection) -> list[QuarantinedLine]:
 
 
 def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
-    """Return why a line was quarantined, in more detail than its stored reason, and what to do about it."""
+    """Explain why a line was quarantined, in more detail than the stored reason, and what to do about it."""
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""
@@ -136,7 +137,7 @@ _COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
 
 def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
-    """Return the distinct `ids` that a table does not contain, in the given order."""
+    """Return the `ids` missing from `table`, without duplicates, in the order given."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
@@ -145,7 +146,7 @@ def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "
 
 
 def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Return, by id, the segment, offset and length of the line of each of `ids` in `stream`."""
+    """Return (segment, offset, length) of the line of each known id in `stream`."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -155,7 +156,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Return which `ids` were forgotten in `stream`."""
+    """Return which of `ids` were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, as_list(ids)),
@@ -164,7 +165,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 class IdInUse(NamedTuple):
-    """An id and the position of its event; length: that of its line in bytes."""
+    """An id and where its event is. length: of the line, in bytes."""
 
     id: str
     stream: str
@@ -174,9 +175,9 @@ class IdInUse(NamedTuple):
 
 
 def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[str]]:
-    """Return which `ids` belong to an event in any stream, and which were forgotten in any stream.
+    """Return which of `ids` have an event in any stream, and which were forgotten in any stream.
 
-    It scans all ids: with 2,000 chats, looking up each in each stream takes ten times as long.
+    Scans all ids: with 2,000 chats, looking up each one in each stream takes ten times as long.
     """
     wanted = "IN (SELECT value FROM json_each(?))"
     events = f"SELECT id, stream, segment, offset, length FROM events WHERE +id {wanted}"
@@ -188,7 +189,7 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
 def ids_with_prefixes(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
-    """Return the ids in `streams` that begin with one of `names` and a slash.
+    """Return the ids in `streams` that start with one of `names` and a slash.
 
     Forgotten ids are returned separately, each with the time of its redaction.
     """
@@ -211,7 +212,7 @@ def ids_with_prefixes(
 
 
 def id_suffixes(db: Connection, prefix: str, length: int) -> list[str]:
-    """Return the `length` characters after `prefix` in the ids that begin with it, redacted ones included."""
+    """Return the next `length` characters of all ids that start with `prefix`, including redacted ones."""
     queries = [
         f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"
         for table, name in (("events", "id"), ("redactions", "target_id"))
@@ -221,7 +222,7 @@ def id_suffixes(db: Connection, prefix: str, length: int) -> list[str]:
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A line with the id of an earlier event of its stream (the holder), but with other content."""
+    """A line that reuses the id of an earlier event in its stream, the holder, with different content."""
 
     stream: str
     id: str
@@ -232,7 +233,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def conflicting_lines(db: Connection, limit: int) -> list[Conflict]:
-    """Return at most `limit` conflicting lines, which no read shows, newest first."""
+    """Return up to `limit` conflicting lines, newest first. No other read shows them."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
         " JOIN events e ON e.stream = c.stream AND e.id = c.id"
@@ -243,7 +244,7 @@ def conflicting_lines(db: Connection, limit: int) -> list[Conflict]:
 
 
 class PlainTexts(msgspec.Struct, frozen=True):
-    """The number of events that were indexed as plain text for a reason.
+    """How many events were indexed as plain text for one reason.
 
     reason: see `memlog.projector.limits`. place: of one of them: `conversations/c_1/2026-02-24.jsonl:1042`.
     """
@@ -254,7 +255,7 @@ class PlainTexts(msgspec.Struct, frozen=True):
 
 
 def count_plain_texts(db: Connection) -> list[PlainTexts]:
-    """Return the events that were indexed as plain text, by reason."""
+    """Count the events indexed as plain text, by reason."""
     rows = db.execute(
         "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
         " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"

@@ -1,4 +1,4 @@
-"""Reads daily events, job runs, counts, plain tables, and core memory."""
+"""Daily events, job runs, counts, plain tables, and core memory."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,9 @@ from memlog.query.event_index import POSITION, LinePosition, join_conditions, st
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: its day, such as 2026-02-24. chat: the `<channel>:<chat_id>` from which a model distilled it.
+    event_date: the day, such as 2026-02-24. chat: the `<channel>:<chat_id>` it was distilled from, if any.
     raw_tokens: the length of the summarised text in tokens; None if unknown.
-    compressed_at: when it was first distilled, if it was. memory_ids: the resulting memories, sorted.
+    compressed_at: when it was first distilled; None if never. memory_ids: the resulting memories, sorted.
     """
 
     id: str
@@ -66,9 +66,9 @@ def daily_events(
     channel: str | None = None,
     uncompressed: bool = False,
 ) -> list[DailyEvent]:
-    """Return daily events by day; within a day, in the order of events.
+    """Return daily events by day and, within a day, in log order.
 
-    date: only this day. since, until: only since <= day <= until. uncompressed: only those not yet distilled.
+    date: only this day. since, until: the first and last day. uncompressed: only those not yet distilled.
     """
     condition, values = join_conditions(
         ("event_date = ?", date),
@@ -91,7 +91,7 @@ def daily_events(
 class JobRun(msgspec.Struct, kw_only=True):
     """A run of a job.
 
-    period: the local day for which it was due. ts: when it ended.
+    period: the local day it was due for. ts: when it ended.
     """
 
     id: str
@@ -105,7 +105,7 @@ class JobRun(msgspec.Struct, kw_only=True):
 def job_runs(
     db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
 ) -> list[JobRun]:
-    """Return the runs of `job`, or of all jobs, for `period`, or for all periods, newest first."""
+    """Return job runs, newest first; by default, of all jobs and periods."""
     rows = db.execute(
         f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
         " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
@@ -120,7 +120,7 @@ def job_runs(
 
 
 def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
-    """Whether a job has not run for a period yet, and the store had events when it was due, at `ts`."""
+    """Whether `job` has yet to run for `period`, and the store had events when it was due, at `ts`."""
     ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
     return (
         ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
@@ -128,20 +128,20 @@ def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
 
 
 def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
-    """Return the steps that the last run for a period skipped, which are due as soon as they are possible."""
+    """Return the steps that the last run for `period` skipped, which are due as soon as they can run."""
     runs = job_runs(db, job=job, period=period, limit=1)
     return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
 
 
 def last_extraction_time(db: Connection) -> str | None:
-    """Return when messages were last distilled; None if never."""
+    """Return when messages were last distilled, or None."""
     rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
     (last,) = rows.fetchone()
     return None if last is None else str(last)
 
 
 def last_summary_time(db: Connection) -> str | None:
-    """Return when a language model last summarised a conversation; None if never."""
+    """Return when a language model last summarised a conversation, or None."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
 
@@ -177,9 +177,9 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs must not prune: the clock is far ahead of the last event that no job wrote.
+    """Return why jobs must not prune: the clock is far ahead of the last event not written by a job.
 
-    None if it is not, or if no unarchived memory is in `categories`, which jobs prune.
+    None if it isn't, or if there is no active memory in `categories`, those that jobs prune.
     """
     if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
         return None
@@ -197,20 +197,20 @@ Counts = dict[str, int]
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
-    """Count rows by the value of a column.
+    """Count rows by the value of `column`.
 
-    rows: a table, perhaps with a condition.
+    rows: a table, optionally with a condition.
     """
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 
 
 def counters(db: Connection, events_by_type: Counts) -> Counts:
-    """Return counters for monitoring; they count events, so a replay returns the same.
+    """Return counters for monitoring. They are counted from events, so a replay gives the same values.
 
-    memory.saved.count: saves, also of memories that existed or were deleted.
-    memory.retrieved.count: memories given to an agent, counted each time.
+    memory.saved.count: saves, including those of memories that existed or were deleted.
+    memory.retrieved.count: how many times memories were given to an agent.
     memory.extraction.success: requests to a language model whose answer became events.
-    memory.extraction.tokens: the tokens of these requests, of merges and of profiles.
+    memory.extraction.tokens: tokens used by these requests, by merges and by profiles.
     """
     success, tokens = db.execute(
         "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"
@@ -254,29 +254,30 @@ PLAIN_TABLES = tuple(_TABLES)
 
 
 def plain_rows(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """Return the columns of one of `PLAIN_TABLES`, and its rows as dicts."""
+    """Return the column names of one of `PLAIN_TABLES`, and its rows as dicts."""
     rows = db.execute(_TABLES[table])
     names = [column for column, *_ in rows.description]
     return names, (dict(zip(names, row, strict=True)) for row in rows)
 
 
 class CoreMemory(msgspec.Struct):
-    """The values of the user and of the agent, by key."""
+    """The user's and the agent's values, by key."""
 
     user: dict[str, str]
     agent: dict[str, str]
 
 
 def core_memory(db: Connection) -> CoreMemory:
-    """Return the current values of the core memory."""
+    """Return the current core memory."""
     return CoreMemory(**core_file.core_memory(db))
 
 
 class CoreValueSource(msgspec.Struct, frozen=True):
-    """A key of the core memory, and who set it; without a value if somebody has removed it.
+    """A key of the core memory and where its value came from; `value` is None if somebody removed it.
 
-    is_stale: whether none of its source memories supports it any more: they have changed or been removed.
-    memory_ids: its source memories. extraction_id: of its profile. event_id: of the event that set it.
+    is_stale: whether all the memories behind it have since changed or been removed.
+    memory_ids: the memories it is based on. extraction_id: of its profile.
+    event_id: of the event that set it.
     """
 
     value: str | None = None
@@ -310,9 +311,9 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 
 
 def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
-    """Return the keys of a section, including removed ones.
+    """Return the keys of a section, including removed ones, with their sources.
 
-    chat: names the group of chats whose profile to read; None for the store's.
+    chat: the chat that names the profile's group; None for the store's own profile.
     """
     removed = db.execute(
         "SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile' ORDER BY thing"
@@ -327,7 +328,7 @@ def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, Co
 
 
 def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:
-    """Return the group's chat and the key of each value in the profiles of all groups of chats."""
+    """Return (chat that names the group, key) for each value in the profiles of all groups of chats."""
     rows = db.execute(
         "SELECT nullif(chat_id, ''), key FROM core_values WHERE section = ? AND is_profile"
         " ORDER BY chat_id, key",
@@ -345,16 +346,16 @@ ORDER BY day, number, writer, offset
 
 
 class RejectedValue(NamedTuple):
-    """A core value that somebody has removed or replaced."""
+    """A core value that somebody removed or replaced."""
 
     key: str
     value: str
 
 
 def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
-    """Return the values of a section that somebody has removed or replaced, and not set since under any key.
+    """Return the values of a section that somebody removed or replaced and hasn't set again under any key.
 
-    Values that memlog itself removes or replaces are not rejected.
+    Values that memlog itself removed or replaced do not count.
     """
     changes = sorted(_core_changes(db, log, section), key=lambda change: change[0])
     last = {event.key: order for order, event in changes if event.source != PROFILE}

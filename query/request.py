@@ -1,7 +1,7 @@
-"""Requests: the arguments of an operation, validated on construction, so that nothing invalid reaches SQL.
+"""Requests: an operation's arguments, validated on construction, so that nothing invalid reaches SQL.
 
-A request is the single declaration of an operation's arguments: Python methods, options of commands, JSON
-schemas and reference pages are generated from its fields (`memlog.eventlog.fields`).
+A request is the single declaration of an operation's arguments: Python methods, command options, JSON schemas
+and reference pages are generated from its fields (`memlog.eventlog.fields`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 
 class Request(Checked, frozen=True):
-    """The base class of requests.
+    """Base class of requests.
 
     Raises:
-        BadInput: a value is not of its field's type, or outside its bounds; the message names both.
+        BadInput: a value has the wrong type or is out of bounds; the message names the field and the value.
     """
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]", called: str = "it") -> Self:
-        """Return `given` as a request; a mapping has its fields by name.
+        """Convert a mapping of fields to a request; a request is returned unchanged.
 
         called: its name in error messages.
 
@@ -53,10 +53,10 @@ class Request(Checked, frozen=True):
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a name that `owner` does not have.
+    """Reject names that `owner` does not have.
 
     Raises:
-        BadInput: the message has the name, the hint the known ones.
+        BadInput: a name is unknown; the hint lists the known ones.
     """
     known = [*known]
     for name in given:
@@ -68,22 +68,22 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def to_log_time(time: str | datetime) -> str:
-    """Return a time in the form of the log.
+    """Convert `time` to a log timestamp.
 
-    A datetime without an offset is UTC; a text may be a day, or words such as "last week", in the system's
+    A datetime without an offset is UTC; a string may be a day or words such as "last week", in the system's
     time zone.
 
     Raises:
-        BadInput: it is not such a time.
+        BadInput: not a time.
     """
     return _timestamp_of(time, is_end=False)
 
 
 def to_log_end(time: str | datetime) -> str:
-    """Return an exclusive end in the form of the log, after a whole day or named period; see `to_log_time`.
+    """Convert an exclusive end to a log timestamp; for a day or named period, that is the moment it ends.
 
     Raises:
-        BadInput: it is not such a time.
+        BadInput: not a time.
     """
     return _timestamp_of(time, is_end=True)
 
@@ -101,7 +101,7 @@ def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
 
 
 def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
-    """Return the beginning or the end of the time of words such as "last week"; None if there is no time.
+    """Return the start or, with `is_end`, the end of a time in words such as "last week"; None if not a time.
 
     zone: the time zone of days; None for the system's.
     """
@@ -115,10 +115,10 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
 
 
 def to_log_day(day: str | datetime) -> str:
-    """Return a day in the form of the log: 2026-02-24.
+    """Convert `day` to the log's format, 2026-02-24.
 
     Raises:
-        BadInput: it is not a calendar day.
+        BadInput: not a calendar day.
     """
     try:
         return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
@@ -127,10 +127,10 @@ def to_log_day(day: str | datetime) -> str:
 
 
 def to_id_set(given: Iterable[str]) -> frozenset[str]:
-    """Return a collection of ids as a set.
+    """Convert a collection of ids to a set.
 
     Raises:
-        BadInput: it is a single text, or not a collection of texts.
+        BadInput: not a collection of strings, or a single string.
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
@@ -139,7 +139,7 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
 
 
 def unpack_single_list(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return positional arguments; if the only one is a list or tuple, its members."""
+    """Return the positional arguments, or the members of the only one if that is a list or tuple."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -176,18 +176,18 @@ Synced = Annotated[
 
 
 class OfText(Request, frozen=True):
-    """A request about a text."""
+    """A request that takes a text."""
 
     text: Annotated[str, "The text."]
 
 
 def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the fields of a request that are given as texts, such as in a URL.
+    """Convert fields given as strings, for example in a URL, to a request's types.
 
-    A list has one text for each value. A text that cannot be converted stays a text: the request reports it.
+    A list has one string per value. Strings that can't be converted are kept, for the request to report.
 
     Raises:
-        BadInput: a text is empty, or a single value is given more than once.
+        BadInput: a string is empty, or a single value is given more than once.
     """
     if empty := [name for name, values in texts.items() if "" in values]:
         raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
@@ -224,7 +224,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return the docstring of a request without its errors."""
+    """Return a request's docstring without its `Raises` section."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())
@@ -242,7 +242,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 
 def wire_names(request: type[Request]) -> list[str]:
-    """Return the names of the fields that remote callers can give, too."""
+    """Return the names of the fields that remote callers may set too."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 

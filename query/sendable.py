@@ -34,7 +34,7 @@ class _SourceMessage(Protocol):
 
 
 def mask_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
-    """Return the contents of consecutive messages with keys masked, even keys that span several messages."""
+    """Return the contents of consecutive messages with keys masked, even keys that span messages."""
     before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
     _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]
@@ -47,14 +47,14 @@ def mask_memories(memories: Sequence[Memory]) -> list[str]:
 
 
 def to_sent_text(memory: Memory) -> SentText:
-    """Return a memory in the form that is searched for keys."""
+    """Convert a memory to the form that is searched for keys."""
     return SentText(memory.content, memory_names(memory.title, memory.content, memory.topic, memory.tags))
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
-    """Whether a hit may be sent to a provider for ranking.
+    """Whether a hit may be sent to a provider for reranking.
 
-    For a passage, its whole document is checked: a key may be longer than a passage.
+    For a passage, the whole document is checked: a key may be longer than a passage.
     """
     if is_private(hit.category) or has_key(hit.content):
         return False
@@ -68,7 +68,7 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
-    """Whether a question contains a key, or the rest of a key that began in the messages of its chat."""
+    """Whether `text` contains a key, or the rest of one that began in earlier messages of the chat."""
     before = newest_messages(db, chat)
     if before and before[-1].text == text:
         return which_hold_keys(before)[-1]

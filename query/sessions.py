@@ -1,4 +1,4 @@
-"""Reads sessions, the parts of conversations between session breaks, their texts and summaries."""
+"""Sessions, the parts of a conversation between session breaks, with their texts and summaries."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 
 
 class Session(msgspec.Struct, kw_only=True):
-    """A part of a conversation between two session breaks.
+    """Part of a conversation, between two session breaks.
 
     session_start: the id of its first message, if any.
-    model: the one named by the break before it, or by the last message whose meta names one.
-    created_at: that of the break, if any, or of the first message.
-    messages: the number of its messages, without breaks.
+    model: as named by the break before it, or by the last message whose meta names one.
+    created_at: when the break, if any, or else the first message was written.
+    messages: how many it has, without breaks.
     """
 
     chat: str
@@ -32,7 +32,7 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     is_all: include earlier sessions.
 
     Raises:
-        NotFound: the store has events, and none of this chat.
+        NotFound: the store has events, but none of this chat.
     """
     condition, values = chat_condition(db, chat)
     rows = db.execute(
@@ -49,8 +49,8 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
 class SessionContent(msgspec.Struct, kw_only=True):
     """The messages of a conversation as one text.
 
-    content: each message as its speaker, `: `, and its unchanged content, joined by line breaks.
-    session_start: the id of the first message of the current session, if any.
+    content: each message as its speaker, `: `, and its unchanged content, joined by newlines.
+    session_start: the id of the current session's first message, if any.
     messages: the number of messages in `content`.
     """
 
@@ -69,7 +69,7 @@ def session_content(
     of contexts. across_sessions: include earlier sessions.
 
     Raises:
-        NotFound: the store has events, and none of this chat.
+        NotFound: the store has events, but none of this chat.
     """
     messages = newest_messages(
         db, chat, last=last, tokens=tokens, across_sessions=across_sessions, text=_format_line
@@ -87,7 +87,7 @@ def _format_line(message: WindowMessage) -> str:
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """A summary of a part of a conversation, from one message id to another."""
+    """A summary of part of a conversation, from one message id to another."""
 
     id: str
     chat: str
@@ -99,17 +99,17 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
-    """Return all summaries, or those of one chat, oldest first.
+    """Return all summaries, or those of `chat`, oldest first.
 
     Raises:
-        NotFound: the store has events, and none of this chat.
+        NotFound: the store has events, but none of this chat.
     """
     condition, values = chat_condition(db, chat)
     return _summaries(db, condition, values)
 
 
 def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
-    """Return the summary that an event wrote; None if there is none."""
+    """Return the summary written by an event, or None."""
     return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 

@@ -1,7 +1,7 @@
-"""Parses words for a time, such as "last week" or "on Friday", in English, Russian and Finnish.
+"""Parses times in words, such as "last week" or "on Friday", in English, Russian and Finnish.
 
-A prompt may name a future time: "on Friday" counts only in a sentence about the past. A filter such as
-`--since yesterday` consists of a time alone.
+A prompt may be about the future, so "on Friday" counts only in a sentence about the past. A filter such as
+`--since yesterday` is nothing but a time.
 """
 
 import re
@@ -21,7 +21,7 @@ _LONGEST = 300
 
 
 class NamedTime(msgspec.Struct, frozen=True):
-    """A time named by words, from the moment `since` to the first moment after it, `until`."""
+    """A time named in words, from `since` up to but excluding `until`."""
 
     words: str
     since: str
@@ -29,7 +29,7 @@ class NamedTime(msgspec.Struct, frozen=True):
 
 
 class Days(NamedTuple):
-    """A range of days. end: the first day after it. words: the words that name it."""
+    """A range of days. end: the day after the last. words: the words that name it."""
 
     first: date
     end: date
@@ -37,12 +37,12 @@ class Days(NamedTuple):
 
 
 class _Grammar(NamedTuple):
-    """The words and patterns for times in a language; patterns have the named groups that their readers use.
+    """A language's words and patterns for times. Patterns have the named groups that their readers use.
 
-    past, future: words of sentences about the past, or the future.
-    bounds: words before a time that is only a bound.
+    past, future: words that mark a sentence as being about the past, or the future.
+    bounds: words that make the time after them a mere bound.
     fixed: by pattern, the unit, how many units ago, and whether it needs a sentence about the past.
-    numbers: the words for one, two, … units: the beginnings of the words for units.
+    numbers: the words for one, two, … units. units: by the beginning of the word for the unit.
     weekdays, months: from Monday, and from January.
     """
 
@@ -206,7 +206,7 @@ _Reader = Callable[[re.Match[str], date, bool], "tuple[date, date] | None"]
 
 
 class _Rule(NamedTuple):
-    """A pattern, its reader, and the language of its sentence; None for any.
+    """A pattern, its reader, and the language its sentence must be in; None for any.
 
     needs_past: whether it needs a sentence about the past.
     """
@@ -225,7 +225,7 @@ class _Rule(NamedTuple):
 
 
 def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the past time that a prompt names; None if it names none.
+    """Return the past time named in a prompt, or None.
 
     zone: the time zone of days; None for the system's.
     """
@@ -233,7 +233,7 @@ def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
 
 def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time that `text` denotes; None unless all of it is a time.
+    """Parse `text` as a time; None unless all of it is one.
 
     zone: see `find_past_time`.
     """
@@ -252,7 +252,7 @@ def _to_named_time(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
 
 
 def find_past_days(text: str, today: date) -> Days | None:
-    """Return the past days that a prompt names; None if it names none."""
+    """Return the past days named in a prompt, or None."""
     if len(text) > _LONGEST:
         return None
     found = _most_precise(_find_times(text, today))
@@ -264,7 +264,7 @@ def find_past_days(text: str, today: date) -> Days | None:
 
 
 def parse_days(text: str, today: date) -> Days | None:
-    """Return the days that `text` denotes; None unless all of it is a time."""
+    """Parse `text` as a range of days; None unless all of it is one."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
@@ -276,7 +276,7 @@ def parse_days(text: str, today: date) -> Days | None:
 
 
 def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time; take a weekday from a week that is also named, and join dates."""
+    """Return the most precise time, taking a weekday from a week also named, and joining dates."""
     known = [*found]
     if not known:
         return None
@@ -293,7 +293,7 @@ def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
 
 
 def _find_times(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
-    """Yield the times that a prompt names, most precise first."""
+    """Yield the times named in a prompt, most precise first."""
     taken: list[tuple[int, int]] = []
     for rule in _rules():
         for match in rule.pattern.finditer(text):
@@ -321,7 +321,7 @@ def _is_about_past(language: _Grammar | None, text: str) -> bool:
 
 
 def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
-    """Whether a time is a bound, as in "before last week", or has one, as in "the weekend before 5 June"."""
+    """Whether a time is only a bound ("before last week") or has one ("the weekend before 5 June")."""
     before, behind = text[: match.start()], text[match.end() :]
     is_bound = re.search(rf"\b(?:{language.bounds})(?: the)? $", before, re.IGNORECASE)
     return bool(is_bound or _OTHER_TIME.match(behind))
@@ -374,7 +374,7 @@ def _fixed_reader(unit: Unit, back: int) -> _Reader:
 
 
 def _calendar_unit(unit: Unit, back: int, today: date) -> tuple[date, date]:
-    """Return the calendar unit that is `back` units before the current one."""
+    """Return the first day, and the day after the last, of the unit `back` units before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
     if unit == "week":
@@ -427,7 +427,7 @@ def _read_weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] 
 
 
 def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
-    """Return a date; without a year, the last such date up to today if the sentence is about the past."""
+    """Read a date. Without a year, in a sentence about the past, take the last such date up to today."""
     named = match["day"]
     ordinals = (
         place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""The store as programs use it: commands that read, decide, then append."""
+"""The store as programs use it: operations that read, decide, then append."""

@@ -25,18 +25,18 @@ Operations = dict[str, Operation]
 
 @cache
 def operations() -> Operations:
-    """Return every operation of a store by its name, such as `search` or `memories.save`."""
+    """Return all operations of a store by name, such as `search` or `memories.save`."""
     return _operations_of(GROUPS)
 
 
 @cache
 def project_operations() -> Operations:
-    """Return every operation of `Projects` by its name, such as `projects.list`."""
+    """Return all operations of `Projects` by name, such as `projects.list`."""
     return _operations_of(["projects"])
 
 
 def tool_operations() -> Operations:
-    """Return every operation offered to agents as a tool by its name, such as `tools.memory_search`."""
+    """Return the operations that agents may use as tools by name, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -56,9 +56,9 @@ def call_operation(
 ) -> Any:  # noqa: ANN401
     """Call the operation `name` with the JSON values of a request, and return the answer.
 
-    owner: a store, local or on a server, or `Projects`. given: fields of the request, except local ones.
-    root, exports: the resolved folders for paths to read and to write, which must be below them or relative
-        to them; None to allow no paths.
+    owner: a local or remote store, or `Projects`. given: the fields of the request, except local ones.
+    root, exports: the folders that paths to read, and paths to write, must be below, and to which they are
+        relative; None to allow no paths.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -96,7 +96,7 @@ def escape_answer(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is
 
 
 def answer_schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema of an operation's answer, with definitions; the answer must be one struct."""
+    """Return the JSON schema, with definitions, of an operation whose answer is a single struct."""
     (schema,), components = msgspec.json.schema_components(
         operations()[name].found, ref_template="#/$defs/{name}"
     )
@@ -107,7 +107,7 @@ def answer_schema(name: str) -> dict[str, Any]:
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return the JSON schemas of all operations' answers by name, and the schemas that they refer to.
 
-    ref_template: where to refer to a schema, such as `#/components/schemas/{name}`.
+    ref_template: how to refer to a schema, such as `#/components/schemas/{name}`.
     """
     answers, components = {}, {}
     for name, each in (operations() | project_operations()).items():

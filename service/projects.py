@@ -1,4 +1,4 @@
-"""Projects: stores below one folder, one per project, fully isolated from each other."""
+"""Projects: stores below one folder, one per project, completely separate from each other."""
 
 import os
 import re
@@ -65,8 +65,8 @@ class Project(msgspec.Struct, kw_only=True):
 class ProjectRemoval(msgspec.Struct, kw_only=True):
     """What the removal of a project deletes or, if `done`, has deleted.
 
-    files, bytes: the number of files in the store's folder, and of their bytes.
-    others: the names of other programs' files in the folder; they are deleted, too.
+    files, bytes: how many files the store's folder has, and their total size.
+    others: names of other programs' files in the folder, which are deleted, too.
     links: the links below the folder; their targets stay.
     finished: the projects whose interrupted removal this call has finished.
     done: whether the store is deleted; False after a dry run.
@@ -173,14 +173,14 @@ class Projects:
         return found
 
     def _find_remains(self) -> Iterator[tuple[Path, str]]:
-        """Yield each folder that a killed removal left, empty or with a projector's lock, and its project."""
+        """Yield the folders left by interrupted removals, each with the name of its project."""
         for entry in _list_entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_remains(Path(entry.path)):
                 yield Path(entry.path), unquote(match[1])
 
     def _has_store_to_remove(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
-        """Whether there is a store to remove; False if there are only remains of a removal."""
+        """Whether there is a store to remove; False if only the remains of a removal are left."""
         try:
             mode = disk.look(path).st_mode
         except FileNotFoundError:
@@ -229,7 +229,7 @@ def _as_log_errors(path: Path) -> Iterator[None]:
 
 
 def _is_folder_of(name: str, folder: str) -> bool:
-    """Whether `folder` is the name of the folder of the project `name`."""
+    """Whether `folder` is the folder name of the project `name`."""
     try:
         return project_folder(name) == folder
     except BadInput:
@@ -246,7 +246,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _list_entries(folder: Path) -> list[DirEntry[str]]:
-    """Return the entries of a folder sorted by name, a projector's lock last; [] if there is no folder."""
+    """Return the entries of a folder by name, with a projector's lock last; [] if it does not exist."""
     if not disk.is_folder(folder):
         return []
     with disk.entries(folder) as entries:
@@ -259,7 +259,7 @@ def _is_remains(folder: Path) -> bool:
 
 
 def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
-    """Return the project of a store's folder; None if the folder has vanished."""
+    """Return the project whose store is in `folder`; None if the folder has vanished."""
     with suppress(FileNotFoundError):
         segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
@@ -291,7 +291,7 @@ def _examine(folder: Path, name: str) -> ProjectRemoval:
 
 
 def _delete(folder: Path) -> None:
-    """Remove a folder with its contents, even if another process also removes it."""
+    """Remove a folder and everything in it, even if another process also removes it."""
     with suppress(FileNotFoundError):
         for entry in _walk_below(folder):
             remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
@@ -301,9 +301,9 @@ def _delete(folder: Path) -> None:
 
 
 def _walk_below(folder: Path) -> Iterator[DirEntry[str]]:
-    """Yield every path below a folder, each folder after its contents, without following links.
+    """Yield every path below a folder, contents before their folder, without following links.
 
-    The lock comes last: it marks the remains of a killed removal.
+    The lock comes last: it marks the remains of an interrupted removal.
     """
     for entry in _list_entries(folder):
         if entry.is_dir(follow_symlinks=False):
@@ -326,7 +326,7 @@ T = TypeVar("T")
 
 
 class _Opened:
-    """An open store, with the number of requests that use it, and its watch."""
+    """An open store, the number of requests that use it, and its watch."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -349,7 +349,7 @@ class _Opened:
 
 
 def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
-    """Return the error without the path of the server's stores."""
+    """Return an error without the path of the server's stores."""
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
         return NotFound(message, hint="the project's first append creates its store", code=error.code)
@@ -359,9 +359,9 @@ def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
 
 
 class OpenStores:
-    """Opens the store of a project at its first request, and keeps the most recently used stores open.
+    """Opens the store of a project on its first request, and keeps the most recently used stores open.
 
-    open_store: opens the store in a folder. where: the folder of the single store, or the projects.
+    open_store: opens the store in a folder. where: the folder of the only store, or the projects.
     notify: called with notes for people.
     """
 
@@ -389,7 +389,7 @@ class OpenStores:
             self._release(opened)
 
     def begin(self) -> None:
-        """Open the single store, or the stores of all projects with documents, to watch their files."""
+        """Open the only store, or the stores of all projects with documents, to watch their files."""
         threading.Thread(target=self._open_with_documents, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:

@@ -29,7 +29,7 @@ OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExists
 
 OF_PYTHON |= {"RuntimeError"}  # as Python raises in place of a StopIteration that leaves a coroutine
 
-VARIABLES = {"error", "failed", "outcome", "TOO_LONG", "_failure", "frozen", "no_such_command"}
+VARIABLES = {"error", "failed", "outcome", "TOO_LONG", "_failure", "frozen", "unknown_command_error"}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

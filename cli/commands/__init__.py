@@ -1,1 +1,1 @@
-"""The commands, a module a group."""
+"""The commands, one module per group."""

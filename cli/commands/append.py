@@ -41,7 +41,7 @@ _OPTIONS = (
 
 
 class _Types(LazyCommands):
-    """The command of each event type, created when it is called: most calls need one command, or none."""
+    """A command per event type, created on demand: most calls need one or none."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(TYPES)
@@ -61,12 +61,12 @@ class _Types(LazyCommands):
 def append(ctx: click.Context) -> int:
     """Append events to the log.
 
-    Without a TYPE, events are read from stdin, one JSON object per line, until its end. Each line is answered
-    in order: {"id","stream","segment","offset","durability"} once it is durable, or
-    {"line","id","error":{"code","message","hint","retryable"}} if it is refused; then the others are still
+    Without a TYPE, events are read from stdin, one JSON object per line. Each line is answered in order:
+    {"id","stream","segment","offset","durability"} once it is durable, or
+    {"line","id","error":{"code","message","hint","retryable"}} if it is refused. The other lines are still
     appended, and the exit code is 65. "conflict" names the event that already has the id, if known.
 
-    With a TYPE, one event is made from options.
+    With a TYPE, one event is built from the options.
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -116,7 +116,7 @@ def _answer_sentence(answer: Position | dict[str, Any]) -> str:
 
 
 def _help_of(kind: type[Event]) -> str:
-    """Return the docstring of an event type without its list of members."""
+    """Return an event type's docstring without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_members(text))
 
@@ -127,7 +127,7 @@ def _describes_members(paragraph: str) -> bool:
 
 
 def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
-    """Append a batch; return the answer to each line, once durable, and the exit code."""
+    """Append a batch and return the answer to each line, once durable, and the exit code."""
     answers: list[Any] = []
     code = 0
     for number, outcome in append_lines(log, batch):
@@ -142,7 +142,7 @@ def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 @contextmanager
 def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
-    """Yield a callback that shows the progress through a file, unless the answers are on a terminal."""
+    """Yield a callback that shows progress through a file; it does nothing if stdout is a terminal."""
     # Imported here: a single event has no progress.
     from memlog.cli.output.output import progress_line
 
@@ -155,9 +155,9 @@ def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
 
 
 def _read_batches(fd: int) -> Iterator[list[NumberedLine]]:
-    """Yield batches of the lines that have arrived, at most 256 each.
+    """Yield the lines that have arrived, in batches of at most 256.
 
-    Lines that arrive during an fsync are the next batch: a single line is acknowledged immediately, and many
+    Lines that arrive during an fsync go into the next batch: a single line is acknowledged at once, and many
     share an fsync.
     """
     number, rest, too_long = 0, bytearray(), False

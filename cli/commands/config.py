@@ -50,10 +50,10 @@ class _Config(Group):
 @with_options(*TextAnswer.options)
 @click.pass_context
 def config(ctx: click.Context, name: str | None = None) -> int:
-    """Show every setting with its value and its origin, or only the value of the setting NAME.
+    """Show every setting with its value and where it comes from, or just the value of NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines list which
+    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines tell which
     texts are sent to which provider.
     """
     return 0 if ctx.invoked_subcommand is not None else _show(ctx.ensure_object(Settings), name).print(ctx)
@@ -116,11 +116,11 @@ def _setting_text(value: object) -> str:
 @print_answer
 @click.pass_context
 def init(ctx: click.Context) -> TextAnswer:
-    """Create a store's folder with a memlog.toml that lists every setting and its default.
+    """Create a store's folder, with a memlog.toml that lists every setting and its default.
 
-    A .gitignore and a .gitattributes let git copy the log, and nothing that memlog can rebuild. Existing
-    files are not changed; lines that these two lack are printed. Init is optional: the first append also
-    creates a store.
+    A .gitignore and a .gitattributes make git track the log and nothing that memlog can rebuild. Existing
+    files are left alone; lines missing from these two are printed. Running init is optional: the first
+    append also creates a store.
     """
     store = ctx.ensure_object(Settings).store
     done = create_store(store, file_with_defaults())

@@ -53,7 +53,7 @@ def _context_notes(given: memlog.Context) -> list[str]:
 
 
 def _explain(given: memlog.Context) -> None:
-    """Explain the context on stderr: stdout has only the context."""
+    """Explain the context on stderr, so that stdout has only the context itself."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explanation(given)}), err=True)
         return

@@ -15,7 +15,7 @@ _NOTHING_TOLD = "no messages yet in this session"
 
 @click.group(cls=Group)
 def session() -> None:
-    """Read a conversation word for word."""
+    """Read a conversation verbatim."""
 
 
 class _Conversation(TextAnswer, frozen=True):
@@ -76,7 +76,7 @@ def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
 
 
 def _summary_lines(summary: "memlog.Summary") -> list[str]:
-    """Return the lines of a summary, indented, so that no content looks like another summary."""
+    """Format a summary as lines, indented so that no content can look like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [

@@ -68,7 +68,7 @@ _MOST_NAMED = 3
 
 @click.group(cls=OperationCommands, operations="documents", without=("add",))
 def docs() -> None:
-    """Read files into the log as documents, which queries find with file and line."""
+    """Read files into the log as documents, so that queries find them by file and line."""
 
 
 @request_command("documents.add_all", group=docs, without=["kind"])
@@ -143,12 +143,12 @@ def remove_workspace(found: "memlog.Position", given: Given) -> Done:
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:
-    """Return a column for each member of a struct, with its name, without `_id`."""
+    """Return a column for each field of a struct, named after it without `_id`."""
     return {name.removesuffix("_id"): name for name in record.__struct_fields__}
 
 
 def _files_below(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
-    """Yield the files below a folder, with their paths relative to its parent."""
+    """Yield the files below a folder, with paths that start with the folder's name."""
     for below in folder.folders:
         for path, file in _files_below(below):
             yield f"{folder.name}/{path}", file
@@ -171,7 +171,7 @@ def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
 
 
 def _reports_answer(reports: list[IndexingReport]) -> Answer:
-    """Return an answer with a row for each source, and notes on skipped files and values from USER.md."""
+    """Return an answer with one row per source, and notes on what was skipped or went wrong."""
     return list_answer(
         "sources", reports, _REPORTS, notes=[text for each in reports for text in _report_notes(each)]
     )
@@ -206,7 +206,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
 
 
 def _name_files(reason: Reason, added: IndexingReport) -> str:
-    """Return the first files skipped for `reason`, in brackets; "" unless a person can fix that reason."""
+    """Return the first files skipped for `reason`, in brackets; "" if nobody can fix that reason."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]

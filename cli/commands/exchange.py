@@ -23,8 +23,7 @@ _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_nam
 
 
 class _Account(TextAnswer, frozen=True):
-    """The reports of an import, one for each project. The exit code is 65 if anything could not be read or
-    stored.
+    """The reports of an import, one per project. Exits with 65 if anything could not be read or stored.
 
     nameless: projects whose names no store can have.
     """

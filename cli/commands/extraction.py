@@ -47,7 +47,7 @@ def extract(store: Store, given: Given) -> Answer:
 
 
 def extractions_answer(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
-    """Return the answer for reports of extractions, with notes on messages that wait."""
+    """Return the answer for extraction reports, with notes on messages that are still waiting."""
     notes = []
     for report in reports:
         if report.set_aside and report.extraction_id is None:
@@ -77,7 +77,7 @@ def buffer(found: "list[memlog.Buffer]", _: Given) -> Answer:
 
 @click.group(cls=Group)
 def prompts() -> None:
-    """Show the prompts of the language model."""
+    """Show the language model's prompts."""
 
 
 @request_command("extraction.prompt", group=prompts)

@@ -28,7 +28,7 @@ def ask(found: "memlog.FactAnswer", _: Given) -> Answer:
 
 @click.group(cls=OperationCommands, operations="facts", without=("ask",))
 def fact() -> None:
-    """Set, show and remove facts: what is known by a topic's name, such as favorite_colors or city."""
+    """Set, show and remove facts, which are known by topic, such as favorite_colors or city."""
 
 
 @request_command("facts.set", group=fact)
@@ -75,7 +75,7 @@ def remove(removed: "list[memlog.Position]", given: Given) -> Done:
 
 
 def _printed_answer(found: "memlog.FactAnswer") -> Answer:
-    """Return the printed answer, with a note on the rule that found it, or on why nothing is known."""
+    """Format an answer, with a note on the rule that found it or on why nothing is known."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_answer_notes(found)])

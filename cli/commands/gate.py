@@ -18,7 +18,7 @@ def gate(text: str | None) -> Answer:
 
     Questions, words about memory, and texts with enough content are worth it, in Chinese, English, Finnish,
     German, Russian, Spanish and Swedish; greetings, acknowledgements, pure code and very short texts are not.
-    Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it, else 1.
+    Fixed rules decide, without a model or a store. Exits with 0 if it is worth it, otherwise 1.
     """
     message = read_stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(message)

@@ -21,7 +21,7 @@ _SHELLS = ("bash", "zsh", "fish")
 @print_answer
 @click.pass_context
 def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
-    """Show the help of a COMMAND, or of memlog.
+    """Show the help of COMMAND, or of memlog.
 
     With --json, describe the command and all its subcommands: arguments, options, exit codes.
     """
@@ -99,10 +99,10 @@ def _describe_value(parameter: click.Parameter) -> dict[str, Any]:
 @print_answer
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> TextAnswer:
-    """Print the script that completes memlog's commands, options and choices in a shell.
+    """Print a script that completes memlog's commands, options and choices in a shell.
 
     For bash, put `eval "$(memlog completion bash)"` into ~/.bashrc; for zsh, the same with zsh into ~/.zshrc;
-    for fish, `memlog completion fish > ~/.config/fish/completions/memlog.fish`.
+    for fish, run `memlog completion fish > ~/.config/fish/completions/memlog.fish`.
     """
     # Imported here: `help` does not complete.
     from click.shell_completion import get_completion_class

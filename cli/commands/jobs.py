@@ -35,7 +35,7 @@ UNITS = {
 
 
 def host_configuration(host: str, command: Sequence[str]) -> str:
-    """Return the configuration with which a host runs a command every 15 minutes."""
+    """Return the configuration that makes a host run `command` every 15 minutes."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
         started = " ".join(_quote_for_systemd(word) for word in command)
@@ -91,7 +91,7 @@ _REPORTS: Columns = {"job": "job", "for": "period", "steps": _describe_steps}
 
 @click.group(cls=OperationCommands, operations="jobs")
 def jobs() -> None:
-    """List and run the daily and weekly jobs of memlog."""
+    """List and run memlog's daily and weekly jobs."""
 
 
 @request_command("jobs.list", group=jobs)
@@ -116,10 +116,10 @@ def log(found: "list[memlog.JobRun]", _: Given) -> Answer:
 @print_answer
 @click.pass_context
 def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
-    """Print the configuration with which a host runs the jobs of this store, and where to put it.
+    """Print the configuration for a host to run this store's jobs, and where to put it.
 
     Use it for a store without a running `memlog watch` or `memlog serve`. Every 15 minutes, the host calls
-    `memlog jobs run`, which runs the jobs that are due.
+    `memlog jobs run`, which runs whatever is due.
     """
     if host is None:
         raise click.UsageError("no host is given: pass --systemd, --cron or --launchd")

@@ -18,7 +18,7 @@ from memlog.service.engine.create import LogEntry, LogReader, describe_fault, ev
 
 @click.group(cls=Group)
 def log() -> None:
-    """Read the log itself. It needs no read model, and works while others write."""
+    """Read the log itself. Needs no read model, and works while others write."""
 
 
 _OPTIONS = (
@@ -44,10 +44,10 @@ _OPTIONS = (
     help="Only events before this time, or up to the end of a day or period, such as last week.",
 )
 def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
-    """Print events as JSON, one per line, in the order in which they happened.
+    """Print events as JSON, one per line, in chronological order.
 
-    Each event is printed once, in the current schema; redacted events are left out. With --raw, the lines of
-    each stream are printed unchanged, including duplicates. Lines without an event are reported on stderr.
+    Each event is printed once, in the current schema, unless it was redacted. With --raw, the lines of each
+    stream are printed unchanged, including duplicates. Lines without an event are reported on stderr.
     """
     reader = _open_reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
@@ -78,7 +78,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
 )
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
 def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
-    """Print the newest lines of the log; with -f, then each line that any process appends.
+    """Print the last lines of the log; with -f, keep printing lines as they are appended.
 
     Redacted events are left out; --raw prints every line.
     """
@@ -100,7 +100,7 @@ def _open_reader(
 
 
 def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Yield `entries` without the bad ones, which are reported on stderr."""
+    """Yield the good entries, and report the bad ones on stderr."""
     for entry in entries:
         fault = describe_fault(entry)
         if fault is not None:

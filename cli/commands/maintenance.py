@@ -141,7 +141,7 @@ def status(found: "memlog.Status", _: Given) -> Answer:
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
-    """Return the values of a status by name, for a table."""
+    """Return a status as named values, for a table."""
     values = {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()
@@ -153,7 +153,7 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
 
 
 def _set_aside_rows(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
-    """Return, by name, the number of set-aside requests, and a description of each of the first few."""
+    """Return the number of set-aside requests and a description of the first few, as named values."""
     if not found:
         return {}
     rows: dict[str, object] = {

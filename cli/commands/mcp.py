@@ -32,7 +32,7 @@ HOSTS = {
 
 
 def host_entry(host: str, command: Sequence[str]) -> str:
-    """Return the configuration entry with which a host starts a command, ending with a newline."""
+    """Return the configuration entry that makes a host start `command`, ending with a newline."""
     program, *args = command
     if host == "codex":
         # A JSON string is a basic string of TOML, and so is a list of them.
@@ -63,10 +63,10 @@ _EXTRA = "pip install 'memlog-store[mcp]'"
 @with_options(JSON_OPTION)
 @click.pass_context
 def mcp(ctx: click.Context, host: str | None) -> None:
-    """Serve the tools of the store to the agent that starts this command, over MCP.
+    """Serve the store's tools over MCP to the agent that starts this command.
 
-    The host of the agent starts it, and communicates on stdin and stdout: docs/agents.md has the entry
-    for each host. If `memlog serve` runs for the store, calls are forwarded to it. With --json,
+    The agent's host starts it and talks to it on stdin and stdout: docs/agents.md has the entry
+    for each host. If `memlog serve` is running for the store, calls are forwarded to it. With --json,
     --print-config prints {"host","file","entry"}.
     """
     settings = ctx.ensure_object(Settings)

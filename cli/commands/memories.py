@@ -51,7 +51,7 @@ _CONFLICTS: Columns = {
 
 class _MemoryCommands(OperationCommands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command; `get` is another name of `show`, as for facts and core memory."""
+        """Return a command; `get` is an alias of `show`, as with facts and core memory."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 

@@ -30,7 +30,7 @@ _COLUMNS: Columns = {
 @click.group(cls=Group)
 @click.pass_context
 def projects(ctx: click.Context) -> None:
-    """List, show and remove projects. Each has its own store, in the platform's user data folder."""
+    """List, show and remove projects. Each has its own store in the platform's user data folder."""
     ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
 
 

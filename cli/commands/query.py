@@ -70,7 +70,7 @@ def _hits_table(hits: list[Hit]) -> Table:
 
 
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
-    """Return the lines of a hit; in a table, its snippet would be too far to the right."""
+    """Format a hit as lines; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _speaker(hit), format_minute(hit.ts), *_hit_notes(hit)]
     return [
@@ -103,7 +103,7 @@ def _speaker(hit: Hit) -> str:
 
 
 def _place(hit: Hit) -> str:
-    """Return the line of a hit in its document, or else in the log."""
+    """Return where a hit is: file and line of a document, otherwise the line in the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
     return str(hit.position)

@@ -51,12 +51,12 @@ def serve(
     root: Path | None,
     exports: Path | None,
 ) -> None:
-    """Serve every operation over HTTP: one store as the project default, or all projects.
+    """Serve every operation over HTTP, for one store (as the project default) or for all projects.
 
-    It serves the store that --store, a variable or a setting names, or else each project of the user data
-    folder. Requests need a token, which is in a file that only you can read. It ends on SIGTERM or Ctrl-C,
-    once the running requests are done. docs/service.md has the routes. With --json, it prints
-    {"url","token_file"} once it listens.
+    The store is the one named by --store, a variable or a setting; otherwise, every project in the user data
+    folder is served. Requests need a token, kept in a file that only you can read. SIGTERM or Ctrl-C ends the
+    server once running requests are done. docs/service.md has the routes. With --json, prints
+    {"url","token_file"} once it is listening.
     """
     is_remote = host not in _LOOPBACK
     if is_remote and not allow_remote:
@@ -110,7 +110,7 @@ def serve(
 
 
 def _mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
-    """Return the MCP endpoint; None if the SDK is not installed."""
+    """Return the MCP endpoint, or None if the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
     from memlog.service.adapters.mcp.http import McpApplication
@@ -141,10 +141,10 @@ def _default_token_file() -> Path:
 
 
 def _read_or_create_token(file: Path) -> str:
-    """Return the token in a file; create a missing file with a new token.
+    """Read the token from `file`, creating the file with a new token if it is missing.
 
     Raises:
-        BadInput: the file has no token, or others own or can read it. LogError: it cannot be created.
+        BadInput: the file has no token, or others own it or can read it. LogError: it cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

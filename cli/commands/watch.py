@@ -43,7 +43,7 @@ def watch(ctx: click.Context, given: Given) -> None:
 
 
 class _WatchOutput:
-    """Shows the steps of a watch: as JSON, in a status line on a terminal, or as notes."""
+    """Shows a watch's steps: as JSON, in a status line on a terminal, or as notes."""
 
     def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
@@ -83,7 +83,7 @@ class _WatchOutput:
 
 
 def _describe_step(done: WatchStep) -> str:
-    """Describe what was done: `1,204 events projected, 38 passages embedded, 2 to do`."""
+    """Describe what a step did: `1,204 events projected, 38 passages embedded, 2 to do`."""
     counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
     if done.pending:
         counts.append(f"{done.pending:,} to do")
@@ -94,9 +94,9 @@ def _describe_step(done: WatchStep) -> str:
 
 @contextmanager
 def _stop_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
-    """Yield the event that SIGTERM sets.
+    """Yield an event that SIGTERM sets.
 
-    With `once`, SIGTERM ends the process, like any command, since the work is incomplete.
+    With `once`, SIGTERM kills the process as usual, since the work is incomplete.
     """
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)

@@ -1,1 +1,1 @@
-"""The options of commands, and their settings."""
+"""Command-line options and settings."""

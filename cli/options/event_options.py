@@ -88,7 +88,7 @@ _HELP = {
 
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:
-    """Return the options of the command that appends an event of `kind`: one for each member."""
+    """Return the options for appending an event of `kind`: one per member, plus --id and --ts."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
     }
@@ -105,7 +105,7 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
 
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of an event, as given by options, not yet validated."""
+    """Convert option values to the members of an event, without validating them."""
     members: dict[str, Any] = {"type": tag_of(kind)}
     for name, value in given.items():
         if value is None or value == ():

@@ -1,4 +1,4 @@
-"""Generates options of commands from fields of requests and events (`memlog.eventlog.fields`)."""
+"""Generates command-line options from the fields of requests and events (`memlog.eventlog.fields`)."""
 
 from typing import Any, get_origin
 
@@ -29,7 +29,7 @@ _FORMS: dict[str, click.ParamType[Any]] = {
 
 
 def option_of(field: Field, declaration: str | None, **changes: Any) -> click.Option:  # noqa: ANN401
-    """Return the option of a field; `changes` override arguments of `click.Option`."""
+    """Return the option for a field; `changes` override arguments of `click.Option`."""
     is_flag = field.wire is bool
     shows = field.default not in (None, msgspec.NODEFAULT, "", 0, 0.0, frozenset()) or (
         is_flag and field.default
@@ -52,14 +52,14 @@ def option_of(field: Field, declaration: str | None, **changes: Any) -> click.Op
 
 
 def declaration_of(field: Field) -> str:
-    """Return the option name of a field: `--exclude`, `--tag` for `tags`, `--sync/--no-sync`, `--id`."""
+    """Return the option name for a field: `--exclude`, `--tag` for `tags`, `--sync/--no-sync`, `--id`."""
     name = field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")
     name = "id" if name == "event_id" else name.replace("_", "-")
     return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
 
 
 def type_of(field: Field) -> click.ParamType[Any]:
-    """Return the click type of a field's value, or of each member of its list."""
+    """Return the click type for a field's value, or for the items of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"
         return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)

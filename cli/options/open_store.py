@@ -1,4 +1,4 @@
-"""Opens the store of the command line, or only its log."""
+"""Opens the command line's store, or just its log."""
 
 import os
 from collections.abc import Callable
@@ -33,10 +33,10 @@ S = TypeVar("S", bound=Checked)
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return the provider of embeddings; None for the bundled model or the model of the setting `model`.
+    """Return the embedding provider, or None to use the bundled model or the `model` setting.
 
     Raises:
-        BadInput: a setting has an invalid value, or one is missing.
+        BadInput: a setting is invalid or missing.
     """
     kind = settings.value("embedding.type") if settings.value("embedding.enabled") else "none"
     is_classic = settings.value("retrieval.mode") == "classic"
@@ -52,10 +52,10 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return the provider that reranks hits; None if there is none.
+    """Return the reranking provider, or None.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
     if is_off or not _is_configured(settings, "rerank"):
@@ -64,10 +64,10 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Return the language model that distils conversations; None if there is none.
+    """Return the language model that distils conversations, or None.
 
     Raises:
-        BadInput: a setting has an invalid value.
+        BadInput: a setting is invalid.
     """
     if not _is_configured(settings, "language_model"):
         return None
@@ -75,10 +75,10 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
-    """Return a description of which texts are sent to which provider.
+    """Describe which texts are sent to which provider.
 
     Raises:
-        BadInput: a setting has an invalid value, or one is missing.
+        BadInput: a setting is invalid or missing.
     """
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
@@ -99,7 +99,7 @@ def _describe_route(proxy: str | None, url: str | None) -> str:
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
-    """Whether the settings choose a provider; if it has no address, that is reported later."""
+    """Whether the settings choose a provider. A missing address is reported later."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
     return any(settings.value(name) != setting_named(name).default for name in names)
 
@@ -146,16 +146,16 @@ def _read_key_variable(name: str, setting: str) -> str:
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
 def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
-    """Open the store that this call's settings name; notes are printed on stderr.
+    """Open the store chosen by this call's settings. Notes go to stderr by default.
 
     Raises:
-        BadInput: a setting cannot be used.
+        BadInput: a setting is unusable.
     """
     return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
-    """Return a function that opens the store in a folder with that store's settings."""
+    """Return a function that opens the store in a given folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
     return lambda path: _open_with_settings(settings.at(path), note, None)
 
@@ -185,10 +185,10 @@ def _open_with_settings(
 
 
 def open_log(ctx: click.Context) -> "Log":
-    """Open only the log of the store, so that commands that append start fast, without the read model.
+    """Open only the store's log, without the read model, so that commands that append start fast.
 
     Raises:
-        BadInput: a setting cannot be used.
+        BadInput: a setting is unusable.
     """
     from memlog.eventlog.log.writer import Log
 

@@ -1,4 +1,4 @@
-"""The types of arguments and options."""
+"""Types of arguments and options."""
 
 import math
 import os
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 class TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
-    """A text in UTF-8.
+    """A string that is valid UTF-8.
 
-    read: converts the text; raises ValueError or BadInput with a message.
+    read: converts the string; raises ValueError or BadInput with a message.
     """
 
     def __init__(self, name: str, read: Callable[[str], Any] = str) -> None:
@@ -92,7 +92,7 @@ def _parse_json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
 
 
 class CategoryType(click.Choice):  # type: ignore[type-arg]
-    """One of the given categories; `decision` is read as `decisions`."""
+    """One of the given categories. Aliases such as `decision` for `decisions` are accepted."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """See `click.ParamType`."""
@@ -106,7 +106,7 @@ class _Bounded(click.ParamType):  # type: ignore[type-arg]
 
     @property
     def allowed(self) -> str:
-        """The allowed values: `a number from 0 to 1`."""
+        """The allowed values, in words: `a number from 0 to 1`."""
         bounds = (
             f" {word} {bound}" for word, bound in (("from", self.min), ("to", self.max)) if bound is not None
         )
@@ -135,12 +135,12 @@ class WholeNumber(_Bounded, click.IntRange):
 
 
 class _Path(click.ParamType):  # type: ignore[type-arg]
-    """A path. click's own type would import gettext, to translate its name.
+    """A path. click's own type would import gettext just to translate its name.
 
-    It expands `~`, which a shell leaves within quotes, after `=`, and in files.
+    Expands `~`, which shells leave alone in quotes and after `=`, and never see in files.
 
-    is_setting: refuse an existing path that cannot be read, and expand `~user`, too. Elsewhere `~user` may be
-        the name of a file, such as an editor's backup.
+    is_setting: reject an existing path that cannot be read, and expand `~user` too. Elsewhere `~user` may be
+        a file name, such as an editor's backup.
     """
 
     name = "path"
@@ -167,7 +167,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """Return the marker that makes the shell complete file names."""
+        """Tell the shell to complete file names."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="file")]

@@ -1,4 +1,4 @@
-"""Generates commands from requests: arguments, options and help texts (`memlog.query.request`)."""
+"""Generates commands from requests: arguments, options and help (`memlog.query.request`)."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -44,19 +44,19 @@ class RequestCommand(Command):
 
     @property
     def request(self) -> type[Request]:
-        """The class of the request that the command builds."""
-        return self._spelling.kind
+        """The class of request the command builds."""
+        return self._spelling.request_class
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
-        """The parameters of the request, then those of the function, then those of the answer."""
+        """The request's parameters, then the function's, then the answer's."""
         own = reversed(getattr(self._function, "__click_params__", []))
         of_answer = getattr(self._function.__annotations__["return"], "options", ())
         return [*self._spelling.parameters(), *own, *of_answer]
 
     @cached_property
     def help(self) -> str:  # type: ignore[override]
-        """The description of the request, with the option names of its fields."""
+        """The request's description, using the option names of its fields."""
         return self._spelling.help()
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
@@ -74,9 +74,9 @@ class RequestCommand(Command):
 
 
 class OperationCommands(Group):
-    """The commands of a group of operations; an operation without a function gets a generated command.
+    """The commands of a group of operations, generated for operations without a function of their own.
 
-    operations: the name of the group, such as `memories`. without: its operations that get no command.
+    operations: the name of the group, such as `memories`. without: operations that get no command.
     """
 
     def __init__(self, *args: Any, operations: str, without: Collection[str] = (), **kwargs: Any) -> None:  # noqa: ANN401
@@ -88,7 +88,7 @@ class OperationCommands(Group):
         return sorted({*super().list_commands(ctx), *self._generated})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command that a function defines; otherwise, the generated command, if any."""
+        """Return the command defined by a function, else the generated one, if any."""
         return super().get_command(ctx, cmd_name) or self._generated.get(cmd_name)
 
     @cached_property
@@ -101,7 +101,7 @@ class OperationCommands(Group):
 
 
 def _make_renderer(name: str) -> Callable[..., Any]:
-    """Return the function of a generated command: it returns a table or, after a change, `Done: …`."""
+    """Return a generated command's function, which shows a table or, after a change, `Done: …`."""
     # Imported here: most commands have a renderer of their own.
     from memlog.cli.output.answer import Answer, Done, list_answer, named_values
 
@@ -138,23 +138,23 @@ def _with_progress(request: Request) -> Iterator[Request]:
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
     """A decorator that turns a function into a command.
 
-    The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it
-    gets as keywords.
+    The function returns an answer (`memlog.cli.output.answer`). It may have options of its own, passed as
+    keyword arguments.
 
     operation: the name of the operation, such as `facts.set`.
-    gets: what the function gets besides the request: the answer of the operation; the opened store, to run
-        the operation; or the context of the command, to open the store or only the log.
+    gets: what the function receives besides the request: the operation's answer; the open store, to run the
+        operation itself; or the click context, to open the store or just the log.
 
-    group: the group of the command. name: that of the function by default.
-    arguments: fields that are arguments, in order; the other fields are options. By default, those that
+    group: the command's group. name: by default, the function's.
+    arguments: fields that become arguments, in order; other fields become options. By default, those that
         Python takes by position.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
-    or_stdin: whether the joined argument, if left out, is read from stdin.
+    or_stdin: whether the joined argument is read from stdin if left out.
     may_be_blank: whether the joined argument may be blank.
-    names: by field, the declaration of its option, such as `--raw`, if another than its name gives.
-    settings: by field, the setting that is its default.
-    types: by field, the click type, if the command line has another form than Python.
-    without: fields that the command does not have.
+    names: option declarations by field, such as `--raw`, where the field's name won't do.
+    settings: by field, the setting that provides its default.
+    types: click types by field, where the command line's form differs from Python's.
+    without: fields the command leaves out.
     adds: text to add to the help, such as exit codes.
     """
 
@@ -173,7 +173,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     gets: Literal["answer", "store", "context"] = "answer"
 
     def __call__(self, function: Callable[..., Any]) -> RequestCommand:
-        """Create the command, and add it to its group."""
+        """Create the command and add it to its group."""
         command = RequestCommand(self, function)
         if self.group is not None:
             self.group.add_command(command)
@@ -188,17 +188,19 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
                 yield self._make_option(field)
 
     def help(self) -> str:
-        """Return the description of the request, with the option names of its fields."""
+        """Return the request's description, using the option names of its fields."""
         # Imported here: most calls do not show help.
         from memlog.cli.output.help_pages import translate_hint
 
-        return translate_hint(f"{self._with_option_names(description_of(self.kind))}\n{self.adds}".rstrip())
+        return translate_hint(
+            f"{self._with_option_names(description_of(self.request_class))}\n{self.adds}".rstrip()
+        )
 
     def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
-        """Build a request from the values of a command line, and remove them from `given`.
+        """Build a request from command-line values, removing those it uses from `given`.
 
         Raises:
-            UsageError: the request refuses the values.
+            UsageError: the request rejects a value.
         """
         values: dict[str, Any] = {}
         for field in fields_of(request):
@@ -227,8 +229,8 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return text
 
     @cached_property
-    def kind(self) -> type[Request]:
-        """The class of the request."""
+    def request_class(self) -> type[Request]:
+        """The operation's request class."""
         return operation_named(self.operation).request
 
     @cached_property
@@ -241,7 +243,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flatten(self.kind)
+            for field in _flatten(self.request_class)
             if field.name not in self.without and not field.is_local
         }
 
@@ -290,7 +292,7 @@ def _metavar(field: Field) -> str:
 
 
 def _flatten(request: type[Request]) -> Iterator[Field]:
-    """Yield the fields of a request, replacing each nested request by its own fields."""
+    """Yield a request's fields, replacing nested requests by their own fields."""
     for field in fields_of(request):
         if field.struct:
             yield from _flatten(field.struct)

@@ -1,4 +1,4 @@
-"""Reads settings from options, the environment, memlog.toml, the user's own file, and defaults."""
+"""Reads settings from options, the environment, memlog.toml, your own file, and defaults, in that order."""
 
 import os
 import re
@@ -36,9 +36,9 @@ _FILE_HEAD = """\
 
 
 class Settings:
-    """The settings of one call of the command line.
+    """The settings of one command-line call.
 
-    options: the values of options, by setting.
+    options: values given as options, by setting.
     """
 
     def __init__(self) -> None:
@@ -48,20 +48,20 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The folder of the named store, otherwise of the project. A root process acts as its owner."""
+        """The store's folder, or the project's. As root, reading it makes the process act as its owner."""
         store: Path = self.value("store")
         self._user_settings()  # which the owner of the store may not read
         _act_as_owner(store)
         return store
 
     def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
-        """Return the value of a setting; see `find`."""
+        """Return a setting's value; see `find`."""
         return self.find(name, of_store=of_store)[0]
 
     def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
-        """Return the value of a setting, and where it comes from. An empty variable counts as unset.
+        """Return a setting's value and where it comes from. An empty variable counts as unset.
 
-        of_store: whether to read the memlog.toml of the store.
+        of_store: whether to read the store's memlog.toml.
 
         Raises:
             BadInput: an environment variable or memlog.toml has an invalid value.
@@ -87,25 +87,25 @@ class Settings:
 
     @property
     def names_store(self) -> bool:
-        """Whether an option or an environment variable names the store or the project."""
+        """Whether an option or environment variable names the store or project."""
         return "project" in self.options or self.find("store")[1] != "default"
 
     @property
     def store_options(self) -> list[str]:
-        """The options that name the store of this call, for the command line of another process."""
+        """The options that select this store, for another process's command line."""
         if "project" in self.options:
             return ["--project", self.options["project"]]
         return ["--store", str(self.store.absolute())] if self.names_store else []
 
     def at(self, store: Path) -> "Settings":
-        """Return the settings for the store in another folder, with the same options."""
+        """Return the same options with the store in another folder."""
         other = Settings()
         other.options, other._user = self.options | {"store": store}, self._user
         other.options.pop("project", None)
         return other
 
     def _check_one_store(self) -> None:
-        """Refuse --project if something else names a store, which would be used instead."""
+        """Reject --project if something that would take precedence names a store."""
         if "project" not in self.options:
             return
         variable = setting_named("store").variable
@@ -140,7 +140,7 @@ def user_file() -> Path:
 
 
 def projects_folder() -> Path:
-    """Return the folder of all projects' stores, below the platform's user data.
+    """Return the folder of all projects' stores, in the platform's user data folder.
 
     Raises:
         BadInput: the user has no home folder.
@@ -172,9 +172,9 @@ def _act_as_owner(store: Path) -> None:
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
-    """Return the settings of a memlog.toml by name.
+    """Read the settings in a memlog.toml, by name.
 
-    A relative folder is resolved against the file's folder; "" counts as unset.
+    Relative folders are resolved against the file's folder; "" counts as unset.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -218,7 +218,7 @@ def change_settings_file(path: Path, name: str, value: object) -> None:
 
 
 def flatten_sections(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each setting in a file; sections are part of names: `embedding.type`."""
+    """Yield each setting's name and value, with sections as part of the name: `embedding.type`."""
     for name, given in parsed.items():
         if not isinstance(given, dict):
             yield name, given
@@ -270,7 +270,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
 
 
 def file_with_defaults() -> str:
-    """Return the memlog.toml that `memlog init` writes, with every setting commented out."""
+    """Return the memlog.toml written by `memlog init`, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
     for setting in all_settings():
         section = setting.name.rpartition(".")[0]
@@ -290,9 +290,9 @@ def _comment_out(setting: Setting) -> str:
 
 
 def misspelt_variables() -> Iterator[tuple[str, str]]:
-    """Yield each environment variable whose name resembles one of memlog's, with memlog's name.
+    """Yield environment variables that look like misspelt memlog variables, with the right name.
 
-    Other variables that begin with MEMLOG_ may belong to another program.
+    Other variables starting with MEMLOG_ may belong to another program.
     """
     for variable in os.environ:
         if variable.startswith("MEMLOG_") and all(variable != each.variable for each in all_settings()):
@@ -302,7 +302,7 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 
 
 class SettingOption(click.Option):
-    """An option that sets a setting for this call; commands read it from `Settings`."""
+    """An option that overrides a setting for this call. Commands read it from `Settings`."""
 
     def __init__(self, name: str, declaration: str) -> None:
         self.setting = setting = setting_named(name)
@@ -318,11 +318,11 @@ class SettingOption(click.Option):
         )
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002
-        """Return None: `Settings` reads the environment, also for options that a command does not have."""
+        """Return None: `Settings` reads the environment, including for options a command lacks."""
         return None
 
     def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click keeps the type private
-        """Return click's additions to the help text, with the default of the setting."""
+        """Return click's additions to the help, showing the setting's default."""
         extra = super().get_help_extra(ctx)
         extra["default"] = self.setting.default_text
         return extra
@@ -356,21 +356,21 @@ HELP_OPTION = _make_flag(*HELP_NAMES, help="Show this message and exit.", text=c
 
 
 class Command(click.Command):
-    """A command with `HELP_OPTION` instead of click's."""
+    """A command with `HELP_OPTION` in place of click's."""
 
     def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002
         """See `click.Command`."""
         return HELP_OPTION
 
     def get_help(self, ctx: click.Context) -> str:
-        """See `click.Command`, which would import `shutil` for the width of the terminal: 2 ms."""
+        """See `click.Command`, which would import `shutil` to measure the terminal: 2 ms."""
         if ctx.terminal_width is None:
             ctx.terminal_width = max(_NARROWEST, min(columns_of(sys.stdout) or _WIDEST, _WIDEST) - _MARGIN)
         return super().get_help(ctx)
 
 
 class Group(Command, click.Group):
-    """A group with `HELP_OPTION` instead of click's."""
+    """A group with `HELP_OPTION` in place of click's."""
 
 
 VERSION_OPTION = _make_flag(

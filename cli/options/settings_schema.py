@@ -18,7 +18,7 @@ from memlog.eventlog.settings import SECTIONS
 
 
 def as_text(value: object) -> str:
-    """Return a value as it would be written in an environment variable."""
+    """Format a value as in an environment variable."""
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
     if isinstance(value, list | tuple):
@@ -35,19 +35,19 @@ _FORMS: dict[Any, str] = {
 
 
 class Setting(msgspec.Struct, frozen=True, dict=True):
-    """A setting, given by an option, an environment variable or memlog.toml."""
+    """A setting, given as an option, an environment variable or in memlog.toml."""
 
     name: str
     field: Field
 
     @property
     def default(self) -> Any:  # noqa: ANN401 - of the setting's type
-        """The default; None if it is not a plain value, which `Field.without` then describes."""
+        """The default; None if there is no plain value, which `Field.without` then describes."""
         return self.field.default
 
     @property
     def default_text(self) -> str:
-        """The default as shown in a help text."""
+        """The default as shown in help."""
         return self.field.without or as_text(self.default).lower()
 
     @property
@@ -62,17 +62,17 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def variable(self) -> str:
-        """The name of the setting's environment variable."""
+        """The name of its environment variable."""
         return f"MEMLOG_{self.name.upper().replace('.', '_')}"
 
     @property
     def is_secret(self) -> bool:
-        """Whether the setting's value is a key, which is never printed."""
+        """Whether its value is a key, which is never printed."""
         return self.name.endswith(".api_key")
 
     @property
     def in_file(self) -> bool:
-        """Whether memlog.toml may hold the setting; the two that determine where that file is cannot."""
+        """Whether memlog.toml may set it. The two settings that determine where that file is cannot be."""
         return self.name not in ("store", "project")
 
     @cached_property
@@ -91,10 +91,10 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         return type_of(self.field)
 
     def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
-        """Check and convert a value of memlog.toml, or the text of a variable.
+        """Check and convert a value from memlog.toml, or the text of a variable.
 
         Raises:
-            BadInput: the value is not of the type, or out of bounds; the message begins with `where`.
+            BadInput: the value has the wrong type or is out of bounds; the message starts with `where`.
         """
         hint = f"{self.name}: {self.meaning}"
         bounds = msgspec.Meta(ge=self.field.least, le=self.field.most)
@@ -161,7 +161,7 @@ def setting_named(name: str) -> Setting:
 
 
 def nearest_setting(name: str, likeness: float = 0.0) -> str | None:
-    """Return the most similar name of a setting; None if its similarity is below `likeness` (0 to 1)."""
+    """Return the setting with the most similar name; None if none reaches `likeness` (0 to 1)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, [each.name for each in all_settings()], 1, likeness)), None)

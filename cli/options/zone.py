@@ -1,4 +1,4 @@
-"""The time zone of a command line, for the times and days of text output. JSON stays in UTC."""
+"""The time zone for times and days in text output. JSON stays in UTC."""
 
 import os
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from memlog.eventlog import timestamps
 
 
 class Zone:
-    """The zone of this run.
+    """The time zone of this run.
 
-    name: returns the setting `timezone`; None is the system's zone, which TZ sets.
-    is_told: whether a time was printed with its zone.
+    name: returns the `timezone` setting; None is the system's zone, which TZ sets.
+    is_told: whether a time was already printed with its zone.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ ZONE = Zone()
 
 
 def zone() -> tzinfo | None:
-    """Return the time zone of this run; None stands for the system's."""
+    """Return this run's time zone; None means the system's."""
     name = ZONE.name()
     return None if name is None else _zone_or_none(name)
 
 
 def format_minute(ts: str | None) -> str:
-    """Format a time of the log in local time, such as `2026-02-24 10:15`; the first one names its zone."""
+    """Format a log timestamp in local time, such as `2026-02-24 10:15`; the first one names its zone."""
     if not ts:
         return ""
     try:
@@ -43,7 +43,7 @@ def format_minute(ts: str | None) -> str:
 
 
 def _zone_name(moment: datetime) -> str:
-    """Return the name of the zone, such as Europe/Helsinki; if unknown, its abbreviation, such as EET."""
+    """Return the zone's name, such as Europe/Helsinki, or its abbreviation, such as EET, if unknown."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
     if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
         return key

@@ -1,6 +1,6 @@
 """Prints the answers of commands: as a table, JSON, JSON Lines, Markdown, or a sentence.
 
-A command returns its answer; `print_answer` wraps it in a function that prints it.
+A command returns its answer; `print_answer` wraps the command so that the answer is printed.
 """
 
 import sys
@@ -64,9 +64,9 @@ Columns = Mapping[str, str | Callable[[Any], object]]
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of cells under column names. A cell of None is empty.
+    """Rows of cells under column names. None is an empty cell.
 
-    is_headed: whether to print the column names; a table of names and values needs none.
+    is_headed: whether to print the column names; a table of names and values does without.
     """
 
     columns: Sequence[str]
@@ -75,14 +75,14 @@ class Table(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """The answer of a command in every format.
+    """A command's answer, in every format.
 
-    document: printed by `json`.
-    table: printed by `table` and `md`.
-    records: printed by `jsonl`, one per line; None if the document is a single record.
+    document: for `json`.
+    table: for `table` and `md`.
+    records: for `jsonl`, one per line; None if the document is a single record.
     text: lines that `table` prints instead of the table, already `printable`.
-    notes: what else the document has; the other formats print them on stderr.
-    exit_code: that of a command with a verdict; it counts even if the reader closes the pipe.
+    notes: what else is in the document; the other formats print them on stderr.
+    exit_code: for a command with a verdict; used even if the reader closes the pipe.
     """
 
     options: ClassVar[tuple[click.Option, ...]] = FORMAT_OPTIONS
@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
     def print(self, ctx: click.Context) -> int:
-        """Print the answer in the format that the command line asks for, and return the exit code."""
+        """Print the answer in the chosen format, and return the exit code."""
         with nullcontext() if self.exit_code is None else ignore_closed_pipe():
             self._print_as(format_of(ctx))
         return self.exit_code or 0
@@ -119,7 +119,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 class TextAnswer(Answer, frozen=True):
-    """The answer of a command that prints lines of text, or JSON."""
+    """An answer printed as lines of text, or as JSON."""
 
     options: ClassVar = (JSON_OPTION,)
 
@@ -133,7 +133,7 @@ class Done(msgspec.Struct, frozen=True):
     sentence: str
 
     def print(self, ctx: click.Context) -> int:
-        """Print the result, and return the exit code."""
+        """Print the result and return the exit code."""
         print_done(ctx, self.document, self.sentence)
         return 0
 
@@ -157,7 +157,7 @@ def list_answer(
     notes: Sequence[str] = (),
     if_empty: str | None = None,
 ) -> Answer:
-    """Return a document `{name: records}`, and a table with a row for each record.
+    """Return an answer with the document `{name: records}` and a table with one row per record.
 
     text: lines to print instead of the table.
     if_empty: the note if there are no records; `no <name>` by default.
@@ -173,15 +173,15 @@ def records_answer(
     columns: Columns,
     **others: Any,  # noqa: ANN401
 ) -> Answer:
-    """Return a document, and a table with a row for each of its records.
+    """Return an answer with a document and a table with one row for each of its records.
 
-    others: members of `Answer`.
+    others: fields of `Answer`.
     """
     return Answer(document, table_of(records, columns), records, **others)
 
 
 def table_of(records: Iterable[object], columns: Columns) -> Table:
-    """Return a table with a row for each record."""
+    """Return a table with one row per record."""
     cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
     # Generated lazily, in the order of printing: the first time of an answer names its zone.
     return Table([*columns], ([cell(record) for cell in cells] for record in records))
@@ -190,18 +190,18 @@ def table_of(records: Iterable[object], columns: Columns) -> Table:
 def rows_answer(
     document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
 ) -> Answer:
-    """Return a table of the parts of a document; the format `jsonl` prints each row as an object."""
+    """Return an answer with a table of parts of a document; `jsonl` prints each row as an object."""
     records = [dict(zip(columns, row, strict=True)) for row in rows]
     return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
 
 def named_values(values: Mapping[str, object]) -> Table:
-    """Return a table with a row for each name and its value."""
+    """Return a table with one row per name and value."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
 def silent_notes(silent: Mapping[str, str]) -> list[str]:
-    """Return a note on each part of a search that was left out, with the reason."""
+    """Return a note on each part of a search that was left out, and why."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
@@ -213,7 +213,7 @@ def _echo(lines: Iterable[str]) -> None:
 
 
 def _markdown_cell(cell: object) -> str:
-    """Escape whatever would end a cell or row, or begin a tag (https://github.github.com/gfm/#tables-extension-)."""
+    """Escape what would end a cell or start a tag (https://github.github.com/gfm/#tables-extension-)."""
     text = printable(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
@@ -243,7 +243,7 @@ def _pad_column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bo
 
 
 def _fold_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
-    """Yield the rows as lines of cells; fold the widest foldable columns to fit them into `room` columns."""
+    """Yield the rows as lines of cells, folding the widest foldable columns to fit into `room`."""
     widths = [max(map(_display_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
         widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
@@ -286,7 +286,7 @@ def _cell_text(cell: object) -> str:
 
 
 def _display_width(text: str) -> int:
-    """Return the width of `text` on a terminal: two columns for a Chinese character, none for a mark."""
+    """Return the width of `text` on a terminal: Chinese characters take two columns, marks none."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 

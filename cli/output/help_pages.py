@@ -1,4 +1,4 @@
-"""Translates Python calls and arguments in hints into commands and options."""
+"""Translates Python calls and arguments in hints to commands and options."""
 
 import ast
 import re
@@ -51,14 +51,14 @@ _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
 def translate_hint(hint: str) -> str:
-    """Replace Python calls and arguments in a hint by commands and options."""
+    """Replace Python calls and arguments in a hint with commands and options."""
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
     return _NAMED.sub(lambda named: _translate_argument(named[1], named[2]), translate_calls(hint))
 
 
 def translate_calls(text: str) -> str:
-    """Replace Python calls in a text, which may quote others, by commands."""
+    """Replace Python calls with commands in a text that may quote other texts."""
     for python, words in PHRASES.items():
         if "(" in python:  # only memlog writes these
             text = text.replace(python, words)
@@ -71,7 +71,7 @@ def translate_calls(text: str) -> str:
 
 
 def _translate_call(name: str, behind: str) -> tuple[int, str | None]:
-    """Return the length of the arguments that begin `behind`, and the command; (0, None) if there is none."""
+    """Return the length of the arguments that start `behind`, and the command; (0, None) if unknown."""
     for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body
@@ -90,6 +90,6 @@ def _translate_argument(name: str, value: str) -> str:
 
 
 def _quote_argument(argument: ast.expr) -> str:
-    """Quote a text for a shell; leave anything else unchanged."""
+    """Quote a string for a shell; return anything else unchanged."""
     is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     return shlex.quote(argument.value) if is_text else ast.unparse(argument)  # type: ignore[attr-defined]

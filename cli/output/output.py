@@ -30,9 +30,9 @@ _FORMAT = "memlog.format"
 
 
 class Run:
-    """The output options of this run, for code without a context.
+    """This run's output options, for code without a click context.
 
-    is_quiet: whether to print no notes and no progress.
+    is_quiet: whether to suppress notes and progress.
     context: the context whose format options were read last.
     """
 
@@ -46,10 +46,10 @@ RUN = Run()
 
 
 def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
-    """Record the format of `--format` or of a short flag; a callback for these options.
+    """Record the format chosen by `--format` or a short flag; the callback of these options.
 
     Raises:
-        UsageError: options name two formats.
+        UsageError: the options name two formats.
     """
     # The options of a group precede those of its command.
     RUN.context = None if isinstance(ctx.command, click.Group) else ctx
@@ -63,13 +63,13 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
 
 
 def format_of(ctx: click.Context) -> str:
-    """Return the chosen format of a command, `table` by default."""
+    """Return the chosen output format, `table` by default."""
     chosen: str = ctx.meta.get(_FORMAT, "table")
     return chosen
 
 
 def wants_json(error: BaseException, words: Sequence[str]) -> bool:
-    """Whether to print an error as JSON, by the options or, if they could not be parsed, by `words`."""
+    """Whether to print an error as JSON, going by the options or, if parsing failed, by `words`."""
     is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
     if RUN.context is not None and is_read:
         return asks_for_json(RUN.context)
@@ -78,7 +78,7 @@ def wants_json(error: BaseException, words: Sequence[str]) -> bool:
 
 
 def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes
-    """Return an option that chooses a format."""
+    """Return an option that selects a format."""
     return click.Option(names, is_eager=True, expose_value=False, callback=choose_format, **about)
 
 
@@ -89,7 +89,7 @@ JSON_ON_TERMINAL_OPTION = format_option(
 
 
 def with_options(*options: click.Parameter) -> Callable[[F], F]:
-    """Return a decorator that adds options to the function of a command."""
+    """Return a decorator that adds options to a command's function."""
 
     def add_options(function: F) -> F:
         # click's own decorators keep them here, last one first.
@@ -100,17 +100,17 @@ def with_options(*options: click.Parameter) -> Callable[[F], F]:
 
 
 def asks_for_json(ctx: click.Context) -> bool:
-    """Whether an option of a command asks for JSON."""
+    """Whether JSON was asked for."""
     return format_of(ctx) in JSON_FORMATS
 
 
 def says_sentences(ctx: click.Context) -> bool:
-    """Whether to print sentences: on a terminal, unless an option asks for JSON."""
+    """Whether to print sentences: on a terminal, unless JSON was asked for."""
     return sys.stdout.isatty() and not asks_for_json(ctx)
 
 
 def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print the result of a command as a sentence or as JSON."""
+    """Print a command's result as a sentence or as JSON."""
     if says_sentences(ctx):
         click.echo(one_line(sentence))
     else:
@@ -123,14 +123,14 @@ def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can enc
 
 
 def print_raw(text: str) -> None:
-    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape control characters."""
+    """Print `text` unchanged, as UTF-8 in any locale; on a terminal, escape control characters."""
     shown = printable(text) if sys.stdout.isatty() else text
     sys.stdout.buffer.write(f"{shown}\n".encode())
     sys.stdout.buffer.flush()
 
 
 def print_lines(lines: Iterable[bytes]) -> None:
-    """Print lines of JSON or of the log, byte for byte; on a terminal, with JSON escapes for controls."""
+    """Print lines of JSON or of the log byte for byte; on a terminal, with control characters escaped."""
     is_terminal = sys.stdout.isatty()
     for line in lines:
         if is_terminal:
@@ -154,7 +154,7 @@ def _controls() -> re.Pattern[str]:
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line, with control characters escaped."""
+    """Put `text` on one line, with control characters escaped."""
     return printable(" ".join(text.split()))
 
 
@@ -171,7 +171,7 @@ dim = partial(click.style, dim=True)
 
 
 def highlight(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with the parts at `places`, pairs of start and end, highlighted if colours are shown."""
+    """Highlight the parts of `text` at `places`, pairs of start and end, if colours are shown."""
     parts, at = [], 0
     for start, end in places:
         parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
@@ -180,7 +180,7 @@ def highlight(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """Return the width of a terminal: COLUMNS if set, otherwise its own; None if `stream` is no terminal."""
+    """Return a terminal's width: COLUMNS if set, else its own; None if `stream` is not a terminal."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -190,10 +190,10 @@ def columns_of(stream: TextIO | None) -> int | None:
 
 
 def shows_colours() -> bool | None:
-    """Whether to print colours; None: only on a terminal.
+    """Whether to print colours; None means only on a terminal.
 
-    https://no-color.org and https://force-color.org: any value except the empty one counts. As in Python,
-    NO_COLOR takes precedence over FORCE_COLOR, and that over TERM=dumb.
+    https://no-color.org and https://force-color.org: any value but the empty one counts. As in Python,
+    NO_COLOR takes precedence over FORCE_COLOR, which takes precedence over TERM=dumb.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -221,9 +221,9 @@ _Kind = tuple[str, str]
 
 
 class StoredEvents:
-    """The events that a run has stored.
+    """The events stored by this run.
 
-    count: the number of unacknowledged events. ids: the ids of the first of them.
+    count: the number not yet acknowledged. ids: the first of their ids.
     """
 
     def __init__(self) -> None:
@@ -233,7 +233,7 @@ class StoredEvents:
         self._first: dict[_Kind, str] = {}
 
     def add(self, positions: "Sequence[memlog.Position]") -> None:
-        """Add events that are durable, and print their warnings, each kind only once."""
+        """Add durable events, and print their warnings, each kind only once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
         for position in positions:
@@ -241,12 +241,12 @@ class StoredEvents:
                 self._warn(warning)
 
     def forget_acknowledged(self) -> None:
-        """Forget the stored events, since they have been acknowledged."""
+        """Reset, once the events have been acknowledged."""
         self.count = 0
         self.ids = []
 
     def print_repeated_warnings(self) -> None:
-        """Print how often each kind of warning was repeated, at the end of the run."""
+        """Print how often each kind of warning was repeated. Call this at the end of the run."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
                 note(f"{count} warnings of other kinds are in the acknowledgements")
@@ -274,7 +274,7 @@ _PAUSE = 0.1
 
 @contextmanager
 def progress_line() -> "Iterator[ProgressLine | None]":
-    """Yield a progress line on stderr; None if stderr is not a terminal, or the run is quiet."""
+    """Yield a progress line on stderr; None if that is not a terminal, or the run is quiet."""
     if RUN.is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -294,7 +294,7 @@ class ProgressLine:
         self._first = self._width = 0
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show progress, at most every 0.1 s; clear the line at the end."""
+        """Show progress, at most every 0.1 s; clear the line when done."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began, self._drawn, self._first = what, now, 0.0, done
@@ -322,7 +322,7 @@ class ProgressLine:
 
 
 def describe_progress(what: str, done: int, total: int, gained: int, seconds: float) -> str:
-    """Describe progress, at the rate of `gained` in `seconds`.
+    """Describe progress, given that `gained` items took `seconds`.
 
     For example: `vectors: 1,024 of 5,882, 120 a second, 0:41 left`.
     """

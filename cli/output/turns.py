@@ -1,4 +1,4 @@
-"""Renders messages, and the surroundings of a hit, as text."""
+"""Formats messages, and the surroundings of a hit, as text."""
 
 from memlog import Surroundings, WindowMessage
 from memlog.cli.options.zone import format_minute
@@ -6,13 +6,13 @@ from memlog.cli.output.output import dim, one_line, printable
 
 
 def format_message(message: WindowMessage) -> str:
-    """Return a message with its time and speaker."""
+    """Format a message with its time and speaker."""
     head = one_line(f"[{format_minute(message.ts)}] {message.speaker}:")
     return indent_rest(f"{head} {printable(message.content)}", 4)
 
 
 def surroundings_lines(found: Surroundings, own_id: str) -> list[str]:
-    """Return the messages around a hit, with `>` before the hit itself, or the text around a passage."""
+    """Format the messages around a hit, marking the hit with `>`, or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
         return [head, indent_rest(f"    {printable(found.content.rstrip())}", 4)]
@@ -23,5 +23,5 @@ def surroundings_lines(found: Surroundings, own_id: str) -> list[str]:
 
 
 def indent_rest(text: str, width: int) -> str:
-    """Indent all lines of `text` except the first, so that none looks like a line of memlog's own."""
+    """Indent all lines of `text` but the first, so that none looks like one of memlog's own."""
     return text.replace("\n", "\n" + " " * width)

@@ -16,10 +16,10 @@ T = TypeVar("T")
 def run_if_confirmed(
     operation: Callable[[Given], T], request: Given, agreed: Callable[[T], bool], *, is_yes: bool
 ) -> T:
-    """Run an operation if a person agrees to the result of its dry run; return the result of the last run.
+    """Run an operation if the user agrees to the result of a dry run; return the last run's result.
 
     Raises:
-        UsageError: no confirmation is possible, since stdin is not a terminal.
+        UsageError: stdin is not a terminal, so nobody can be asked.
     """
     if request.dry_run or is_yes:
         return operation(request)

@@ -30,9 +30,9 @@ from memlog.eventlog.errors import (
 
 
 class OutputError(Exception):
-    """Stdout cannot be written.
+    """Writing to stdout failed.
 
-    It is not an OSError: click exits on some OSErrors, and the others are about the store.
+    Not an OSError: click exits on some of those, and the others are about the store.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -51,7 +51,7 @@ def ignore_closed_pipe() -> Iterator[None]:
 
 
 def replace_streams() -> None:
-    """Replace sys.stdout and sys.stderr, unless a caller in this process has done so."""
+    """Replace sys.stdout and sys.stderr, unless something in this process already has."""
     try:
         sys.stdout = _text_stream(_open_stdout(), sys.stdout)
         # None if stderr is closed: Python and click then write nothing.
@@ -64,10 +64,10 @@ def replace_streams() -> None:
 
 
 class _Output(io.BufferedWriter):
-    """A writer that drops all output, also buffered output, after the first failure.
+    """A writer that drops all output, even if buffered, after its first failure.
 
-    The file below it must not fail instead: an interrupt between the system call and its return would leave
-    written bytes in the buffer, to be written twice.
+    The underlying file must not fail instead: an interrupt between the system call and its return would
+    leave written bytes in the buffer, to be written twice.
 
     is_needed: whether to raise the first failure.
     """
@@ -170,7 +170,7 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Return `error` in its form for JSON, with keys and passwords masked."""
+    """Convert `error` to its JSON form, with keys and passwords masked."""
     _, found = _classify(error)
     return msgspec.structs.replace(found, message=_mask(found.message), hint=_mask(found.hint))
 
@@ -251,7 +251,7 @@ def _output_failure(error: OutputError) -> Failure:
 
 
 def _exhausted_resource(error: BaseException | None) -> str | None:
-    """Return the resource whose exhaustion caused the error; None if another cause did."""
+    """Return the resource that ran out and so caused `error`; None if that is not the cause."""
     match error:
         case MemoryError():
             return "memory"
@@ -267,7 +267,7 @@ def _exhausted_resource(error: BaseException | None) -> str | None:
 
 
 def _provider_words(error: BaseException) -> str:
-    """Return what the provider said, only for a terminal, since it may quote the request; "" otherwise."""
+    """Return what the provider said, if stderr is a terminal, since it may quote the request; else ""."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _mask(error.said)
@@ -318,7 +318,7 @@ _LAST_SECONDS = 1.5
 class Interrupts:
     """Handles Ctrl-C from the start of the process.
 
-    end: ends the process if the command does not end in time.
+    end: ends the process if the command does not stop in time.
     """
 
     def __init__(self, end: Callable[[], None]) -> None:
@@ -330,7 +330,7 @@ class Interrupts:
             self._handle_signal()
 
     def release(self) -> None:
-        """Close the pipe: if a command ran out of descriptors, printing the error needs them."""
+        """Close the pipe: a command out of file descriptors needs them to print its error."""
         if self._writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._writer)
@@ -369,7 +369,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def close_or_exit(close: Callable[[], None]) -> None:
-    """Close what a server has open; exit after a timeout, which loses no acknowledged event."""
+    """Close what a server has open; after a timeout, just exit, which loses no acknowledged event."""
     # Imported here: most commands serve nothing.
     from threading import Thread
 

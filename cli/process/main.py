@@ -1,4 +1,4 @@
-"""The command `memlog`: its options and commands, and the single place that handles errors."""
+"""The command `memlog`: its options and commands, and the one place that handles errors."""
 
 import atexit
 import os
@@ -32,7 +32,7 @@ from memlog.cli.process.error_handler import (
 
 
 class LazyCommands(Group):
-    """A group that suggests similar commands for an unknown name without importing them."""
+    """A group that suggests similar commands for an unknown name without importing any."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -45,7 +45,7 @@ class LazyCommands(Group):
 
 
 def unknown_command_error(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
-    """Return the error for an unknown command, which suggests similar commands in `known`."""
+    """Return the error for an unknown command, suggesting similar ones from `known`."""
     from difflib import get_close_matches
 
     last = name.rpartition(" ")[2]
@@ -159,7 +159,7 @@ class _Commands(LazyCommands):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the groups of commands without importing any."""
+        """List the commands by group without importing any."""
         width = max(len(name) for group in _COMMANDS.values() for name in group)
         for heading, group in _COMMANDS.items():
             with formatter.section(heading):
@@ -203,9 +203,9 @@ def main() -> NoReturn:
 
 
 def run(interrupts: Interrupts | None = None) -> int:
-    """Run the command line, print its error, and return the exit code.
+    """Run the command line, print any error, and return the exit code.
 
-    interrupts: records an interrupt, which a library may have turned into another error.
+    interrupts: knows of an interrupt even if a library turned it into another error.
     """
     code = 0
     error: BaseException | None = None
@@ -236,7 +236,7 @@ def run(interrupts: Interrupts | None = None) -> int:
 def end_process(code: int) -> NoReturn:
     """Exit without Python's shutdown.
 
-    It would wait for threads, such as those of a watch, and take 3 ms to free what the system frees anyway.
+    That would wait for threads, such as those of a watch, and take 3 ms to free what the system frees anyway.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -247,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End an interrupted command that did not end in time; unflushed output has acknowledged nothing."""
+    """Exit without waiting for an interrupted command. Any output lost this way acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -1,4 +1,4 @@
-"""The entry point. Do not import it elsewhere: it configures the garbage collector of the process."""
+"""The entry point. Do not import it elsewhere: it configures the garbage collector for the process."""
 
 import gc
 
@@ -15,7 +15,7 @@ _MANY = 10_000
 
 
 def main() -> NoReturn:
-    """Run the command line, and exit."""
+    """Run the command line and exit."""
     gc.freeze()
     gc.set_threshold(_MANY)
     gc.enable()

@@ -8,7 +8,7 @@ from memlog.eventlog.log.quarantine import HINTS, MAX_LINE, TOO_LONG
 
 
 def stdin_bytes() -> BinaryIO:
-    """Return stdin as a stream of bytes.
+    """Return stdin as a binary stream.
 
     Raises:
         BadInput: stdin is closed.
@@ -20,7 +20,7 @@ def stdin_bytes() -> BinaryIO:
 
 
 def read_stdin_text() -> str:
-    """Read stdin to its end, without the newline that `echo` adds, and without a byte order mark.
+    """Read all of stdin, without a byte order mark and without the newline that `echo` adds.
 
     Raises:
         BadInput: stdin is closed, not UTF-8, or longer than an event may be.

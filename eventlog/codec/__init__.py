@@ -1,1 +1,1 @@
-"""Checks events, encodes them as lines of the log, decodes such lines, and upcasts older and foreign ones."""
+"""Checks and encodes events, decodes log lines, and upcasts lines in older or foreign formats."""

@@ -1,4 +1,4 @@
-"""Content hashes of events, and ids of memories derived from their content."""
+"""Content hashes of events, and memory ids derived from content."""
 
 import re
 import unicodedata
@@ -15,20 +15,20 @@ _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
 
 
 def content_hash(event: Event) -> bytes:
-    """Return the sha256 of `encode_canonical(event)`, equal for copies of one event. Raises BadLine."""
+    """Return the SHA-256 digest of `encode_canonical(event)`, the same for all copies. Raises BadLine."""
     return sha256(encode_canonical(event)).digest()
 
 
 def content_hash_without_openssl(event: Event) -> bytes:
-    """Return the `content_hash` of a single event; faster than loading OpenSSL first. Raises BadLine."""
+    """Return `content_hash(event)` without loading OpenSSL, which is faster for one event. Raises BadLine."""
     return short_sha256(encode_canonical(event)).digest()
 
 
 def derive_memory_id(chat_id: str | None, content: str) -> str:
-    """Return the id of a memory that was saved without one; the same text in the same chat gets the same id.
+    """Return the id of a memory saved without one: equal content in the same chat gives the same id.
 
-    It is the first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space
-    collapsed).
+    The id is the first 32 hex digits of sha256(chat_id, NUL, content), with the content in NFKC, case-folded,
+    and its white space collapsed.
     """
     # The log refuses an unpaired surrogate later, with a better message.
     return short_sha256(
@@ -37,7 +37,7 @@ def derive_memory_id(chat_id: str | None, content: str) -> str:
 
 
 def fold_content(content: str) -> str:
-    """Return `content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
+    """Return `content` in NFKC, case-folded, with white space collapsed, to compare memories."""
     parts = []
     has_space = True
     for piece in split_into_pieces(content):
@@ -49,9 +49,9 @@ def fold_content(content: str) -> str:
 
 
 def mark_quantities(content: str) -> str:
-    """Return `content` in NFKC, with `^` where folding would lose meaning: 5² is not 52, and mW is not MW.
+    """Return `content` in NFKC, with `^` where folding would change the meaning: 5² is not 52, mW is not MW.
 
-    Two texts are the same memory if their results are equal after `fold_content`. Ids do not use this form.
+    Two texts are the same memory if the results are equal after `fold_content`. Ids do not use this form.
     """
     return "".join(map(_mark_quantities_in_piece, split_into_pieces(content)))
 

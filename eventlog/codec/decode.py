@@ -1,6 +1,6 @@
-"""Decodes a line of the log into an event.
+"""Decodes log lines into events.
 
-docs/storage/jsonl-format.md has a worked example in real bytes.
+docs/storage/jsonl-format.md has a worked example, byte by byte.
 """
 
 import re
@@ -29,10 +29,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_shortest_spelling(line: bytes, event: Event) -> bool:
-    """Whether a line with `at` and crc, decoded as `event`, is too short to contain a duplicate key.
+    """Whether `line`, which has `at` and a crc and decodes to `event`, is too short to hold a duplicate key.
 
-    msgspec writes text and integers in their shortest form; only floats may have a shorter one. If `v` is
-    missing, the six bytes that this saves are too few for another member.
+    msgspec writes strings and integers in their shortest form; only floats may have a shorter one. Omitting
+    `v` saves six bytes, too few for another member.
     """
     if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
         return False
@@ -44,16 +44,16 @@ def is_shortest_spelling(line: bytes, event: Event) -> bool:
 
 
 def check_members(line: bytes, members: dict[str, Any]) -> None:
-    """Raise BadLine if an object in the line has a duplicate key, or an integer exceeds 64 bits.
+    """Raise BadLine if any object in the line has a duplicate key or an integer exceeds 64 bits.
 
-    members: the decoded line, in which the last of several equal keys won.
+    members: the decoded line; of duplicate keys, only the last is left.
     """
     if _count_keys(members) != _bound_keys(line):
         _check_each_key(line)
 
 
 def _is_spelled_shortest(value: object) -> bool:
-    """Whether `value` is a dict of only text, booleans, None and 64-bit integers, not nested."""
+    """Whether `value` is a flat dict of strings, booleans, None and 64-bit integers."""
     if not isinstance(value, dict):
         return False
     for item in value.values():
@@ -65,7 +65,7 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return an event type's members, with defaults, whose JSON values have several possible spellings."""
+    """Return the (name, default) of each member whose JSON value can be written in more than one way."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -81,9 +81,9 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 
 
 def _count_keys(members: dict[str, Any]) -> int:
-    """Return the number of keys in all nested objects. Raises BadLine if an integer exceeds 64 bits.
+    """Return the number of keys at all levels. Raises BadLine if an integer exceeds 64 bits.
 
-    It does not recurse, since the caller's stack may already be deep.
+    Does not recurse, since the caller's stack may already be deep.
     """
     keys = 0
     waiting: list[Any] = [members]
@@ -100,7 +100,7 @@ def _count_keys(members: dict[str, Any]) -> int:
 
 
 def _bound_keys(line: bytes) -> int | None:
-    """Return an upper bound on the number of keys in a line, from its colons; None if they do not show it."""
+    """Return an upper bound on the number of keys, from the line's colons; None if they are inconclusive."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -111,7 +111,7 @@ def _bound_keys(line: bytes) -> int | None:
 
 
 def _check_each_key(line: bytes) -> None:
-    """Raise BadLine if any object has a duplicate key. Numbers stay text, so their length does not matter."""
+    """Raise BadLine if any object has a duplicate key. Numbers stay text, however many digits they have."""
     # Imported here: an ordinary line needs only msgspec's JSON.
     import json
 
@@ -127,7 +127,7 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def shorten_repr(value: object) -> str:
-    """Return the repr of `value`, truncated to fit an error message."""
+    """Return `repr(value)`, truncated for error messages."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 
@@ -161,7 +161,7 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """Decode a line, given without its newline, into an event in today's shape. Raises BadLine."""
+    """Decode a line, without its newline, into an event of the current schema. Raises BadLine."""
     line = strip_bom(line.removesuffix(b"\r"))
     # Check the crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
@@ -187,23 +187,23 @@ def _describe_stream(event: Event) -> str:
 
 
 def is_blank(line: bytes) -> bool:
-    """Whether a line is empty, erased or half erased, and so is valid but holds no event."""
+    """Whether a line is valid but holds no event: it is empty, erased or partly erased."""
     if line.startswith(b"{"):  # most lines
         return False
     return not line.strip() or not strip_bom(line).strip() or line.startswith(ERASING)
 
 
 def strip_bom(line: bytes) -> bytes:
-    """Return a line without leading byte order marks."""
+    """Remove any leading byte order marks from a line."""
     while line.startswith(_BOM):
         line = line.removeprefix(_BOM)
     return line
 
 
 def encode_canonical(event: Event) -> bytearray:
-    """Return a JSON list of an event's type and content members, in the struct's order, with defaults.
+    """Encode an event's type and content as a JSON list, in the order of the fields, defaults included.
 
-    Raises BadLine for an integer outside 64 bits.
+    Raises BadLine if an integer exceeds 64 bits.
     """
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
@@ -216,7 +216,7 @@ def encode_canonical(event: Event) -> bytearray:
 
 
 def ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc. Raises BadLine if the crc does not match the bytes."""
+    """Whether `line` ends with a crc. Raises BadLine if the crc is wrong."""
     if has_its_crc(line):
         return True
     if _TRAILER.fullmatch(line, len(line) - CRC_LENGTH):
@@ -225,7 +225,7 @@ def ends_with_crc(line: bytes) -> bool:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether `line` is a complete line written by memlog, apart from its newline."""
+    """Whether `line`, without its newline, was written by memlog and is intact."""
     try:
         return ends_with_crc(line)
     except BadLine:
@@ -233,7 +233,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def _almost_ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc with at most two altered bytes: a killed writer only truncates."""
+    """Whether `line` ends with a crc, give or take two altered bytes; a killed writer would only truncate."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False
@@ -248,7 +248,7 @@ def _event_decoder() -> "msgspec.json.Decoder[Event]":
 
 
 def _decode_native(line: bytes) -> Event | None:
-    """Decode a line that memlog wrote; return None if another program wrote it."""
+    """Decode a line written by memlog; return None if another program wrote it. Raises BadLine."""
     try:
         event = _event_decoder().decode(line)
     except msgspec.MsgspecError:
@@ -280,12 +280,12 @@ def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_members(event: Event) -> tuple[str, ...]:
-    """Return the names of the members of the event's line that are not its content."""
+    """Return the names of the members of an event that are not part of its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def build_event(members: dict[str, Any]) -> Event:
-    """Return the event that `members`, in today's shape, describe. Raises BadLine if they are no event."""
+    """Build an event from `members`, which follow the current schema. Raises BadLine if they are invalid."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):
@@ -303,7 +303,7 @@ def build_event(members: dict[str, Any]) -> Event:
 
 
 def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
-    """Describe the fault, including the faulty value, because msgspec's message names only the member."""
+    """Describe a validation error with the invalid value, since msgspec's message only names the member."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
@@ -311,13 +311,13 @@ def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> 
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
-    """Raise BadLine if the crc is not the last member, since it can be checked only there."""
+    """Raise BadLine if `crc` is present but not the last member, the only place where it can be checked."""
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 
 
 def parse_members(line: bytes) -> dict[str, Any]:
-    """Return the members of a line's JSON object. Raises BadLine if it holds no object."""
+    """Parse a line into the members of a JSON object. Raises BadLine if it is anything else."""
     try:
         members = _members.decode(line)
     except msgspec.ValidationError as error:

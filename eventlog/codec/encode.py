@@ -1,4 +1,4 @@
-"""Checks an event and encodes it as a line of the log."""
+"""Checks events and encodes them as log lines."""
 
 import os
 import time
@@ -45,12 +45,12 @@ FindStream = Callable[[str], str]
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
-    """An encoded event without `at`, `wins` and `crc`, which are set under the lock.
+    """An encoded event without `at`, `wins` and `crc`, which are added under the lock.
 
-    change_ts: for a `Change`, its `ts`, or the `wins` that it brings from another log; otherwise "".
+    change_ts: the `ts` of a `Change`, or its `wins` if it comes from another log; "" for other events.
     is_dated: whether the caller gave `ts`.
     memory_id: the memory that the event saves or changes.
-    content: the content hash if the caller chose the id, which may be in use; otherwise b"".
+    content: the content hash if the caller chose the id, which may already be in use; otherwise b"".
     warnings: warnings about the event, for the caller.
     """
 
@@ -65,7 +65,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     warnings: tuple[AppendWarning, ...] = ()
 
     def line(self, at: str, wins: str | None = None, highest_wins: str | None = None) -> bytes:
-        """Return the whole line with its newline."""
+        """Return the complete line, including the newline."""
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
         body = self.head + members.encode() + self.tail
@@ -86,25 +86,25 @@ _STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").line(_TIME, _TIME, _TIME)) - len
 def draft(
     event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None, *, redact: bool = False
 ) -> Draft:
-    """Check and encode `event`: a struct, its members, or a line of JSON.
+    """Check and encode `event`: a struct, a dict of its members, or a line of JSON.
 
-    Unknown members are kept; if `event` is a line, byte for byte.
+    Unknown members are kept; those of a line, byte for byte.
 
-    find_stream: finds the stream of a redaction that names none.
-    redact: mask keys in every text; see `memlog.eventlog.secrets.detection`.
+    find_stream: finds the stream for a redaction that does not name one.
+    redact: mask keys in all text; see `memlog.eventlog.secrets.detection`.
 
     Raises:
-        BadInput: the event is invalid, too long, of an unknown type or version; or a name contains a key.
-        MemlogError: from `find_stream`.
+        BadInput: the event is invalid, too long, or of an unknown type or version; or a name contains a key.
+        MemlogError: `find_stream` failed.
     """
     given = strip_bom(event) if isinstance(event, bytes) else event
     return (_draft_masked if redact else _draft_unmasked)(given, find_stream)
 
 
 def batch_redactions(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
-    """Yield redactions of all `targets`, pairs of (stream, id), in as few events as possible.
+    """Yield redactions of `targets`, pairs of (stream, id), in as few events as possible.
 
-    Writing 200,000 lines costs 3 s more CPU than writing 200.
+    Writing 200,000 lines takes 3 s more CPU time than writing 200.
     """
     ids_of: defaultdict[str, list[str]] = defaultdict(list)
     for stream, target_id in targets:
@@ -143,7 +143,7 @@ def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindSt
 
 
 def _list_choices(bad: BadLine, source: bytes) -> str:
-    """Return a hint that lists the allowed values of the member at fault; "" if there is no such list."""
+    """Return a hint that lists the allowed values of the invalid member; "" if any value is allowed."""
     member, is_named, _ = bad.detail.partition(" is ")
     if bad.reason != "invalid" or not is_named:
         return ""
@@ -159,7 +159,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
 
 
 def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
-    """Return the event of an input line, which may still carry the `at` and `crc` of another log."""
+    """Check and decode an input line, which may still have the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
@@ -237,7 +237,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
 
 
 def new_id() -> str:
-    """Return a new event id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by creation time."""
+    """Return a new event id: a UUIDv7 (RFC 9562, section 5.7), so ids sort by creation time."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10))
     value = (milliseconds & (2**48 - 1)) << 80 | random & (2**80 - 1)
@@ -256,7 +256,7 @@ def _find_memory_id(event: Event) -> str | None:
 
 
 def event_to_json(event: "Event | dict[str, Any]") -> bytes:
-    """Return the JSON of an event struct or dict. Raises BadInput if JSON cannot hold its values."""
+    """Encode an event struct or dict as JSON. Raises BadInput if JSON cannot represent it."""
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):
@@ -271,7 +271,7 @@ def event_to_json(event: "Event | dict[str, Any]") -> bytes:
 
 
 def _encode_with_stdlib(members: object) -> bytes:
-    """Encode with `json`: msgspec writes NaN and infinity as null and refuses integers over 64 bits."""
+    """Encode with `json`, since msgspec writes NaN and infinity as null and rejects integers over 64 bits."""
     # Imported here: it takes 1.4 ms, and most events hold only text.
     import json
 

@@ -1,7 +1,7 @@
-"""SHA-256 in two implementations: OpenSSL's, and Python's own for single short texts.
+"""SHA-256 from two implementations: OpenSSL, and the one built into Python for single short texts.
 
-Loading OpenSSL takes 2 of the 45 ms that a command takes. OpenSSL hashes 300 bytes in 0.4 µs and 2,000 bytes
-in 1.2 µs; Python's own implementation takes 1.0 and 5.6 µs.
+Loading OpenSSL takes 2 of a command's 45 ms. OpenSSL hashes 300 bytes in 0.4 µs and 2,000 bytes in 1.2 µs;
+Python's own implementation takes 1.0 and 5.6 µs.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ __all__ = ["sha256", "short_sha256"]
 
 
 def sha256(data: bytes | bytearray | memoryview = b"") -> "_Hash":
-    """Return OpenSSL's hash of `data`; loads OpenSSL at the first call."""
+    """Hash `data` with OpenSSL, which is loaded on first use."""
     return _openssl_sha256()(data)
 
 

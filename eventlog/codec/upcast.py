@@ -1,6 +1,6 @@
-"""Converts lines of other shapes to today's while reading; the log does not change.
+"""Upcasts lines in older and foreign formats as they are read; the log itself never changes.
 
-The one foreign shape, which many agents write:
+The one foreign format, which many agents write:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
@@ -20,7 +20,7 @@ _CONVERSATION_TYPES = tuple(tag for tag, kind in TYPES.items() if issubclass(kin
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """The position of a line: its stream, its segment, and its offset in bytes."""
+    """The position of a line: stream, segment, and offset in bytes."""
 
     stream: str
     segment: SegmentName
@@ -28,12 +28,12 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The id given to a line that has none, such as `2026-02-24.jsonl:1042`."""
+        """The id of a line that has none of its own, such as `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
 def parse_line_id(line_id: str) -> tuple[str, int] | None:
-    """Return the file name and offset in a `Place.id`; None if `line_id` has another form."""
+    """Parse a `Place.id` into a file name and an offset; return None if `line_id` is not one."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
@@ -41,10 +41,10 @@ def parse_line_id(line_id: str) -> tuple[str, int] | None:
 
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Return the members of another program's line in today's shape.
+    """Convert the members of another program's line to the current schema.
 
-    A missing id and time (the segment's day) are taken from the line's position; a missing channel and
-    chat_id from `meta`, or else from the folder. Raises ValueError if `ts` is not a time.
+    A missing id or time (the segment's day) comes from the line's position; a missing channel or chat_id from
+    `meta`, or else from the folder. Raises ValueError if `ts` is not a time.
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):

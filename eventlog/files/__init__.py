@@ -1,1 +1,1 @@
-"""System calls: files, folders, locks, forks."""
+"""System calls: files, folders, locks and forks."""

@@ -1,6 +1,6 @@
-"""The system calls on files of the log, on lock files, and on generations when they are published.
+"""The system calls on log files, lock files, and generations while they are published.
 
-There is one function per call, so that tests can substitute a disk that fails, records calls, or forgets
+There is one function for each call, so that tests can substitute a disk that fails, records calls or loses
 unsynced writes. SQLite accesses its own files directly.
 """
 
@@ -31,33 +31,33 @@ _locked: set[int] = set()
 
 
 def open(path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
-    """Return a descriptor of `path` that no child process inherits. Only its owner can access a new file.
+    """Open `path`; child processes do not inherit the descriptor, and only the owner can access a new file.
 
-    folder: the descriptor of the folder that `path` is relative to. follow: follow a link.
+    folder: a folder's descriptor, to which `path` is relative. follow: follow a symbolic link.
     """
     no_link = 0 if follow else os.O_NOFOLLOW
     return os.open(path, flags | _ALWAYS | no_link, 0o600, dir_fd=folder)
 
 
 def close(fd: int) -> None:
-    """Release the lock of a descriptor, which a forked child may hold as well, then close the descriptor."""
+    """Close a descriptor, first releasing its lock, which a forked child may hold too."""
     if fd in _locked:
         _release(fd)
     os.close(fd)
 
 
 def read(fd: int, length: int, offset: int) -> bytes:
-    """Return at most `length` bytes from `offset`; b"" at the end of the file."""
+    """Read up to `length` bytes at `offset`; return b"" at the end of the file."""
     return os.pread(fd, length, offset)
 
 
 def write(fd: int, data: bytes | memoryview) -> int:
-    """Write at the descriptor's position, or append; return the number of bytes written."""
+    """Write at the current position, or append; return the number of bytes written."""
     return os.write(fd, data)
 
 
 def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
-    """Write at `offset`, with a descriptor that does not append; return the number of bytes written.
+    """Write at `offset` and return the number of bytes written; `fd` must not be opened for appending.
 
     Only an erasure overwrites bytes of the log.
     """
@@ -65,7 +65,7 @@ def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
 
 
 def position(fd: int) -> int:
-    """Return the descriptor's position: the end of its last write."""
+    """Return the descriptor's position, which is the end of its last write."""
     return os.lseek(fd, 0, os.SEEK_CUR)
 
 
@@ -75,9 +75,9 @@ def status(fd: int) -> os.stat_result:
 
 
 def generation(fd: int) -> int | None:
-    """Return a number that distinguishes files that reuse an inode; None if the file system has none.
+    """Return a number that tells apart files that reuse an inode; None if the file system has none.
 
-    Only on Linux: FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
+    Linux only: see FS_IOC_GETVERSION in ioctl_getflags(2), and the headers of ext4, xfs and btrfs.
     """
     if sys.platform != "linux":
         return None
@@ -92,12 +92,12 @@ def generation(fd: int) -> int | None:
 
 
 def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
-    """Return the status of `path`; follow a link only if `follow`."""
+    """Return the status of `path`, following symbolic links only if `follow` is true."""
     return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether `path` is a folder, or a link to one."""
+    """Whether `path` is a folder or a symbolic link to one."""
     return path.is_dir()
 
 
@@ -107,12 +107,12 @@ def is_mounted_read_only(path: Path) -> bool:
 
 
 def sync(fd: int) -> None:
-    """Make a file durable, or, given a folder, the names in it."""
+    """Sync a file, or the names in a folder, to disk."""
     os.fsync(fd)
 
 
 def sync_data(fd: int) -> None:
-    """Make a file's bytes and size durable."""
+    """Sync a file's contents and size to disk."""
     if sys.platform == "darwin":
         import fcntl
 
@@ -123,7 +123,7 @@ def sync_data(fd: int) -> None:
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder that only its owner can access."""
+    """Create a folder that only its owner can access."""
     os.mkdir(path, 0o700, dir_fd=folder)
 
 
@@ -138,27 +138,27 @@ def set_mode(target: Path | str | int, mode: int, *, folder: int | None = None) 
 
 
 def set_times(fd: int, atime_ns: int, mtime_ns: int) -> None:
-    """Set the times of the last access and modification, in nanoseconds."""
+    """Set the access and modification times, in nanoseconds."""
     os.utime(fd, ns=(atime_ns, mtime_ns))
 
 
 def rename(old: Path, new: Path) -> None:
-    """Rename `old` to `new`, atomically replacing any existing file."""
+    """Rename `old` to `new`, atomically replacing an existing file."""
     old.replace(new)
 
 
 def unlink(path: Path) -> None:
-    """Remove a file's name."""
+    """Remove the name of a file."""
     path.unlink()
 
 
 def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
-    """Return the entries of a folder, in no particular order."""
+    """Iterate over a folder's entries, in arbitrary order; use the iterator as a context manager."""
     return os.scandir(folder)
 
 
 def lock(fd: int) -> None:
-    """Lock a file exclusively (flock). Raises BlockingIOError if another descriptor holds the lock."""
+    """Lock a file exclusively with flock. Raises BlockingIOError if another descriptor holds the lock."""
     import fcntl
 
     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -179,10 +179,10 @@ def _release(fd: int) -> None:
 
 
 def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
-    """Drop the parent's locks, which a forked child would otherwise hold until it exits.
+    """Drop the locks of the parent, which a forked child would otherwise hold until it exits.
 
-    Unlocking would release them for the parent, too, so the descriptors are redirected. They stay valid, so
-    that a later close does not close some other file.
+    Unlocking would release them in the parent too, so the descriptors are redirected to /dev/null. They stay
+    open, so that closing them later cannot close other files.
     """
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for fd in _locked:

@@ -1,4 +1,4 @@
-"""Reads and writes files of the log: appends whole lines, and overwrites bytes in place."""
+"""Reads and writes log files: appends complete lines, and overwrites bytes in place."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ _FILE = 0o600
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder that its owner can fully access, whatever the umask."""
+    """Create a folder with full access for its owner, whatever the umask."""
     disk.make_folder(path, folder=folder)
     if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
         disk.set_mode(path, _FOLDER, folder=folder)
@@ -43,11 +43,12 @@ _FRUITLESS_WRITES = 16
 
 
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
-    """Append `lines`, each whole, and return their offsets.
+    """Append `lines`, each in one piece, and return their offsets.
 
-    A line that was cut short, or joined to the line of a writer without the lock, is written again on a new
+    A line that was cut short, or joined to one by a writer that ignored the lock, is written again on a new
     line. The fragment stays in the file and is quarantined, since nothing is ever truncated.
-    Raises OSError if the disk does not accept all lines; the lines already written stay.
+
+    Raises OSError if the disk does not accept all lines; those already written stay.
     """
     offsets: list[int] = []
     fruitless = 0
@@ -73,7 +74,7 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
 
 @contextmanager
 def closing(fd: int) -> Iterator[int]:
-    """Close the descriptor at the end of the context."""
+    """Close the descriptor on leaving the context."""
     try:
         yield fd
     finally:
@@ -81,12 +82,12 @@ def closing(fd: int) -> Iterator[int]:
 
 
 def is_line_start(fd: int, offset: int) -> bool:
-    """Whether a line begins at `offset`."""
+    """Whether a line starts at `offset`."""
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
 def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Yield the bytes of an open file from `start` to `end` (None: its end), a megabyte at a time."""
+    """Yield the bytes of an open file from `start` to `end` (None: the end of the file) in 1 MiB blocks."""
     while end is None or start < end:
         block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
         if not block:
@@ -96,12 +97,12 @@ def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
 
 
 def read_all(fd: int) -> bytes:
-    """Return the bytes of an open file."""
+    """Read all bytes of an open file."""
     return b"".join(blocks(fd))
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the bytes after the last newline before `end`, then the earlier lines back to `start`."""
+    """Yield the bytes after the last newline before `end`, then the preceding lines, last to first."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -129,7 +130,7 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError unless `fd` is a regular file: a pipe or device would block or lose bytes."""
+    """Raise FileExistsError unless `fd` is a regular file; pipes and devices may block or lose bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
@@ -140,10 +141,10 @@ def file_identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def as_file_not_found(error: OSError) -> OSError:
-    """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error`.
+    """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error` itself.
 
-    It is missing if a link or a file has taken the place of a folder, if something else has taken the place
-    of the file, or if no file can have the name.
+    A file counts as missing if a link or a file replaced one of its folders, if something else replaced the
+    file itself, or if its name is too long.
     """
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
@@ -151,7 +152,7 @@ def as_file_not_found(error: OSError) -> OSError:
 
 
 def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
-    """Return the status of `path` without following a link; None if it does not exist. Raises OSError."""
+    """Return the status of `path` without following links; None if it does not exist. Raises OSError."""
     try:
         return disk.look(path, folder=folder)
     except OSError as error:
@@ -167,19 +168,19 @@ def is_regular(path: Path) -> bool:
 
 
 def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
-    """Whether `path` names the file that has this status. Raises OSError."""
+    """Whether `path` is still the file with this status. Raises OSError."""
     there = status_at(path, folder=folder)
     return there is not None and file_identity(there) == file_identity(status)
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Return a value that changes with a file's bytes. It ignores the mtime, which a scrub restores."""
+    """Return a value that changes with the file's contents; it ignores the mtime, which a scrub restores."""
     return () if status is None else (*file_identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
 def replacing_file(path: Path, draft: Path) -> Iterator[int]:
-    """Yield a descriptor of a new file `draft`, which replaces `path` at the end. Syncs nothing."""
+    """Yield a descriptor for the new file `draft`, then rename it to `path`. Does not sync."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -188,7 +189,7 @@ def replacing_file(path: Path, draft: Path) -> Iterator[int]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`, repeating short writes."""
+    """Write all of `data`, even if single writes are short."""
     left = memoryview(data)
     while left:
         left = left[disk.write(fd, left) :]
@@ -204,10 +205,10 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_mtime(fd: int, keeps: bool) -> Iterator[None]:
-    """If `keeps`, restore a file's mtime at the end of the context, in which the file is changed.
+    """Restore the file's mtime on leaving the context, if `keeps`.
 
-    A file sync prefers the later mtime: after an erasure here, this copy of another writer's file must not
-    replace the original, which may have grown.
+    File sync prefers the later mtime: after an erasure on this machine, our copy of another writer's file
+    must not replace the original, which may have grown.
     """
     before = disk.status(fd)
     yield

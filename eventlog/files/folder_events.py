@@ -1,7 +1,7 @@
-"""Waits for the file system's notifications of changes in folders.
+"""Waits for notifications of changes in folders from the file system.
 
-They are only hints: some come late, the first ones for a new folder may be missing, and the kernel silently
-drops those that exceed its queue (16,384 on Linux). So callers must also poll from time to time.
+They are only hints: some arrive late, the first ones for a new folder may be missing, and the kernel
+silently drops those that overflow its queue (16,384 on Linux). So callers must also poll occasionally.
 """
 
 import stat
@@ -24,10 +24,10 @@ _Changes = Generator[set[str], None, None]
 
 
 class ChangeHints:
-    """Waits until something changes in folders. Close it after use.
+    """Waits for changes in folders. Must be closed after use.
 
-    is_deep: also watch subfolders, including new ones. Only folders are watched, never files.
-    stop: an event that another thread sets to end the wait.
+    is_deep: also watch subfolders, including new ones. Only folders are watched, never single files.
+    stop: an event that another thread sets to stop waiting.
     step_ms, group_ms: see STEP_MS and GROUP_MS.
     """
 
@@ -43,15 +43,15 @@ class ChangeHints:
 
     @property
     def works(self) -> bool:
-        """Whether the system reports changes; it does not if, for example, it has run out of watches."""
+        """Whether the system reports changes; it may not, for example if it has run out of watches."""
         return self._changes is not None
 
     def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
-        """Return the changed paths; an empty set if no change is reported within `seconds`.
+        """Return the paths that changed; an empty set if no change was reported within `seconds`.
 
-        folders: the folders to watch from now on; they may be missing, and may differ between calls. If they
-          differ from those of the last call, or one was recreated, all count as changed, as they were not
-          watched until now.
+        folders: the folders to watch from now on, which may be missing and may differ between calls. If they
+          differ from those of the last call, or one was recreated, all are returned, since changes may have
+          gone unnoticed.
         """
         existing = _identify_folders(folders)
         if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
@@ -104,7 +104,7 @@ class ChangeHints:
 def _watch_changes(
     folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool
 ) -> _Changes:
-    """Yield the changed paths after each change, and an empty set ten times a second."""
+    """Yield the changed paths after each change, and an empty set ten times per second."""
     # Imported here: an append watches nothing.
     from watchfiles import watch
 

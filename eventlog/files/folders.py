@@ -1,4 +1,4 @@
-"""Creates and opens the folders of a store, name by name: no path below the log follows a link."""
+"""Opens and creates a store's folders one component at a time; paths below the log never follow links."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -24,7 +24,7 @@ from memlog.eventlog.log.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raise NotFound unless `folder` contains a log, settings or writers: only a write may create a store."""
+    """Raise NotFound unless `folder` has a log, settings or writers; only a write may create a store."""
     try:
         is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))
     except OSError:
@@ -39,16 +39,16 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder, the store's or `model/`, that prevents writing read models; None if neither does."""
+    """Return the folder (the store's or `model/`) that keeps read models from being written, or None."""
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None
 
 
 def is_kept_read_only(folder: Path) -> bool:
-    """Whether a folder is read-only on purpose: it is on a read-only mount, or belongs to this user.
+    """Whether `folder` is read-only on purpose: on a read-only mount, or owned by this user.
 
-    A folder that another user owns does not count: `retry_without_unusable` moves it out of the way.
+    A folder of another user does not count: `retry_without_unusable` moves it out of the way.
     """
     try:
         # Check existence first: a folder that another thread creates after a failed access check is not
@@ -63,9 +63,9 @@ def is_kept_read_only(folder: Path) -> bool:
 
 @contextmanager
 def opened_folders(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
-    """Yield descriptors of the log's folder and of each folder below it, down to that of `stream`.
+    """Yield descriptors of the log's folder and of the folders below it, down to that of `stream`.
 
-    make: create missing folders, and make their names durable. Raises OSError for a missing folder or a link.
+    make: create missing folders and sync their names. Raises OSError if a folder is missing or a link.
     """
     names: list[Path | str] = [log, *stream.split("/")]
     folders: list[int] = []
@@ -78,7 +78,7 @@ def opened_folders(log: Path, stream: str, *, make: bool = False) -> Iterator[li
 
 
 def make_path(folder: Path) -> None:
-    """Create a folder and its missing parents, and make their names durable."""
+    """Create a folder and its missing parents, and sync their names to disk."""
     if disk.is_folder(folder):
         return
     make_path(folder.parent)
@@ -91,13 +91,13 @@ def make_path(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Sync the names in a folder to disk."""
     with closing(disk.open(folder, disk.FOLDER, follow=True)) as fd:
         disk.sync(fd)
 
 
 def _close_all(folders: list[int]) -> None:
-    """Close all folders, even if closing one fails. ExitStack would take 2 of the 70 µs of an append."""
+    """Close all folders, even if one fails to close. ExitStack would take 2 of the 70 µs of an append."""
     if folders:
         try:
             disk.close(folders[-1])
@@ -106,7 +106,7 @@ def _close_all(folders: list[int]) -> None:
 
 
 def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
-    """Return a descriptor of the log's folder, which may be a link, or of a folder in `parent`."""
+    """Open the log's folder, which may be a symbolic link, or a folder below `parent`."""
     is_log = parent is None
     try:
         return disk.open(path, disk.FOLDER, folder=parent, follow=is_log)
@@ -128,7 +128,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Tells a file from its copies, and from earlier files that had its inode; see `disk.generation`."""
+    """Tells a file from its copies and from earlier files with the same inode; see `disk.generation`."""
 
     inode: int
     generation: int | None
@@ -140,7 +140,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def read_original(path: Path, most: int | None = None) -> bytes:
-    """Return at most `most` bytes of a file; b"" if it is missing, copied or not regular. Raises OSError."""
+    """Read up to `most` bytes; return b"" if the file is missing, a copy or not regular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
@@ -151,7 +151,7 @@ def read_original(path: Path, most: int | None = None) -> bytes:
 
 
 def replace_lines(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
-    """Replace a file by an `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
+    """Replace a file with its `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
     with replacing_file(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(encode_line, [Origin.of(fd), *lines]))
         overwrite_all(fd, data, 0)
@@ -159,7 +159,7 @@ def replace_lines(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 
 
 def append_lines(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
-    """Append `lines`, first ending the last line if `is_torn`; return the new bytes. Raises OSError."""
+    """Append `lines`, after a newline if `is_torn`, and return the bytes written. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(encode_line, lines))
     with closing(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)
@@ -167,5 +167,5 @@ def append_lines(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) 
 
 
 def encode_line(value: msgspec.Struct) -> bytes:
-    """Encode `value` as a line of JSON, with its newline."""
+    """Encode `value` as a line of JSON, including the newline."""
     return msgspec.json.encode(value) + b"\n"

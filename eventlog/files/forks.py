@@ -1,6 +1,6 @@
-"""Protects what processes cannot share after a fork: locks of threads, connections, child processes.
+"""Protects what processes cannot share after a fork: thread locks, connections and child processes.
 
-Each object that holds such resources is notified before a fork, and after it in both processes.
+Each object that owns such resources is notified before a fork, and afterwards in both processes.
 """
 
 import os
@@ -17,31 +17,31 @@ _fork = threading.local()
 
 
 class SplitByFork:
-    """Base class of objects that are notified of forks during their lifetime."""
+    """The base class of objects that are notified of forks."""
 
     def __init__(self) -> None:
         number = id(self)
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release what a child must not inherit. until: the deadline, in `time.monotonic()` seconds."""
+        """Release what a child must not inherit. until: the deadline, in seconds of `time.monotonic()`."""
 
     def after_fork_in_parent(self) -> None:
-        """Resume normal use in the parent."""
+        """Resume normal operation in the parent."""
 
     def after_fork_in_child(self) -> None:
-        """Replace locks that the parent's threads held; leave the parent's own resources alone."""
+        """Replace locks that threads of the parent held; leave the parent's own resources alone."""
 
 
 class ForkMutex:
-    """A mutex that a fork acquires first, so that the child finds consistent state."""
+    """A mutex that is acquired before a fork, so that the child finds a consistent state."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._is_held = False
 
     def take(self, until: float) -> bool:
-        """Acquire the mutex for a fork, by `until`; return False if a thread, even this one, holds it."""
+        """Acquire the mutex for a fork before `until`; return False if a thread, even this one, holds it."""
         is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # as threading.Condition does
         if is_mine or not self.lock.acquire(timeout=max(0.0, until - time.monotonic())):
             return False
@@ -60,7 +60,7 @@ class ForkMutex:
 
 
 def keep_alive(what: object) -> None:
-    """Never release an object, even at exit: its release would wait for the parent or change its files."""
+    """Keep an object alive even at exit; releasing it would wait for the parent or change its files."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))

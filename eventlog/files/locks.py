@@ -39,12 +39,12 @@ def acquire(
 ) -> None:
     """Lock an open file exclusively, waiting up to `timeout` seconds.
 
-    what: the name of the file in the error. if_stopped: seconds to wait if a stopped process (SIGSTOP,
-      Ctrl-Z) holds the lock; None for `timeout`.
-    is_held_here: returns whether a thread of this process holds the lock; while it does, there is no
-      deadline.
+    what: the file's name in error messages. if_stopped: seconds to wait if the process that holds the lock is
+      stopped (SIGSTOP, Ctrl-Z); None for `timeout`.
+    is_held_here: returns whether a thread of this process holds the lock; the deadline is extended while it
+      does.
 
-    Raises Busy if the file stays locked; the message names the holder if the system knows it.
+    Raises Busy if the file stays locked; the message names the holder, if the system knows it.
     """
     started = time.monotonic()
     next_look = started + (timeout if if_stopped is None else if_stopped)
@@ -72,9 +72,10 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Hold the lock file at `path`, created if missing and never removed, within the context; see `acquire`.
+    """Hold the lock file at `path` within the context, creating it if missing; see `acquire`.
 
-    Raises Busy immediately if this thread holds it: a callback or signal handler would wait for itself.
+    The file is never removed. Raises Busy immediately if this thread already holds the lock: a callback or a
+    signal handler would wait for itself.
     """
     mine = threading.get_ident(), path.absolute()
     with closing(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
@@ -95,7 +96,7 @@ def locked(
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """Hold the lock file at `path`, even a read-only one, if it exists; yield whether it does."""
+    """Hold the lock file at `path` if it exists, even if it is read-only; yield whether it does."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
@@ -107,7 +108,7 @@ def locked_if_there(
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock file at `path`; False if the file does not exist."""
+    """Whether a process holds the lock file at `path`; False if it does not exist."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
@@ -127,7 +128,7 @@ def _try_lock(fd: int) -> bool:
 
 
 def describe_holder(fd: int) -> str:
-    """Return a lock's holder as shown in error messages: `process 123`, or `another process` if unknown."""
+    """Describe the holder of a lock in an error message: `process 123`, or `another process` if unknown."""
     holders = _holder_ids(fd)
     if not holders:
         return "another process"
@@ -140,12 +141,12 @@ def _is_stopped(fd: int) -> bool:
 
 
 def _process_state(pid: str) -> str:
-    """Return the state letter of a process on Linux, from /proc/pid/stat (see proc(5)); "" if unknown."""
+    """Return the state letter of a Linux process, from /proc/pid/stat (see proc(5)); "" if unknown."""
     return _read_proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
 
 
 def _holder_ids(fd: int) -> set[str]:
-    """Return the ids of the processes that hold a flock on this file, from Linux's /proc/locks."""
+    """Return the ids of the processes with a flock on this file, from /proc/locks on Linux."""
     inode = f":{disk.status(fd).st_ino}"
     listing = _read_proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
@@ -153,7 +154,7 @@ def _holder_ids(fd: int) -> set[str]:
 
 
 def _read_proc_file(*path: str) -> str:
-    """Return the text of a file below /proc; "" if it cannot be read."""
+    """Read a file below /proc; return "" if that is impossible."""
     try:
         return Path(_PROC, *path).read_text(errors="replace")
     except OSError:
@@ -168,15 +169,15 @@ _ROOT = 0
 
 
 def check_owner(store: Path) -> None:
-    """Raise LogError if this process runs as root and the store belongs to another user."""
+    """Raise LogError if this process runs as root but the store belongs to another user."""
     if os.geteuid() == _ROOT and (owner := _status_or_none(store)) is not None and owner.st_uid != _ROOT:
         raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
 def become_owner(store: Path) -> None:
-    """Give up root's privileges, if any: become the owner of the store or its nearest existing parent.
+    """Drop root privileges, if any, by becoming the owner of the store or of its nearest existing parent.
 
-    Raises LogError if the system refuses, or the owner cannot read memlog or this Python.
+    Raises LogError if the system refuses, or if that user cannot read memlog or this Python.
     """
     if os.geteuid() != _ROOT:
         return
@@ -210,7 +211,7 @@ def _status_or_none(path: Path) -> os.stat_result | None:
 
 
 def _look_up_account(owner: os.stat_result) -> tuple[str | None, int]:
-    """Return a user's name and primary group; if the user has no account, None and the folder's group."""
+    """Return the name and primary group of a folder's owner; None and the folder's group if unknown."""
     # Imported here: only root needs it.
     import pwd
 
@@ -233,7 +234,7 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
 
 
 def find_refusals(store: Path) -> Iterator[PermissionError]:
-    """Yield an error for each path in a writable store that this user cannot both read and write."""
+    """Yield an error for each path of a writable store that this user cannot both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
             yield from _find_refusals_at(store / name)
@@ -254,7 +255,7 @@ def _find_refusals_at(path: Path) -> Iterator[PermissionError]:
 
 
 def retry_without_unusable(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
-    """Do `work`; whenever another user's disposable file makes it fail, remove that file and retry.
+    """Call `work`, and retry whenever it fails on another user's disposable file, after removing that file.
 
     notify: called with a note about each removal.
     """
@@ -270,9 +271,9 @@ def retry_without_unusable(store: Path, work: Callable[[], Answer], notify: Call
 
 
 def remove_unusable(store: Path, refused: OSError) -> str | None:
-    """Remove a disposable file or, if only root can remove it, rename its folder; return a note about it.
+    """Remove a disposable file, or rename its folder if only root may remove it; return a note about it.
 
-    Returns None if the file is not disposable, or if the system refuses this, too.
+    Returns None if the file is not disposable, or if the system also refuses to rename its folder.
     """
     path = Path(str(refused.filename))
     top = path.relative_to(store).parts[:1] if path.is_relative_to(store) else ()

@@ -1,11 +1,12 @@
-"""The writer of a copy of a store. Each writer has its own segments, so that no two copies write to one file.
+"""Identifies the writer of each copy of a store. Each writes its own segments, so none shares a file.
 
-`<store>/writers/` has two files for each machine: the writer's name, and the segments that it has created.
-Both are valid only in this copy: in any other (made by cp, rsync, git or a backup) the next append mints a
-new writer, which is always safe. Losing the folder is safe, too.
+`<store>/writers/` has two files for each machine: one with the writer's name, one with the segments that it
+created. Both are valid only in this copy: in any other (made by cp, rsync, git or a backup), the next append
+creates a new writer, which is always safe. Losing the folder is safe, too.
 
-But a restore may write older bytes into existing files and so keep their inodes. So the second file also
-holds the size of each segment, and the change time of the first file, which no program can set.
+A restore, however, may write older bytes into the existing files, which keep their inodes. That is why the
+second file also records the size of each segment, and the change time of the first file, which no program
+can set.
 """
 
 import os
@@ -44,7 +45,7 @@ segment of each stream; the seals know the sizes of the others."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """The name of a writer. retired: the former names of this copy."""
+    """The name of a writer. retired: the earlier names of this copy."""
 
     writer: str
     retired: tuple[str, ...] = ()
@@ -55,21 +56,21 @@ class _Changed(msgspec.Struct, frozen=True):
 
 
 class Written(SegmentRecord, frozen=True):
-    """A segment that the writer has created, and its last recorded size in bytes."""
+    """A segment created by the writer, and its last recorded size in bytes."""
 
     inode: int
     generation: int | None
     bytes: int
 
     def is_of(self, fd: int) -> bool:
-        """Whether the open file is the recorded segment, and no shorter than recorded."""
+        """Whether the open file is the recorded segment and is not shorter than recorded."""
         return Origin(self.inode, self.generation) == Origin.of(fd) and disk.status(fd).st_size >= self.bytes
 
 
 class Writer:
     """The writer of the store at `store` on this machine.
 
-    lock_timeout: seconds to wait for another process that is minting the name.
+    lock_timeout: seconds to wait while another process creates the name.
     """
 
     def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
@@ -80,26 +81,26 @@ class Writer:
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """Return the writer's name, minted if this machine has none in the store. Raises Busy and OSError."""
+        """Return the writer's name, creating it if this machine has none. Raises Busy and OSError."""
         return (self._proven() or self._mint(None)).writer
 
     def own_names(self) -> tuple[str, ...]:
-        """Return the writer's name, then its retired names; () before the first append."""
+        """Return the writer's name, followed by its retired names; () before the first append."""
         identity = self._proven()
         return () if identity is None else (identity.writer, *identity.retired)
 
     def retire(self, name: str) -> None:
-        """Replace the writer's name `name` by a new one, unless already done. Raises Busy and OSError."""
+        """Replace the writer's name `name` with a new one, if it is still in use. Raises Busy and OSError."""
         self._mint(name)
 
     def has_made(self, stream: str, segment: str) -> bool:
-        """Whether the writer has created a segment with this name; a copy may have, too. Raises OSError."""
+        """Whether the writer ever created a segment with this name; a copy may have, too. Raises OSError."""
         return self._segments.find(stream, segment) is not None
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
-        """Whether the open, locked segment is the file that the writer created, and no shorter than recorded.
+        """Whether the open, locked segment is the file created by the writer and not shorter than recorded.
 
-        A segment that is new and empty is recorded first. Raises Busy and OSError.
+        Records a new, empty segment first. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is None and disk.status(fd).st_size == 0:
@@ -110,22 +111,22 @@ class Writer:
     def remember(
         self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
     ) -> None:
-        """Record that the open segment has `size` bytes (None: its current size). Raises Busy and OSError."""
+        """Record that an open segment has `size` bytes (None: its current size). Raises Busy and OSError."""
         here = Origin.of(fd)
         size = disk.status(fd).st_size if size is None else size
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record a segment's new size, unless its writer's name was retired, since its loss may be accepted.
+        """Record the new size of a segment, unless it belongs to a retired name of the writer.
 
-        Raises Busy and OSError.
+        The loss of such a segment may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def recorded_segments(self) -> dict[tuple[str, str], Written]:
-        """Return the recorded segments of all names of this copy; most sealed ones are left out.
+        """Return the recorded segments of this copy, under all its names; most sealed ones are left out.
 
         Raises OSError.
         """
@@ -142,7 +143,7 @@ class Writer:
             self._segments.add(written)
 
     def _proven(self) -> _Identity | None:
-        """Return the identity if its file is provably the original, not a copy; otherwise None."""
+        """Return the identity if its file is provably the original; None if it may be a copy."""
         try:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
@@ -186,9 +187,9 @@ class Writer:
 
 
 class _OwnSegments:
-    """The segments file at `path`, to which other processes may add. The last line about a segment counts.
+    """The segments file at `path`, to which other processes may append. The last line for a segment counts.
 
-    Its second line holds the change time of the file with the writer's name.
+    The file's second line has the change time of the file with the writer's name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -215,24 +216,24 @@ class _OwnSegments:
         return None if changed is None else changed.changed_ns
 
     def all(self) -> dict[tuple[str, str], Written]:
-        """Return what the last line about each segment says. Raises OSError."""
+        """Return the last record of each segment, by (stream, segment). Raises OSError."""
         self._read_new_lines()
         return self._of_segment
 
     def find(self, stream: str, segment: str) -> Written | None:
-        """Return what the last line about a segment says; None if there is none. Raises OSError."""
+        """Return the last record of a segment; None if there is none. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_new_lines()
         return self._of_segment.get((stream, segment))
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
-        """Replace the recorded sizes of segments; the caller holds the lock. Raises OSError."""
+        """Replace the recorded sizes of segments; the caller must hold the lock. Raises OSError."""
         accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
         # Without the change time the name is not proven, and the next append mints a new one.
         self.write_all(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
-        """Record the size of a segment; the caller holds the lock. Raises OSError."""
+        """Record the size of a segment; the caller must hold the lock. Raises OSError."""
         self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
             self.write_all(self._changed.changed_ns, self._of_writer.values())
@@ -279,13 +280,13 @@ def _age_key(written: Written) -> tuple[int, str]:
 
 
 def name_from(drawn: bytes) -> str:
-    """Return a writer's name made from six bytes. It begins with a letter, unlike a segment's number."""
+    """Make a writer's name from six bytes; it starts with a letter, unlike the number of a segment."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 
 
 def _machine_id() -> str:
-    """Return a 32-bit hash of this machine's id, or of its host name, to tell apart a store's machines."""
+    """Return a 32-bit hash of the machine's id or host name, which tells apart the machines of a store."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

@@ -1,4 +1,4 @@
-"""Finds lines that are erased or still to be erased, in which two copies of a segment may differ."""
+"""Finds lines that are or should be erased, where two copies of a segment may differ."""
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
@@ -20,11 +20,11 @@ Span = tuple[int, int]
 
 
 class Erasures(msgspec.Struct):
-    """The lines of a segment that are erased or to be erased, without their bytes.
+    """The lines of a segment that are erased or should be, without their bytes.
 
     blank: erased lines. begun: partly erased lines. due: lines that are redacted but still readable.
     is_whole: whether no other line is damaged.
-    is_proven: whether memlog wrote every other line, and all their crcs match.
+    is_proven: whether memlog wrote every other line, and every crc is correct.
     """
 
     blank: list[Line] = []
@@ -35,12 +35,12 @@ class Erasures(msgspec.Struct):
 
     @property
     def unfinished(self) -> list[Line]:
-        """The lines that an erasure must still overwrite, in order."""
+        """The lines that an erasure still has to overwrite, in order."""
         return sorted([*self.begun, *self.due], key=lambda line: line.offset)
 
 
 def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
-    """Return the erasures in the first `end` bytes of an open segment. Raises OSError."""
+    """Find the erasures in the first `end` bytes of an open segment. Raises OSError."""
     erasures = Erasures()
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
@@ -72,7 +72,7 @@ def erased_lines(fd: int, start: int, end: int) -> list[Line]:
 
 
 def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
-    """Whether a line is redacted and still readable, or partly erased."""
+    """Whether a line is partly erased, or redacted but still readable."""
     if is_partly_erased(fd, line):
         return True
     entry = entry_of(segment, line)
@@ -85,14 +85,14 @@ def is_partly_erased(fd: int, line: Line) -> bool:
 
 
 def is_erased(fd: int, line: Line) -> bool:
-    """Whether a line consists of spaces only."""
+    """Whether a line consists only of spaces; an empty line does not count."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
     return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
-    """Return the spans of `lines`; adjacent lines form one span."""
+    """Return the spans of `lines` in order, merging adjacent lines."""
     spans: list[Span] = []
     for line in sorted(lines, key=lambda line: line.offset):
         start = line.offset
@@ -103,7 +103,7 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
 
 
 def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
-    """Return the `lines` within `spans`, and the other lines."""
+    """Split `lines` into those inside and those outside `spans`."""
     inside: list[Line] = []
     outside: list[Line] = []
     for line in lines:

@@ -1,9 +1,9 @@
-"""Erases redacted lines: overwrites their bytes in place, so that no other byte of the log moves.
+"""Erases redacted lines by overwriting them in place, so that no other byte of the log moves.
 
 Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
 single byte is either written or not), the rest of the line becomes spaces, and finally the first byte becomes
-a space. So after a kill or a power cut, a line is whole, begins with `ERASING`, or is blank. Readers skip
-lines that begin with `ERASING`, and the next run finishes them.
+a space, too. So after a kill or a power cut, a line is intact, starts with `ERASING`, or is blank. Readers
+skip lines that start with `ERASING`, and the next run finishes them.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -37,7 +37,7 @@ SealState = Literal[
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """The numbers of lines and bytes erased in a segment, and the state of its seal."""
+    """The number of lines and bytes erased in a segment, and the state of its seal."""
 
     segment: Segment
     lines: int
@@ -46,9 +46,9 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """Yield each segment that has lines to erase, with these lines but not their bytes. Raises OSError.
+    """Yield each segment with lines to erase, and those lines, without their bytes. Raises OSError.
 
-    redacted: the targets of all redactions, with their streams.
+    redacted: the targets of all redactions, as (stream, id).
     """
     streams = {stream for stream, _ in redacted}
     for segment in (each for each in segments if each.stream in streams):
@@ -68,11 +68,11 @@ def erase(
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
-    """Overwrite with spaces the `lines` of a segment that are still due, under the segment's lock.
+    """Overwrite with spaces those of `lines` that still need erasing, while holding the segment's lock.
 
-    around: returns the context for the write, given the segment's descriptor.
+    around: returns the context manager for the write, given the segment's descriptor.
 
-    Raises Busy; LogError if the segment was replaced; OSError. The next run then finishes the erasure.
+    Raises Busy; LogError if the segment was replaced; OSError. The next run then completes the erasure.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
@@ -88,7 +88,7 @@ def erase(
 def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
     """Return the erased segments whose seals are out of date. Raises OSError.
 
-    An erasure was killed before resealing them, or another writer's seal arrived after the erasure.
+    Either the erasure was killed before it resealed them, or another writer's seal arrived later.
     """
     segments = list(segments)
     if not segments:
@@ -102,10 +102,10 @@ def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
 def _blank_seals(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank a segment's seals if its bytes match one, with the lines `due` erased or not; return the state.
+    """Blank a segment's seals if its bytes match one of them, with or without the lines `due`.
 
-    A segment that matches no seal was altered, which a new hash would hide. Bytes after the sealed ones are
-    ignored.
+    Returns the state of the seals. A segment that matches no seal was altered, and a new hash would hide
+    that. Bytes beyond the sealed ones are ignored.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)
@@ -125,7 +125,7 @@ def _blank_seals(
 
 @contextmanager
 def _locked(segment: Segment, timeout: float) -> Iterator[int]:
-    """Lock a segment and yield a descriptor that can overwrite its bytes."""
+    """Lock a segment and yield a descriptor for overwriting it."""
     filename = segment.name.filename
     with (
         opened_folders(segment.log, segment.stream) as folders,
@@ -156,5 +156,5 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
 
 
 def _reload(fd: int, line: Line) -> Line:
-    """Return `line` with its current bytes, unless it is too long to be an event."""
+    """Return `line` with its current bytes; a line too long for an event is returned as it is."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))

@@ -1,4 +1,4 @@
-"""On request, seals all segments of a store, and accepts losses."""
+"""Seals all segments of a store on request, and accepts losses."""
 
 import time
 from collections.abc import Iterator
@@ -20,9 +20,10 @@ from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
 def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
-    """Seal every unsealed segment, except those of other writers; return the new seals once they are durable.
+    """Seal all unsealed segments except those of other writers; return the new seals once durable.
 
-    The current segments are sealed, too, so the next append to a stream starts a new segment.
+    The current segments are sealed too, so the next append to a stream starts a new segment.
+
     Raises Busy, and LogError if a segment cannot be read or the seals cannot be written.
     """
     log, made = store / LOG, []
@@ -45,10 +46,10 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
 
 
 def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
-    """Accept that missing bytes are lost; return the new seals, and the accepted losses of unsealed segments.
+    """Accept the loss of missing bytes; return the new seals, and the accepted losses of unsealed segments.
 
-    Damaged sealed segments are sealed again with their current bytes; for unsealed ones, the watermarks are
-    reset to their current bytes. Raises the same errors as `seal_all`.
+    Damaged sealed segments are sealed again as they are now; for unsealed ones, the watermarks are reset to
+    the current bytes. Raises the same errors as `seal_all`.
     """
     log = store / LOG
     with _os_errors_as_log_errors(log.name):
@@ -60,7 +61,7 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
 
 
 def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
-    """Seal the current bytes of damaged sealed segments; return the new seals once they are durable."""
+    """Seal damaged sealed segments again as they are now; return the new seals once durable."""
     damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in altered_segments(log)]
     drafts = [draft_seal(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
     if not drafts:
@@ -74,7 +75,7 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """Return all losses that were not accepted, of sealed and unsealed segments. Raises OSError."""
+    """Return all losses, of sealed and unsealed segments, that were not accepted. Raises OSError."""
     return [*losses(store / LOG), *Watermarks(store).losses()]
 
 

@@ -1,4 +1,4 @@
-"""The seals files of a log: reads them, seals finished segments, and reseals erased ones."""
+"""Reads the seals files of a log, seals finished segments, and reseals erased ones."""
 
 import os
 import re
@@ -49,7 +49,7 @@ lines takes 0.03 s of CPU; decoding them takes 0.1 s."""
 
 
 class SealPlace(msgspec.Struct, frozen=True):
-    """A seal, with the offset and the bytes of its line, without the newline; the line may be damaged."""
+    """A seal with the offset and bytes of its line, without the newline. The line may be damaged."""
 
     offset: int
     data: bytes
@@ -57,7 +57,7 @@ class SealPlace(msgspec.Struct, frozen=True):
 
 
 class SealIndex:
-    """An index of the lines of a seals file by segment."""
+    """An index of a seals file, from segments to lines."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytearray()
@@ -70,7 +70,7 @@ class SealIndex:
         return len(self._data)
 
     def extend(self, data: bytes) -> None:
-        """Index `data`, which follows the bytes indexed so far and starts a new line."""
+        """Index more bytes of the file, which must start on a new line."""
         start = len(self._data)
         self._data += data
         for line in re.compile(_LINE, re.MULTILINE).finditer(data):
@@ -81,7 +81,7 @@ class SealIndex:
                 self._offsets_of[key].append(offset)
 
     def overwrite(self, offset: int, data: bytes) -> None:
-        """Replace bytes in place; the segment that a line names must not change."""
+        """Replace bytes in place; a line must keep naming the same segment."""
         self._data[offset : offset + len(data)] = data
 
     def of(self, stream: str, segment: str) -> list[SealPlace]:
@@ -89,12 +89,12 @@ class SealIndex:
         return list(self._seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the last intact seal of a segment; None if it has none."""
+        """Return the last intact seal of a segment; None if there is none."""
         whole = [place.seal for place in self.of(stream, segment) if has_its_crc(place.data)]
         return whole[-1] if whole else None
 
     def last(self) -> SealPlace | None:
-        """Return the last seal in the file, to which the next one is chained; None if there is none."""
+        """Return the last seal in the file, to which the next is chained; None if there is none."""
         return next(self._seals_at(reversed(self._offsets)), None)
 
     def _line_at(self, offset: int) -> bytes:
@@ -111,7 +111,7 @@ class SealIndex:
 
 
 def _parse_key(line: bytes) -> bytes:
-    """Return the index key of a line that `_LINE` does not parse; b"" if it holds no seal."""
+    """Return the index key of a line that does not match `_LINE`; b"" if it is not a seal."""
     seal = decode_json(line.strip(b"\0"), Seal)
     return b"" if seal is None else _index_key(seal.stream, seal.segment)
 
@@ -130,7 +130,7 @@ def measure(log: Path, stream: str, segment: str) -> Held:
 
 
 def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
-    """Make a segment and its file name durable; return its size and hash. Raises OSError."""
+    """Sync a segment and its name to disk; return its size and hash. Raises OSError."""
     with (
         opened_folders(log, stream) as folders,
         closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
@@ -143,7 +143,7 @@ def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
 
 
 def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
-    """Return the size and hash of a segment; None if it is missing or a link. Raises OSError."""
+    """Return the size and hash of a segment; None if it is missing or not a regular file. Raises OSError."""
     if size_of(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
@@ -152,7 +152,7 @@ def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
 
 
 def has_grown(log: Path, old: Seal) -> bool:
-    """Whether a segment still has all of its sealed bytes, and more after them."""
+    """Whether a segment still has all of its sealed bytes, followed by more."""
     with suppress(FileNotFoundError), opened(log, *old.name) as fd:
         return disk.status(fd).st_size > old.bytes and old.is_of(measure_open(fd, old.bytes))
     return False
@@ -168,7 +168,7 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
 def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
     """Return the size and hash of an open file, or of its first `end` bytes.
 
-    The lines `blanked` (sorted) count as erased. Raises OSError; FileExistsError if the file is not regular.
+    blanked: lines to hash as if erased, sorted. Raises OSError; FileExistsError if the file is not regular.
     """
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
@@ -183,7 +183,7 @@ def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) 
 
 
 def read_seals(log: Path) -> Seals:
-    """Read all seals files of `log`, each of which is a chain, and note any damage. Raises OSError."""
+    """Read all seals files of `log`, each a separate chain, and note any damage. Raises OSError."""
     seals = Seals([], {})
     for name in seals_files(log):
         in_file = _read_seals_of(log, name)
@@ -204,7 +204,7 @@ def _read_seals_of(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """All seals files of a log. Adds seals only to `own`, the file of `writer`, but blanks hashes in all."""
+    """The seals files of a log. Seals are added to `own`, the file of `writer`; hashes are blanked in all."""
 
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
@@ -214,7 +214,7 @@ class SealFiles:
         self._files = {own: self.own}
 
     def refresh(self) -> None:
-        """Read again the files that other processes have changed. Raises OSError."""
+        """Reread the files that other processes have changed. Raises OSError."""
         for name in seals_files(self.log):
             if name not in self._files:
                 self._files[name] = SealFile(self.log, name)
@@ -222,12 +222,12 @@ class SealFiles:
             file.refresh()
 
     def last(self, stream: str, segment: str) -> list[Seal]:
-        """Return the last intact seal of a segment in each file that has one."""
+        """Return the last intact seal of a segment from each file that has one."""
         seals = (file.index.valid(stream, segment) for file in self._files.values())
         return [seal for seal in seals if seal is not None]
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the valid seal of a segment; None if the segment has none."""
+        """Return the valid seal of a segment; None if there is none."""
         last = self.last(stream, segment)
         return choose_seal(last) if last else None
 
@@ -239,14 +239,14 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal the unsealed segments among `segments` of a stream; return the new seals once they are
-        durable.
+        """Seal the unsealed ones among a stream's `segments`; return the new seals once durable.
 
-        The caller holds the lock of the newest segment. Segments are made durable before they are sealed:
-        otherwise a power cut would turn unacknowledged bytes into a loss. Raises Busy and OSError; then no
-        seal is known to be stored.
+        The caller must hold the lock of the newest segment. Segments are synced before they are sealed, or a
+        power cut would turn unacknowledged bytes into a loss.
 
-        also_grown: also seal again segments that a writer without the lock has extended.
+        also_grown: also reseal segments that a writer without the lock has extended.
+
+        Raises Busy and OSError; some seals may then be stored nevertheless.
         """
         self.refresh()
         before = {segment: self.valid(stream, segment) for segment in segments}
@@ -264,7 +264,7 @@ class SealFiles:
             return self.own.add(fd, [draft_seal(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
-        """Blank the hashes of a segment's seals before an erasure, which counts as unfinished until `reseal`.
+        """Blank the hashes in a segment's seals before an erasure, which stays unfinished until `reseal`.
 
         Raises Busy and OSError.
         """
@@ -274,10 +274,10 @@ class SealFiles:
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
-        """Seal a segment again after an erasure, and blank the hashes of its other seals.
+        """Seal a segment again after an erasure, and blank the hashes in its other seals.
 
-        Returns the seal that now counts; None if the segment had none, or is still arriving. Can be repeated
-        after a crash at any moment. Raises Busy and OSError.
+        Returns the seal that now counts; None if the segment had none or is still arriving. Safe to repeat
+        after a crash at any point. Raises Busy and OSError.
         """
         self.refresh()
         # Damaged lines count: they hold a hash, too.
@@ -296,7 +296,7 @@ class SealFiles:
             return made
 
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
-        """Blank the hash of each seal of a segment, except seals that match `but`. Raises Busy, OSError."""
+        """Blank the hashes in a segment's seals, except those that match `but`. Raises Busy and OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
             places = file.index.of(stream, segment)
@@ -311,8 +311,8 @@ class SealFiles:
 class SealFile:
     """One seals file, and its index as of the last `refresh` or `locked`.
 
-    The file is read again only after another process has changed it, so the cost of sealing does not grow
-    with the number of seals.
+    The file is reread only if another process has changed it, so sealing does not slow down as seals
+    accumulate.
     """
 
     def __init__(self, log: Path, name: str) -> None:
@@ -322,12 +322,12 @@ class SealFile:
         self._indexed: tuple[int, ...] | None = ()
 
     def refresh(self) -> None:
-        """Read the file again if another process has changed it. Raises OSError."""
+        """Reread the file if another process has changed it. Raises OSError."""
         self._index_again(status_at(self._path), lambda: read_seals_file(self._log, self._path.name))
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Yield a descriptor for appending to the locked file, created if missing.
+        """Lock the file, creating it if missing, and yield a descriptor for appending to it.
 
         Raises Busy and OSError.
         """
@@ -360,7 +360,7 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Blank the hashes at `places` in the locked file. keeps_time: keep its mtime. Raises OSError."""
+        """Blank the hashes at `places` in the locked file. keeps_time: keep the mtime. Raises OSError."""
         with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
             for place in places:
                 data = blank_hash(place.data)
@@ -388,5 +388,5 @@ class SealFile:
 
 
 def draft_seal(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
-    """Return a seal whose `prev` and `at` `SealFile.add` has yet to set."""
+    """Return a seal without `prev` and `at`, which `SealFile.add` sets."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

@@ -1,6 +1,6 @@
-"""The lines of a seals file: each has a finished segment's size and hash, and a link to the line before.
+"""The lines of a seals file: the size and hash of a finished segment, and a link to the previous line.
 
-docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
+docs/storage/jsonl-format.md, "Seals", has a worked example, byte by byte.
 """
 
 import re
@@ -44,7 +44,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Size and hash of a segment's bytes. `lines` includes a last line that has no newline."""
+    """The size and hash of a segment's bytes. `lines` includes a last line without a newline."""
 
     bytes: int
     lines: int
@@ -52,11 +52,11 @@ class Held(msgspec.Struct, frozen=True):
 
 
 class Seal(SegmentRecord, frozen=True, omit_defaults=True):
-    """Size and hash of a segment when it was sealed.
+    """The size and hash of a segment at the time it was sealed.
 
-    lines: includes a last line that has no newline. sha256: the hash of all bytes; `BLANK` during an erasure.
-    prev: the sha256 of the line before, which chains the seals. at: when the segment was sealed.
-    lost: bytes accepted as lost since the previous seal.
+    lines: includes a last line without a newline. sha256: the hash of all bytes; `BLANK` during an erasure.
+    prev: the SHA-256 of the previous line, which chains the seals. at: when the segment was sealed.
+    lost: the bytes accepted as lost since the previous seal.
     """
 
     bytes: _Count
@@ -72,12 +72,12 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
         return self.sha256 == BLANK
 
     def is_of(self, held: Held) -> bool:
-        """Whether the seal's size, lines and hash equal those in `held`."""
+        """Whether the seal has the size, line count and hash of `held`."""
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
 class _Brief(SegmentRecord, frozen=True, gc=False):
-    """The members of a seal that determine the sealed length."""
+    """The members of a seal that determine a segment's sealed length."""
 
     bytes: _Count
     lost: _Count | None = None
@@ -89,7 +89,7 @@ _T = TypeVar("_T", Seal, _Brief)
 class SealLine(msgspec.Struct, frozen=True):
     """A non-blank line of a seals file.
 
-    data: the line's bytes without the newline. seal: the seal, even if damaged; None if the line holds none.
+    data: the bytes without the newline. seal: the seal, even if damaged; None if the line does not hold one.
     """
 
     file: str
@@ -101,7 +101,7 @@ class SealLine(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether the line's seal is intact, regardless of the chain."""
+        """Whether the line's seal is intact, whatever the state of the chain."""
         return self.seal is not None and self.damage != "bad_crc"
 
     @property
@@ -111,9 +111,9 @@ class SealLine(msgspec.Struct, frozen=True):
 
 
 class Seals(msgspec.Struct, frozen=True):
-    """The seals of a log, or of one file.
+    """The seals of a log or of one file.
 
-    last: the last intact seal from each file, by (stream, segment); see `choose_seal`.
+    last: the last intact seals, one from each file, by (stream, segment); see `choose_seal`.
     """
 
     lines: list[SealLine]
@@ -126,12 +126,12 @@ class Seals(msgspec.Struct, frozen=True):
 
     @property
     def damaged(self) -> list[SealLine]:
-        """The lines that are damaged."""
+        """The damaged lines."""
         return [line for line in self.lines if line.damage is not None]
 
 
 def parse_seals(data: bytes, file: str) -> Seals:
-    """Parse the bytes of one seals file; note any damage."""
+    """Parse the bytes of a seals file, noting any damage."""
     lines = list(_parse_lines(data, file))
     last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
     return Seals(lines, last)
@@ -152,38 +152,38 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
 
 
 def choose_seal(seals: Sequence[Seal]) -> Seal:
-    """Return which of a segment's last seals counts: the longest whose bytes were not accepted as lost.
+    """Choose which of a segment's last seals counts: the longest whose bytes were not accepted as lost.
 
-    The choice does not rely on clocks, so all copies of a log agree.
+    Does not depend on clocks, so all copies of a log agree.
     """
     return max(_exclude_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
 def encode_seal(seal: Seal) -> bytes:
-    """Return the line of a seal, with its newline."""
+    """Encode a seal as a line, including the newline."""
     return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
 def link_hash(line: bytes) -> str:
-    """Return the next line's `prev`: the sha256 of `line` without the members that an erasure changes."""
+    """Return the next line's `prev`: the SHA-256 of `line` without the members that an erasure changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 
 def blank_hash(line: bytes) -> bytes:
-    """Return `line` with its hash blanked, its crc updated, and its length unchanged."""
+    """Return `line` with its hash blanked and its crc updated; the length stays the same."""
     return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
-    """Return the seals, without seals of bytes that another seal accepts as lost."""
+    """Drop the seals whose bytes another seal accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _parse_lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """Yield the non-blank lines, without the NUL bytes that a power cut may leave around them.
+    """Yield the non-blank lines, without NUL bytes around them, which a power cut may leave.
 
-    The last line may lack its newline, since its crc shows whether it is whole.
+    The last line may lack its newline, since the crc shows whether it is complete.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}
@@ -214,6 +214,6 @@ def _find_damage(
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether `line` can be the start of a seal: it has no closing brace, and nothing follows its crc."""
+    """Whether `line` may be the beginning of a seal: it has no closing brace, and nothing follows its crc."""
     begins = line.startswith(b'{"stream":"'[: len(line)])
     return begins and not line.endswith(b"}") and re.search(_WHOLE_CRC, line) is None

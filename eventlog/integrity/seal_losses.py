@@ -31,7 +31,7 @@ _GROWN_ELSEWHERE = (
 class Loss(SegmentRecord, frozen=True):
     """A sealed segment that is missing or shorter than its seal.
 
-    sealed: the size when it was sealed. bytes: its current size; None if the segment is missing.
+    sealed: its size when it was sealed. bytes: its current size; None if the segment is missing.
     """
 
     sealed: int
@@ -56,7 +56,7 @@ State = Literal[
 class Unlike(msgspec.Struct, frozen=True):
     """A sealed segment whose bytes differ from its seal.
 
-    held: its current size and hash; None if it is missing. remedy: advice if the state is `changed`.
+    held: its current size and hash; None if it is missing. remedy: advice for the state `changed`.
     """
 
     seal: Seal
@@ -76,7 +76,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """A note about the difference, for any state but `changed`."""
+        """A note about the difference, for all states except `changed`."""
         if self.state == "arriving":
             size = 0 if self.held is None else self.held.bytes
             return f"{size} of {self.seal.bytes} bytes have arrived"
@@ -86,7 +86,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
 
 class Ownership:
-    """Tells the segments of this copy's writer from those of other writers."""
+    """Tells the segments of this copy's writer from those of others."""
 
     def __init__(self, log: Path) -> None:
         # Imported here: most logs have lost nothing.
@@ -97,15 +97,15 @@ class Ownership:
         self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
-        """Whether a segment belongs to another writer, so that a file sync brings it here."""
+        """Whether a segment belongs to another writer and thus comes from file sync."""
         return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring a segment's erasure: it is foreign, or plain in a copied log."""
+        """Whether file sync may erase text in a segment: it is foreign, or plain in a log that has copies."""
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether this copy may seal a segment: it is plain, or of this copy's current writer."""
+        """Whether this copy may seal a segment: it is plain, or belongs to the current writer."""
         return writer_of(segment) in self._sealed_here
 
 
@@ -115,9 +115,9 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """Return the sealed segments (None: all, otherwise among `only`) that are missing or too short.
+    """Return the sealed segments, all or those in `only`, that are missing or too short.
 
-    Segments of other writers are left out, see `arriving_segments`. sealed: the `sealed_bytes`, if known.
+    Segments of other writers are excluded; see `arriving_segments`. sealed: the `sealed_bytes`, if known.
     Raises OSError.
     """
     short = [*_find_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
@@ -128,7 +128,7 @@ def losses(
 
 
 def arriving_segments(log: Path) -> list[Loss]:
-    """Return the sealed segments of other writers that are missing or incomplete. Raises OSError."""
+    """Return other writers' sealed segments that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
     return [loss for loss in _find_short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
 
@@ -145,7 +145,7 @@ def _find_short(
 
 
 def altered_segments(log: Path) -> list[Unlike]:
-    """Return the sealed segments that differ from their seals, except through file sync or erasure.
+    """Return the sealed segments that differ from their seals for reasons other than file sync or erasure.
 
     Reads every byte of all sealed segments. Raises OSError.
     """
@@ -153,13 +153,13 @@ def altered_segments(log: Path) -> list[Unlike]:
 
 
 def grown_segments(log: Path) -> list[Unlike]:
-    """Return the segments that are longer than their seals; no other segments are read. Raises OSError."""
+    """Return the segments longer than their seals that differ from them; reads no others. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
     return differing_segments(log, longer) if longer else []
 
 
 def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """Return the sealed segments, all or among `only`, that differ from their seals. Raises OSError."""
+    """Return the sealed segments, all or those in `only`, that differ from their seals. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
@@ -198,16 +198,16 @@ def _choose_remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -
 
 
 def _has_other_hash(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether a seal of the same length has a different hash from `held`, and no loss was accepted."""
+    """Whether a seal of the same length has another hash than `held`, and no loss was accepted."""
     others = (seal for seal in seals if seal.bytes == held.bytes and not seal.is_blank)
     return all(seal.lost is None for seal in seals) and any(seal.sha256 != held.sha256 for seal in others)
 
 
 def _classify_half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Return the state if either only the segment or only its seal shows an erasure; otherwise None.
+    """Return the state if an erasure shows only in the segment or only in its seal; otherwise None.
 
-    In a segment of this copy's writer, redactions and crcs must prove the erasure, since another copy made
-    it. In another writer's segment they need not: it may arrive before the redactions.
+    If the segment belongs to this copy's writer, redactions and crcs must prove the erasure, since another
+    copy made it. If it belongs to another writer, the erasure may arrive before the redactions.
     """
     # Imported here: few logs have a half-erased segment.
     from memlog.eventlog.integrity.erasures import erasures_in
@@ -226,10 +226,10 @@ def _classify_half_erased(log: Path, owner: Ownership, last: Sequence[Seal], hel
 
 
 def _matches(seals: Sequence[Seal], held: Held | None) -> bool:
-    """Whether `held` matches one of the seals and is no shorter than the valid one.
+    """Whether `held` matches one of the seals and is not shorter than the valid one.
 
-    A seal in any file may match, since two copies may know different states of an erasure. If the valid seal
-    is blank, only the length is compared.
+    A seal in any file may match, since copies may know different states of an erasure. If the valid seal is
+    blank, only the length is compared.
     """
     valid = choose_seal(seals)
     if held is None:

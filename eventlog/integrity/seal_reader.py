@@ -1,4 +1,4 @@
-"""Reads seals files as bytes, which is all that an append needs, and the lengths of sealed segments."""
+"""Reads the raw bytes of seals files, and the lengths of sealed segments, which is all an append needs."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -24,7 +24,7 @@ def _read_lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> 
 
 
 def read_seals_file(log: Path, name: str) -> bytes:
-    """Return the bytes of a seals file; b"" if it is missing or not a regular file. Raises OSError."""
+    """Read a seals file; return b"" if it is missing or not a regular file. Raises OSError."""
     try:
         with closing(open_regular(log / name, disk.READ)) as fd:
             return read_all(fd)

@@ -1,4 +1,4 @@
-"""Checks all lines, seals and sealed bytes of the log, without the read model. Changes nothing."""
+"""Checks all lines, seals and sealed bytes of the log without the read model, and changes nothing."""
 
 from collections import Counter
 from collections.abc import Container
@@ -17,10 +17,10 @@ from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 
 @dataclass
 class Lines:
-    """Counts of a log's lines.
+    """Counts of the lines in a log.
 
-    quarantined: lines that hold no event, by reason. by_memlog: segments with at least one line that memlog
-      wrote.
+    quarantined: lines that hold no event, by reason. by_memlog: segments with at least one line written by
+      memlog.
     """
 
     events: int = 0
@@ -88,7 +88,7 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log`, up to `bounds`; of lines with equal ids, the first counts. Raises OSError."""
+    """Count the lines of `log` up to `bounds`; of lines with equal ids, the first counts. Raises OSError."""
     segments = segments_of(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}

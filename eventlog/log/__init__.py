@@ -1,1 +1,1 @@
-"""The log: its streams and segments, appending, reading, and records of how far it was read."""
+"""The log: streams and segments, appending and reading, and records of how far it was read."""

@@ -69,24 +69,24 @@ class SegmentRecord(msgspec.Struct, frozen=True):
 
 
 def is_writer(name: str) -> bool:
-    """Whether `name` is a valid writer's name."""
+    """Whether `name` is valid as the name of a writer."""
     # Every append calls this: compiling the pattern would dominate its time.
     return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
 
 
 def seals_file(writer: str) -> str:
-    """Return the name of a writer's seals file below `log/`."""
+    """Return the name of a writer's seals file in `log/`."""
     return f"seals.{writer}.jsonl" if writer else SEALS
 
 
 def is_seals_file(name: str) -> bool:
-    """Whether a file of this name below `log/` holds seals."""
+    """Whether a file in `log/` with this name holds seals."""
     writer = name.removeprefix("seals.").removesuffix(".jsonl")
     return name == SEALS or (is_writer(writer) and name == seals_file(writer))
 
 
 def seals_files(log: Path) -> list[str]:
-    """Return the names of all seals files in `log`, sorted; [] if there is no log."""
+    """Return the names of the seals files in `log`, sorted; [] if there is no log."""
     try:
         with disk.entries(log) as entries:
             return sorted(entry.name for entry in entries if is_seals_file(entry.name))

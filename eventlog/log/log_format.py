@@ -1,4 +1,4 @@
-"""The format number in `log/FORMAT`, which keeps an older memlog from writing to a log in a newer format."""
+"""The format number in `log/FORMAT`, which keeps older versions of memlog from writing to newer logs."""
 
 from pathlib import Path
 
@@ -17,9 +17,9 @@ _LONGEST = 4096
 
 
 def check_writable(log: Path) -> bool:
-    """Check that this memlog may write to `log`; return whether FORMAT exists.
+    """Check that this version may write to `log`; return whether FORMAT exists.
 
-    Raises LogError if the format is newer or FORMAT is damaged, OSError if it cannot be read.
+    Raises LogError if the format is newer or FORMAT is damaged; OSError if it cannot be read.
     """
     try:
         with closing(open_regular(log / FORMAT, disk.READ)) as fd:
@@ -41,7 +41,7 @@ def check_writable(log: Path) -> bool:
 
 
 def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT and return True, or return False if it exists. Raises Busy, LogError and OSError."""
+    """Write FORMAT unless it exists; return whether it was written. Raises Busy, LogError and OSError."""
     if check_writable(log):
         return False
     make_path(log)

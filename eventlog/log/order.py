@@ -21,10 +21,10 @@ that Kerberos allows (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """Return the precedence of an event that has a `ts`, as a time.
+    """Return the precedence of an event that has a `ts`, as a timestamp.
 
-    It is `wins` or, if that is missing, `ts`, but at most `CAP` after `at` (in a foreign line: after the
-    segment's day).
+    This is `wins`, or else `ts`, but at most `CAP` later than `at` (in a line from another program: later
+    than the segment's day).
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -33,11 +33,11 @@ def precedence(event: Event, segment: SegmentName) -> str:
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
-    """Return the `wins` of a change that is appended at `now`.
+    """Return the `wins` of a change appended at `now`.
 
-    highest: the stream's highest precedence so far; "" if it has no changes.
-    is_dated: whether the caller gave `ts`, which then decides; otherwise the change wins over all earlier
-      ones.
+    highest: the highest precedence in the stream so far; "" if it has no changes.
+    is_dated: whether the caller gave `ts`, which then determines the precedence; otherwise the change wins
+      over all earlier ones.
     """
     own = cap_precedence(ts, now)
     return own if is_dated or own > highest else timestamps.shift(highest, 1)
@@ -49,15 +49,15 @@ def cap_precedence(ts: str, at: str) -> str:
 
 
 def end_of_day(day: str) -> str:
-    """Return the last moment of a UTC day."""
+    """Return the last millisecond of a UTC day."""
     return f"{day}T23:59:59.999Z"
 
 
 class _Tail(msgspec.Struct, frozen=True):
-    """A summary of the stamps of a segment's lines before `end`.
+    """A summary of the stamps in a segment before the offset `end`.
 
-    at: the last `at` that memlog wrote. highest: the highest precedence of a change.
-    is_stamped: whether memlog's last change has `wins`, so that no change before it needs to be read.
+    at: the last `at` written by memlog. highest: the highest precedence of any change.
+    is_stamped: whether memlog's last change has `wins`, so that earlier changes need not be read.
     """
 
     end: int = 0
@@ -74,14 +74,14 @@ class _Stamps(msgspec.Struct, frozen=True):
 
 
 class Clock:
-    """Remembers the stamps in segments, so that the next append needs to read only new lines."""
+    """Remembers the stamps of segments, so that each append only has to read new lines."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[int, int], _Tail] = {}
         self._changes: dict[tuple[int, int], _Tail] = {}
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
-        """Return the current time, or the segment's last `at` if the clock has gone back."""
+        """Return the current time, or the segment's last `at` if the system clock was set back."""
         return max(timestamps.now(), self._read_stamps(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
@@ -132,7 +132,7 @@ class Clock:
     def _read_stamps(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """Update and return the tail. day: the segment's day, to read changes; None to read only `at`."""
+        """Update and return a summary. day: the segment's day if changes are needed; None for `at` only."""
         key = file_identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
@@ -144,7 +144,7 @@ class Clock:
 
 
 def last_at_in(fd: int) -> str:
-    """Return the last `at` that memlog wrote in an open segment; "" if there is none."""
+    """Return the last `at` that memlog wrote to an open segment; "" if there is none."""
     return _scan_backwards(fd, _Tail(), disk.status(fd).st_size, None).at
 
 
@@ -164,7 +164,10 @@ def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail
 
 
 def _parse_stamps(line: bytes) -> _Stamps | None:
-    """Return a line's stamps, only `ts` if it is foreign; None if it is damaged: its year could be 9999."""
+    """Return the stamps of a line; only `ts` unless memlog wrote it; None for a damaged line.
+
+    A damaged line could have any year, even 9999.
+    """
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)

@@ -1,4 +1,4 @@
-"""The faults that make a line unreadable, and their detection."""
+"""The faults that make a line unreadable, and how they are detected."""
 
 import re
 from collections import deque
@@ -41,9 +41,7 @@ TOO_LONG = BadInput("the input is longer than 16 MiB", hint=HINTS["too_long"], c
 
 
 class BadLine(Exception):
-    """Raised for a line that cannot be projected. `detail` is for humans; its wording varies with library
-    versions.
-    """
+    """A line cannot be projected. `detail` is for people; its wording varies with library versions."""
 
     def __init__(self, reason: LineFault, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -66,7 +64,7 @@ def check_length(length: int) -> None:
 
 
 def check_text(line: bytes) -> None:
-    """Raise BadLine if a line is invalid UTF-8, or nested more deeply than MAX_DEPTH."""
+    """Raise BadLine if a line is not valid UTF-8 or is nested deeper than MAX_DEPTH."""
     try:
         # Decode all bytes, because msgspec does not check members that it skips.
         line.decode()
@@ -81,7 +79,7 @@ def check_text(line: bytes) -> None:
 
 
 def diagnose_json(line: bytes, parser_says: str) -> BadLine:
-    """Return the fault of a line that a JSON parser rejected."""
+    """Determine what is wrong with a line that the JSON parser rejected."""
     if re.fullmatch(_CONFLICT_MARKER, line):
         return BadLine("conflict_marker", "git could not merge two versions of the file")
     if _is_torn(line):
@@ -99,7 +97,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _nesting_depths(line: bytes) -> Iterator[int]:
-    """Yield the depth of nesting after each bracket; an unclosed string counts as one more level."""
+    """Yield the nesting depth after each bracket; an unterminated string counts as one more level."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):
         match token[0][:1]:

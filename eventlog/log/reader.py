@@ -1,6 +1,6 @@
-"""Reads the log without a read model: every line with its event or its fault.
+"""Reads the log without a read model: every line, with its event or its fault.
 
-Bad and repeated lines are reported; what to do about them is left to the caller.
+Bad and repeated lines are yielded too; the caller decides what to do about them.
 """
 
 import stat
@@ -41,11 +41,11 @@ _TAIL = 4 * 1024
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
-    """One line of a segment.
+    """A line of a segment.
 
     data: without the newline; None for a line over 16 MiB, which is not loaded.
     length: in bytes, without the newline. number: the line number, from 1. end: the offset of the next line.
-    nuls_before, nuls_after: the numbers of NUL bytes around the line, which are not part of it.
+    nuls_before, nuls_after: the number of NUL bytes around the line, which are not part of it.
     """
 
     offset: int
@@ -64,7 +64,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """Yield a descriptor for reading a segment, without following links below `log`.
+    """Open a segment for reading, without following links below `log`, and yield its descriptor.
 
     Raises OSError; FileNotFoundError if the segment is missing, a link, or not a regular file.
     """
@@ -81,11 +81,11 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
 def read_lines(
     fd: int, start: int = 0, *, end: int | None = None, number: int = 1, tail_is_a_line: bool = False
 ) -> Iterator[Line]:
-    r"""Yield the lines from `start`, where a line begins, to `end` (None: the end of the file).
+    r"""Yield the lines between `start`, the beginning of a line, and `end` (None: the end of the file).
 
     Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if their crc
-    proves them whole; otherwise they are skipped, since a writer may still be writing. NUL bytes around a
-    line are not part of it.
+    proves that they are complete; otherwise they are skipped, since a writer may not have finished. NUL bytes
+    around a line are not part of it.
     """
     offset = start
     has_nuls = False
@@ -111,7 +111,7 @@ def read_lines(
 
 
 def _strip_nuls(line: Line) -> Line:
-    """Return `line` without the NUL bytes around it, which a power cut leaves in place of unwritten data."""
+    """Remove the NUL bytes around a line, which a power cut leaves in place of unwritten data."""
     if line.data is None:
         return line
     rest = line.data.lstrip(b"\0")
@@ -127,7 +127,7 @@ def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int
 
 
 def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
-    """Read bytes like `disk.read`, but with spaces in place of the lines `blanked` (sorted)."""
+    """Read bytes like `disk.read`, but with the lines `blanked` (sorted) replaced by spaces."""
     data = disk.read(fd, length, offset)
     if not blanked:
         return data
@@ -144,11 +144,11 @@ def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> 
 class Fingerprint(msgspec.Struct, frozen=True):
     """Hashes of a segment's first `offset` bytes.
 
-    tail: sha256 of the 4 KiB before `offset`, a cheap test of whether a file that has grown is still the
+    tail: the SHA-256 of the 4 KiB before `offset`; a cheap way to tell whether a file that grew is still the
       same.
-    chain: chained sha256 of all whole blocks of 64 KiB, so that extending the fingerprint hashes only new
-      bytes.
-    rest: sha256 of the bytes between the last whole block and `offset`.
+    chain: the chained SHA-256 of all complete 64 KiB blocks, so that extending the fingerprint only hashes
+      new bytes.
+    rest: the SHA-256 of the bytes between the last complete block and `offset`.
     """
 
     offset: int
@@ -165,12 +165,12 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return take_fingerprint(fd, self.offset) == self
 
     def matches_rest(self, fd: int) -> bool:
-        """Whether the bytes between the last whole block and the offset are unchanged."""
+        """Whether the bytes between the last complete block and the offset are unchanged."""
         start = self.offset // _CHAIN_BLOCK * _CHAIN_BLOCK
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint up to a later `offset`, with the lines `blanked` (sorted) as erased."""
+        """Return the fingerprint up to a later `offset`, treating the lines `blanked` (sorted) as erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -180,7 +180,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes, with the lines `blanked` as erased."""
+    """Return the fingerprint of a file's first `offset` bytes, treating the lines `blanked` as erased."""
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -216,7 +216,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """The key by which redactions name this line."""
+        """The key that redactions use for the line: stream and id."""
         return self.segment.stream, self.id
 
     @property
@@ -226,13 +226,13 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def order(self) -> tuple[str, SegmentName, int, str]:
-        """The sort key of the line: its time (for a change, its precedence), then its position."""
+        """The line's sort key: its time (the precedence of a change), then its position."""
         time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
         return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
     def at(self) -> str:
-        """When memlog appended the line; "" if unknown."""
+        """The time at which memlog appended the line; "" if unknown."""
         return "" if isinstance(self.event, BadLine) else self.event.at or ""
 
     @property
@@ -259,7 +259,7 @@ def open_segment(segment: Segment) -> AbstractContextManager[int]:
 
 
 def entry_of(segment: Segment, line: Line) -> LogEntry | None:
-    """Return the entry of a line; None for a blank line."""
+    """Decode a line into an entry; return None if it is blank."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
@@ -273,7 +273,7 @@ def entry_of(segment: Segment, line: Line) -> LogEntry | None:
 
 
 def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
-    """Yield the redactions among `lines`, with their entries."""
+    """Yield the redactions among `lines`, each with its entry."""
     for line in lines:
         # Most lines need no decoding: the type of a redaction appears as plain text, or contains escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
@@ -284,7 +284,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
 
 
 def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
-    """Return the targets of all redactions in `segments`."""
+    """Return the targets of all redactions in `segments`, as (stream, id)."""
     return {
         (segment.stream, target)
         for segment in segments
@@ -294,7 +294,7 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
 
 
 def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
-    """Return the targets of the redactions among `entries`."""
+    """Return the targets of all redactions among `entries`, as (stream, id)."""
     return {
         (entry.segment.stream, target)
         for entry in entries
@@ -304,7 +304,7 @@ def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
 
 
 def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
-    """Whether a line is redacted; a redaction itself never is."""
+    """Whether a line is redacted; redactions themselves never are."""
     return entry.key in redacted and not isinstance(entry.event, Redacted)
 
 
@@ -315,7 +315,7 @@ def entries_in_log_order(
     tails: bool = False,
     leave_out: Container[int] = (),
 ) -> Iterator[LogEntry]:
-    """Yield every line of `segments`, up to `bounds`, one segment after another.
+    """Yield the entries of `segments` up to `bounds`, segment by segment.
 
     tails: see `lines_of`. leave_out: the offsets of lines to skip.
     """
@@ -328,11 +328,11 @@ def entries_in_log_order(
 def accepted_events(
     segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]
 ) -> Iterator[LogEntry]:
-    """Yield the events of `segments`, each once, ordered by time or precedence.
+    """Yield each event of `segments` once, in order of time or precedence.
 
-    leave_out: called with every other line and the reason why it is left out; see `exclusion_reason`.
+    leave_out: called with every other line and the reason for leaving it out; see `exclusion_reason`.
 
-    Reads the log three times rather than hold it in memory.
+    Reads the log three times instead of keeping it in memory.
     """
     redacted = redacted_keys(segments)
     known: dict[Key, bytes] = {}
@@ -353,9 +353,9 @@ def accepted_events(
 def last_entries(
     segments: list[Segment], count: int, *, redacted: Container[Key] = frozenset()
 ) -> list[LogEntry]:
-    """Return the last `count` lines of `segments` that are not `redacted`, by time of appending.
+    """Return the last `count` entries of `segments` that are not `redacted`, in order of appending.
 
-    A line without `at` counts as appended at the same time as the previous line of its stream and writer.
+    A line without `at` counts as appended together with the previous line of the same stream and writer.
     """
     dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
@@ -369,9 +369,9 @@ def last_entries(
 
 
 def last_append_time(segments: Iterable[Segment]) -> str | None:
-    """Return when memlog last appended to any of `segments`; None if never.
+    """Return the time of memlog's last append to any of `segments`; None if there is none.
 
-    Reads only the ends of the newest segments, since a segment's day is the day on which it was appended to.
+    Reads only the ends of the newest segments, since a segment is only appended to on its own day.
     """
     newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
@@ -382,7 +382,7 @@ def last_append_time(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of an entry's event in today's shape, with unknown members last.
+    """Return the members of an entry's event in the current schema, with unknown members last.
 
     Raises TypeError if the entry has no event.
     """
@@ -408,10 +408,10 @@ def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
 
 
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
-    """Yield the lines of a segment, up to its bound in `bounds`, if any.
+    """Yield the lines of a segment, up to its bound if there are `bounds`.
 
-    tails: include the bytes after the last newline of a newest segment, though a writer may still be writing
-      them.
+    tails: include the bytes after the last newline of a newest segment, although a writer may not have
+      finished them.
     """
     end = None if bounds is None else bounds.get(segment.key, 0)
     # A bound is the end of a line that was read, whether or not a newline ended it.
@@ -421,7 +421,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line is not a new event; for a new event, add it to `known` and return None.
+    """Return why a line is not a new event, or None if it is; a new event is added to `known`.
 
     The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
     different content), or the line's fault.
@@ -455,7 +455,7 @@ def _last_append_time_of(segment: Segment) -> str:
 
 
 def _last_entries_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
-    """Return the last `count` entries that are not redacted, decoding only the last lines of the segment."""
+    """Return the last `count` entries that are not redacted, decoding only lines at the segment's end."""
     most = count
     while True:
         lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
@@ -476,9 +476,8 @@ mtime).
 def log_state(log: Path) -> list[FileState]:
     """Return the state of each file and folder that a reader of `log` may open; [] if there is no log.
 
-    Equal lists mean that nothing changed; unequal lists may differ only in order. DirEntry.stat does not
-    release the GIL, so a thread that looks at hundreds of segments does not wait for the GIL hundreds of
-    times. Raises OSError.
+    Equal lists mean that nothing has changed; lists that differ may only differ in order. DirEntry.stat keeps
+    the GIL, so checking hundreds of segments does not mean waiting for it hundreds of times. Raises OSError.
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
@@ -507,7 +506,7 @@ def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileSt
 
 
 def _add_folder_states(folder: str, states: list[FileState]) -> list[str]:
-    """Add the states of a folder's entries to `states`; return its subfolders that may be streams."""
+    """Add the states of a folder's entries to `states`; return the subfolders that may be streams."""
     below = []
     try:
         with disk.entries(folder) as entries:

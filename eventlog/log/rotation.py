@@ -1,6 +1,6 @@
-"""Chooses the segment to append to; starts a new one when that is full, sealed, or of an earlier day.
+"""Chooses the segment for an append; starts a new one if it is full, sealed, or from an earlier day.
 
-docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
+docs/storage/jsonl-format.md, "How memlog appends", explains the steps.
 """
 
 import atexit
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 class SealWatch:
     """Tells whether a writer has sealed one of its segments.
 
-    Every append asks, so it only compares the status of the seals file, and reads the file if that has
-    changed.
+    Since every append asks, it compares only the status of the seals file, and reads it after a change.
     """
 
     def __init__(self, log: Path) -> None:
@@ -46,7 +45,7 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """Return the seals files, indexed once for all segments; `writer` is the writer that seals."""
+        """Return the seals files, indexed once for all segments; `writer` adds new seals."""
         # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
@@ -55,7 +54,7 @@ class SealWatch:
         return self._files
 
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
-        """Whether a writer's segment, locked by the caller, is sealed. Raises OSError."""
+        """Whether a writer's segment is sealed; the caller must hold its lock. Raises OSError."""
         # Joining paths takes 2 of the 100 microseconds of an append.
         version = file_version(status_at(f"{self._log}/{seals_file(writer)}"))
         if not version:
@@ -108,7 +107,7 @@ notice the loss of what was appended since the last record."""
 class LockedSegment(msgspec.Struct, frozen=True):
     """An open, locked segment.
 
-    status: the file's status, taken under the lock. folder: the descriptor of the stream's folder.
+    status: the file's status under the lock. folder: the descriptor of the stream's folder.
     names: all segments in that folder.
     """
 
@@ -125,8 +124,8 @@ class Rotation:
 
     Safe for concurrent use by threads and processes.
 
-    clock: knows how long segments were before. syncs: whether a segment's name must be durable before its
-      bytes.
+    clock: knows how long segments were before. syncs: whether to sync a segment's name before its first
+      bytes are written.
     """
 
     def __init__(
@@ -146,7 +145,7 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """Yield the writer's current segment of a stream, locked and with room for more.
+        """Yield the writer's current segment of a stream, locked and with room for more lines.
 
         Raises Busy and OSError.
         """
@@ -175,7 +174,7 @@ class Rotation:
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """Yield a writer's last segment of a stream, locked, and created if missing.
+        """Yield a writer's last segment of a stream, locked; create it if missing.
 
         Raises Busy and OSError.
         """
@@ -207,7 +206,7 @@ class Rotation:
                 raise Busy(f"{stream}: its current segment keeps changing", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
-        """Seal a locked segment and the older segments of its writer; see `SealFiles.seal`."""
+        """Seal a locked segment and the older ones of the same writer; see `SealFiles.seal`."""
         own = [name for name in segment.names if name.writer == segment.name.writer]
         return self._seals.files(self.writer.name()).seal(
             segment.stream,
@@ -232,7 +231,7 @@ class Rotation:
         self._remembered[key] = now
 
     def record_sizes(self, lock_timeout: float | None = None) -> None:
-        """Record the sizes that `remember` postponed."""
+        """Record the sizes that `remember` has postponed."""
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         for name, size in list(self._unrecorded.items()):
             with suppress(OSError, Busy):
@@ -240,7 +239,7 @@ class Rotation:
                 self._unrecorded.pop(name, None)
 
     def _check_own(self, segment: LockedSegment) -> None:
-        """Raise _NameTakenError if the writer did not create this file, or if the file has become shorter."""
+        """Raise _NameTakenError if the writer did not create this file, or if it has become shorter."""
         is_empty = segment.status.st_size == 0
         is_own = not self._clock.has_shrunk(segment.status)
         # An empty file may reuse the inode of a deleted one.
@@ -259,13 +258,13 @@ class Rotation:
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
-        """Raise _NameTakenError if a deleted segment had the name of the segment to create."""
+        """Raise _NameTakenError if a deleted segment had the name of the segment to be created."""
         # Check in this order, because another process may be creating it.
         if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
-        """Make a segment's name durable before this process's first bytes in it, whoever created it."""
+        """Sync a segment's name to disk before this process first writes to it, whoever created it."""
         segment = file_identity(status)
         # An empty file is new, even if its inode is already known.
         is_known = segment in self._synced and status.st_size > 0
@@ -290,7 +289,7 @@ def _record_sizes_at_exit() -> None:
 
 
 class _NameTakenError(OSError):
-    """Another file has, or had, the name of a writer's segment."""
+    """The name of a writer's segment is, or was, used by another file."""
 
 
 def _file_key(segment: LockedSegment) -> tuple[str, str, int]:

@@ -1,7 +1,7 @@
-"""The names of the log's folders and files, and the stream to which each event belongs.
+"""The names of the log's folders and files, and the stream that each event belongs to.
 
-No input can escape from `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~`
-around one `_`, so it is neither `.` nor `..`.
+No input can lead outside `log/`: the name of a conversation's folder consists of a–z, 0–9, `-`, `.`, `%` and
+`~` around one `_`, so it is never `.` or `..`.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
+from memlog.eventlog.events import TYPES, Change, ConversationEvent, Event, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import as_file_not_found, status_at
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
@@ -35,12 +35,12 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 def encode_name(name: str) -> str:
-    """Return `name` in UTF-8 with every byte except a–z, 0–9, `-` and `.` written as `%xx`."""
+    """Encode `name` as UTF-8, with every byte except a–z, 0–9, `-` and `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
 
 def project_folder(name: str) -> str:
-    """Return the folder name of a project's store, which cannot lead out of the folder of all projects.
+    """Return the name of a project's folder, which cannot lead outside the folder of all projects.
 
     Raises BadInput if `name` consists only of dots, is too long, or cannot be encoded as UTF-8.
     """
@@ -66,10 +66,10 @@ def conversation_stream(channel: str, chat_id: str) -> str:
 
 
 def chat_of_stream(stream: str) -> tuple[str, str] | None:
-    """Return the channel and chat_id of a conversation's stream; None for other streams and shortened names.
+    """Return a conversation's (channel, chat_id); None for other streams and for shortened names.
 
-    The folder name is split at its first `_`, and both halves are decoded, so a hand-made folder
-    (`telegram_a_b`) and memlog's own (`telegram_a%5fb`) name the same chat.
+    The folder name is split at its first `_` and both halves are decoded, so a folder made by hand
+    (`telegram_a_b`) and one made by memlog (`telegram_a%5fb`) name the same chat.
     """
     from urllib.parse import unquote_to_bytes
 
@@ -83,35 +83,28 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return None
 
 
-_STREAMS = {
-    "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed context_given"
-    " salience_decayed daily_event_recorded daily_events_compressed memories_extracted"
-    " model_failed memories_merged job_completed change_undone",
-    "core": "core_memory_updated core_memory_deleted profile_refreshed",
-    "facts": "fact_stored fact_removed",
-    "documents": "source_registered source_removed document_indexed document_removed",
-}
-_STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for tag in tags.split()}
+_STREAMS = frozenset(kind.STREAM for kind in TYPES.values() if issubclass(kind, Change))
 
 
 def stream_of(event: Event) -> str:
-    """Return the stream of an event. Raises BadLine for a `redacted` event that names no valid stream."""
+    """Return the stream of an event. Raises BadLine if a `redacted` event does not name a valid stream."""
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
         if event.stream is None or not is_stream(event.stream):
             raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
         return event.stream
-    return _STREAM_OF_TYPE[type(event)]
+    assert isinstance(event, Change), "every other type sets, changes or removes something"
+    return event.STREAM
 
 
 def is_stream(name: str) -> bool:
-    """Whether a folder of this name below `log/` can be a stream."""
+    """Whether a folder with this name in `log/` may be a stream."""
     return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
 
 
 def belongs_in(event: Event, stream: str) -> bool:
-    """Whether `stream` is the event's own, or a hand-made folder that names its chat."""
+    """Whether an event may be in `stream`: its own, or a folder made by hand that names its chat."""
     if isinstance(event, Redacted):
         return event.stream in (None, stream)
     if stream == stream_of(event):
@@ -120,16 +113,16 @@ def belongs_in(event: Event, stream: str) -> bool:
 
 
 def writer_of(filename: str) -> str | None:
-    """Return the writer in a segment's name; "" for a plain name; None if the file is not a segment."""
+    """Return the writer in a segment's file name; "" for a plain segment; None if it is not a segment."""
     name = SegmentName.parse(filename)
     return None if name is None else name.writer
 
 
 class SegmentName(msgspec.Struct, frozen=True, order=True):
-    """The name of a segment. Sorts as segments of a stream are listed.
+    """The name of a segment; sorts in the order in which a stream's segments are listed.
 
-    number: counts a writer's segments in a stream across days; plain segments are counted within a day.
-    writer: six characters; "" for a plain name, which memlog reads and never appends to.
+    number: counts a writer's segments in a stream across days; plain segments are numbered within a day.
+    writer: six characters; "" for a plain segment, which memlog reads but never appends to.
     """
 
     day: str
@@ -138,7 +131,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, filename: str) -> "SegmentName | None":
-        """Parse a file name; return None if it is not the name of a segment."""
+        """Parse a file name; return None if it does not name a segment."""
         match = _SEGMENT.fullmatch(filename)
         if match is None or match[3] == "0000":
             return None
@@ -150,23 +143,23 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def filename(self) -> str:
-        """The file name, such as `2026-11-24.k7f3qz.0001.jsonl`; for a plain segment, `2026-02-24.jsonl`."""
+        """The file name, such as `2026-11-24.k7f3qz.0001.jsonl`; `2026-02-24.jsonl` for a plain segment."""
         writer = f".{self.writer}" if self.writer else ""
         number = f".{self.number:04d}" if self.number else ""
         return f"{self.day}{writer}{number}.jsonl"
 
     @property
     def age(self) -> tuple[int, str]:
-        """The sort key of one writer's segments by age; it uses the number, since a clock may go back."""
+        """The sort key for a writer's segments by age; based on the number, since clocks may be set back."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
-        """Return the name of the next segment of the same writer."""
+        """Return the name of the writer's next segment."""
         return SegmentName(today, self.number + 1, self.writer)
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """Return the last segment of each writer, which is the only one that the writer appends to."""
+    """Return the last segment of each writer, the only one that it appends to."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)
@@ -178,9 +171,9 @@ def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream.
 
-    is_newest: whether it may still grow, so that its tail may be incomplete. This holds for a writer's
-      segments and the last plain one until they are sealed; it depends only on the files, never on the
-      machine that reads them.
+    is_newest: whether the file may still grow, so that its tail may be incomplete. True for each writer's
+      segments and the last plain one until they are sealed; depends only on the files, not on the machine
+      that reads them.
     """
 
     log: Path
@@ -209,7 +202,7 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """Group segments by (stream, writer), each group with its oldest segment first."""
+    """Group segments by (stream, writer), oldest first within each group."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)
@@ -228,13 +221,13 @@ def segments_of(
     unread: dict[str, OSError] | None = None,
     sealed: Container[tuple[str, str]] | None = None,
 ) -> tuple[list[Segment], list[Path]]:
-    """Return all segments below `log`, sorted, and the paths that do not belong to the log.
+    """Return all segments in `log`, sorted, and the paths that are not part of the log.
 
-    The latter are links, devices and files with other names, except hidden files; they are never read.
+    Those are links, devices and files with other names, except hidden files; they are never read.
 
     only: the streams to list; None for all.
-    unread: receives the error for each stream folder, or `conversations`, that may not be read; None to raise
-      it.
+    unread: collects the errors for stream folders, or `conversations`, that may not be read; None to raise
+      them.
     sealed: the sealed segments, if the caller already knows them.
     """
     segments: list[Segment] = []
@@ -265,17 +258,17 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file; a file with another name, sealed by some program, counts as plain."""
+    """Return the segment in a file; one with an unusual name, sealed by another program, counts as plain."""
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
 def may_be_stream(folder: str) -> bool:
-    """Whether a folder may hold one or more streams: `.git` may not, but a chat of channel `.x` may."""
+    """Whether a folder may be or contain a stream: `.git` may not, but a chat in a channel named `.x` may."""
     return not folder.startswith(".") or "_" in folder
 
 
 def shown(name: Path | str) -> str:
-    """Return a file name, or a text with file names, with escapes for bytes that are invalid UTF-8."""
+    """Return a file name, or text with file names, with bytes that are not valid UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -313,7 +306,7 @@ def _stream_folders(
 
 
 def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """Return the `streams` whose folders exist, with these folders; a folder behind a link does not count."""
+    """Return those of `streams` whose folders exist, with the folders; one behind a link does not count."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)

@@ -1,4 +1,4 @@
-"""Follows the log: yields events as any process appends them."""
+"""Follows the log, yielding events as any process appends them."""
 
 import re
 import time
@@ -27,10 +27,10 @@ _SHARE = 20
 
 
 class Follower:
-    """Yields the entries appended after its creation.
+    """Yields the entries that are appended after its creation.
 
     segments: returns the segments to follow; called at each poll, so that new ones are found.
-    notify: called with messages, for example that a segment was truncated.
+    notify: called with messages, for example if a segment was truncated.
     """
 
     def __init__(self, segments: Callable[[], list[Segment]], notify: Callable[[str], None]) -> None:
@@ -44,7 +44,7 @@ class Follower:
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
     def new_entries(self) -> Iterator[LogEntry]:
-        """Yield the entries appended since the last poll; a line counts only once its newline is written."""
+        """Yield the entries appended since the last poll; a line counts once its newline has been written."""
         for segment in self._segments():
             # The segment may have been removed after the listing; the next listing will lack it.
             with suppress(FileNotFoundError):
@@ -73,9 +73,9 @@ class Follower:
 
 
 def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield whenever a poll is due: after a change below `folder`, again soon after, and after each pause.
+    """Yield whenever a poll is due: after a change in `folder`, once more soon afterwards, and periodically.
 
-    The folder may be removed and created again. stop: an event that another thread sets to end the iteration.
+    The folder may be removed and recreated. stop: an event that another thread sets to end the iteration.
     """
     stop = stop or Event()
     with closing(ChangeHints(is_deep=True, stop=stop)) as hints:
@@ -98,7 +98,7 @@ def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _next_line_start(segment: Segment) -> int:
-    """Return the offset where a segment's next line begins; a line without its newline may be unfinished."""
+    """Return the offset where a segment's next line starts; a line without a newline may be unfinished."""
     with open_segment(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
@@ -111,22 +111,22 @@ _MOVE_OUT = "move it out of log/"
 
 
 def is_conflict_copy(filename: str) -> bool:
-    """Whether a file has a name that a file sync gives to a conflicting version of a file of the log.
+    """Whether file sync uses this name for a conflicting version of a log file.
 
-    Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`, Dropbox and Nextcloud
-    `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.
+    Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`; Dropbox and Nextcloud
+    write `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.
     """
     return _CONFLICT_COPY.fullmatch(filename) is not None
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """Return a sentence that says why a file below the log is not read."""
+    """Return a sentence that explains why a file in the log is not read."""
     what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
 def advise_on_unread_file(log: Path, path: Path) -> str:
-    """Return advice on what to do with a file that is not read."""
+    """Return advice on what to do about a file that is not read."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _advise_on_conflict_copy(log, path, conflict["day"])
@@ -136,7 +136,7 @@ def advise_on_unread_file(log: Path, path: Path) -> str:
 
 
 def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
-    """Return advice to rename a conflict copy, so that it becomes a segment of a new writer.
+    """Return advice on renaming a conflict copy, which makes it a segment of a new writer.
 
     The new name is derived from the bytes, so a copy gets the same name on all machines, and a merge never
     replaces one copy with another.

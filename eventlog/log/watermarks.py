@@ -1,7 +1,7 @@
-"""Detects the loss of bytes that this copy has read or written, where no seal protects them.
+"""Detects the loss of bytes that this copy has read or written, if no seal protects them.
 
-`<store>/watermarks.jsonl` lies beside the log and outlives the read model. Whoever writes it must hold the
-projector lock.
+`<store>/watermarks.jsonl` is next to the log and outlives the read model. Only a holder of the projector lock
+may write to it.
 """
 
 from collections import defaultdict
@@ -43,10 +43,10 @@ _UNLIKE = "unlike"
 
 
 class Watermark(SegmentRecord, frozen=True):
-    """The first `bytes` bytes of a segment, as a projection read them.
+    """The first `bytes` bytes of a segment, as read by a projection.
 
-    chain, rest: the members of their `Fingerprint`, in hex. Both are blank during an erasure, when only the
-      length counts. If bytes had been lost before the erasure, `rest` is `unlike`, which no bytes match.
+    chain, rest: from their `Fingerprint`, in hex. Both are blank during an erasure, when only the length
+      counts. If bytes were lost before the erasure, `rest` is `unlike`, which nothing matches.
     blank: the spans of erased lines, which the hashes treat as blank even if their text comes back.
     """
 
@@ -56,12 +56,12 @@ class Watermark(SegmentRecord, frozen=True):
     blank: tuple[Span, ...] = ()
 
     def is_of(self, read: Fingerprint) -> bool:
-        """Whether the hashes are those of the fingerprint `read`, taken at the same length."""
+        """Whether the hashes match the fingerprint `read`, taken at the same length."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
     @property
     def is_being_erased(self) -> bool:
-        """Whether the hashes are blank, because a scrub has not finished."""
+        """Whether the hashes are blank because a scrub is unfinished."""
         return not self.rest.strip()
 
     @property
@@ -70,7 +70,7 @@ class Watermark(SegmentRecord, frozen=True):
         return self.rest.startswith(_UNLIKE)
 
     def still_holds(self, fd: int) -> bool:
-        """Whether the open segment still begins with these bytes."""
+        """Whether the open segment still starts with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
         return self.is_being_erased or self.is_of(take_fingerprint(fd, self.bytes))
@@ -79,8 +79,7 @@ class Watermark(SegmentRecord, frozen=True):
 class WatermarkFile:
     """The watermarks of a store, by stream and segment.
 
-    The file is read again only after another process has changed it, because a catch-up looks up thousands of
-    them.
+    The file is reread only if another process has changed it, because a catch-up looks up thousands of them.
     """
 
     def __init__(self, store: Path) -> None:
@@ -89,7 +88,7 @@ class WatermarkFile:
         self._load(b"")
 
     def refresh(self) -> None:
-        """Read the file again if another process has changed it. Raises OSError."""
+        """Reread the file if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
             self._load(read_original(self._path))
@@ -97,15 +96,15 @@ class WatermarkFile:
 
     @property
     def is_void(self) -> bool:
-        """Whether the file is missing, or belongs to another copy of the store."""
+        """Whether the file is missing or belongs to another copy of the store."""
         return not self._data
 
     def get(self, stream: str, segment: str) -> Watermark | None:
-        """Return the watermark of a segment; None if it has none."""
+        """Return the watermark of a segment; None if there is none."""
         return self._last_intact(self._places_of(stream, segment))
 
     def all(self, stream: str | None = None) -> list[Watermark]:
-        """Return the watermarks of one stream, or of all streams."""
+        """Return the watermarks of one stream or of all streams."""
         streams = self._places.values() if stream is None else [self._places.get(_line_start(stream), {})]
         marks = (self._last_intact(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
@@ -113,7 +112,7 @@ class WatermarkFile:
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`; if half of the file is superseded, rewrite it with what `still_needed` returns.
+        """Append `marks`; once half of the file is obsolete, rewrite it with the result of `still_needed`.
 
         Raises OSError.
         """
@@ -128,12 +127,12 @@ class WatermarkFile:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
-        """Replace the contents of the file by `marks`. Raises OSError."""
+        """Replace the contents of the file with `marks`. Raises OSError."""
         self._load(folders.replace_lines(self._path, marks))
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite every hash of a segment, and all torn lines, in place; then sync the file.
+        """Overwrite all hashes of a segment, and all torn lines, in place; then sync the file.
 
         Raises OSError.
         """
@@ -166,7 +165,7 @@ class WatermarkFile:
         self._extend(lines)
 
     def _extend(self, data: bytes) -> None:
-        """Index `data`, which follows the bytes indexed so far, without decoding its lines."""
+        """Index more bytes of the file without decoding its lines."""
         offset = len(self._data)
         self._data += data
         for line in data.split(b"\n"):
@@ -183,12 +182,12 @@ class WatermarkFile:
 
 
 def _line_start(stream: str) -> bytes:
-    """Return the bytes with which every line about a stream begins."""
+    """Return the bytes that every line about a stream starts with."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blank_line(line: bytes, *, is_lost: bool) -> bytes:
-    """Return `line` with its hashes blanked and its length unchanged; a torn line becomes entirely blank."""
+    """Blank the hashes of a line, keeping its length; a torn line becomes entirely blank."""
     if decode_json(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
@@ -200,9 +199,9 @@ def _blank_line(line: bytes, *, is_lost: bool) -> bytes:
 
 
 class OpenLoss(SegmentRecord, frozen=True):
-    """An unsealed segment that has lost or changed bytes since a projection read them.
+    """An unsealed segment whose bytes were lost or changed after a projection read them.
 
-    read: the size that was read before. bytes: the size now; None if the segment is missing.
+    read: the size that was read. bytes: the current size; None if the segment is missing.
     """
 
     read: int
@@ -219,7 +218,7 @@ class OpenLoss(SegmentRecord, frozen=True):
 
 
 class WriteLoss(OpenLoss, frozen=True):
-    """An unsealed segment that is missing, or shorter than it was when this copy last wrote to it."""
+    """An unsealed segment that is missing, or shorter than when this copy last wrote to it."""
 
     @property
     def why(self) -> str:
@@ -229,7 +228,7 @@ class WriteLoss(OpenLoss, frozen=True):
 
 
 class ReturnedText(SegmentRecord, frozen=True):
-    """A segment in which erased text has come back, from another copy or a backup."""
+    """A segment in which erased text has come back, from another copy or from a backup."""
 
     @property
     def why(self) -> str:
@@ -238,7 +237,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
 
 class Read(NamedTuple):
-    """How far a projection has read a segment (`now`), and where this read began (`before`), if known."""
+    """How far a projection has read a segment (`now`), and where this read started (`before`), if known."""
 
     segment: Segment
     now: Fingerprint
@@ -246,7 +245,7 @@ class Read(NamedTuple):
 
 
 class Watermarks:
-    """The watermarks of a store. Callers of `remember` and `erasing` must hold the projector lock."""
+    """The watermarks of a store. `remember` and `erasing` require the projector lock."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -255,17 +254,17 @@ class Watermarks:
 
     @cached_property
     def _writer(self) -> Writer:
-        """The writer of this copy, read at first use because most catch-ups find no loss."""
+        """The writer of this copy, read on first use, since most catch-ups find no loss."""
         return Writer(self._store)
 
     @property
     def is_void(self) -> bool:
-        """Whether the store has no watermarks of its own, like a copied store."""
+        """Whether the store has no watermarks of its own, as after copying it."""
         self._file.refresh()
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`; return losses found, whose watermarks stay as they are.
+        """Raise the watermarks to `reads`; return the losses found, whose watermarks stay unchanged.
 
         Raises OSError.
         """
@@ -285,7 +284,7 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses, in one stream or all, that nobody accepted and no seal shows.
+        """Return the losses in one stream or in all that were not accepted and that no seal shows.
 
         Raises OSError.
         """
@@ -302,7 +301,7 @@ class Watermarks:
         return [*found.values(), *lost]
 
     def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
-        """Yield the segments that are shorter than this copy wrote them, unless a seal accepts the loss."""
+        """Yield segments that are shorter than this copy wrote them, if no seal shows or accepts the loss."""
         for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
                 continue
@@ -314,9 +313,9 @@ class Watermarks:
                 yield WriteLoss(*each.name, each.bytes, size)
 
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
-        """Set the watermarks of damaged segments to their current bytes; return the accepted losses.
+        """Reset the watermarks of damaged segments to their current bytes; return the accepted losses.
 
-        Acquires the projector lock. Raises Busy and OSError; then nothing was accepted.
+        Acquires the projector lock. If it raises Busy or OSError, nothing was accepted.
         """
         if not self.losses():
             return []
@@ -338,9 +337,9 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Let the caller erase lines of the open segment; no hash of the erased text remains.
+        """Let the caller erase lines of the open segment, leaving no hash of the erased text behind.
 
-        A loss from before the erasure still counts as one. Raises OSError; then nothing was erased.
+        A loss from before the erasure still counts. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -354,7 +353,7 @@ class Watermarks:
             self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Return `marks` without sealed segments, except segments damaged before they were sealed."""
+        """Drop the marks of sealed segments, except those damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
             mark
@@ -365,7 +364,7 @@ class Watermarks:
     def _seal_protection(self) -> Callable[[Name], bool]:
         """Return a predicate that tells whether a seal would show a segment's losses.
 
-        A seal of another writer's segment would not, since a segment that is too short may still be arriving.
+        Seals of other writers' segments would not: a segment that is too short may still be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
@@ -374,7 +373,7 @@ class Watermarks:
 def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
     """Return the watermark that replaces `old`, or the loss found; None if `old` stays.
 
-    The new hashes cover neither lines that another copy erased, nor erased text that came back.
+    The new hashes cover neither lines erased by another copy nor erased text that came back.
     """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
@@ -404,10 +403,10 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
 
 
 def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
-    """Return the fingerprint of the bytes of `old` if the open segment still has them; otherwise None.
+    """Return the fingerprint of `old` if the open segment still starts with the same bytes; otherwise None.
 
-    before: where the caller's read began. The whole blocks up to there are not hashed again; a change in them
-      is found by a later check of all bytes.
+    before: where the caller's read started. Complete blocks before it are not hashed again; changes there are
+      found later, when all bytes are checked.
     """
     if before is not None and before.offset == old.bytes and old.is_of(before):
         return before if before.matches_rest(fd) else None
@@ -433,9 +432,9 @@ def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | No
 
 
 def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """Return the lines erased in `old` whose text is back; None if the segment differs by more than erasures.
+    """Return the lines erased in `old` whose text is back; None if more than erasures differ.
 
-    Erasures by another copy are recognised if further lines are blank now, the stream has redactions, and no
+    Erasures by another copy are recognised if more lines are blank now, the stream has redactions, and no
     other line is damaged. One redaction erases every line with its target's id.
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
@@ -450,7 +449,7 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
 
 
 def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """Return a watermark for the first `size` bytes of an open segment, with lines `returned` as erased."""
+    """Return a watermark for the first `size` bytes of an open segment, treating `returned` as erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
     return _make_watermark(name, take_fingerprint(fd, size, returned), erased)
 

@@ -1,6 +1,6 @@
 """Appends events to the log, and acknowledges them once they are durable.
 
-docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
+docs/storage/jsonl-format.md, "How memlog appends", explains the steps.
 """
 
 import math
@@ -39,9 +39,9 @@ class Log:
     """Appends to the log of the store at `store`. Safe for concurrent use by threads and processes.
 
     lock_timeout: seconds to wait while another process writes to the same stream.
-    find_stream: finds the stream of a redaction that names none.
+    find_stream: finds the stream for a redaction that does not name one.
     redact: mask keys before events are written.
-    look_up: finds which ids that callers gave are already in use; None to report no duplicates or conflicts.
+    look_up: finds which ids given by callers are already in use; None to report no duplicates or conflicts.
     on_stored: called with the positions of durable events before they are acknowledged.
     check: called with each event before any is written; raises BadInput to refuse it.
     """
@@ -72,20 +72,20 @@ class Log:
         self._has_format = False
 
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
-        """Append `events` in order and return their positions, once all are durable.
+        """Append `events` in order, and return their positions once all are durable.
 
         Each event is stored independently: after an error, some may be stored and others not.
 
         Raises:
-            BadInput: an event is invalid; no event was written.
-            NotFound: a redaction names no stream, and its target is in none; no event was written.
+            BadInput: an event is invalid; nothing was written.
+            NotFound: a redaction names no stream, and no stream has its target; nothing was written.
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
         return self.append_drafts([self.draft(event) for event in events])
 
     def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
-        """Append the events that `draft` has encoded; see `append`. Raises Busy and LogError."""
+        """Append events encoded by `draft`; see `append`. Raises Busy and LogError."""
         positions = []
         for outcome in self.append_each(drafts):
             if not isinstance(outcome, Position):
@@ -94,17 +94,17 @@ class Log:
         return positions
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
-        """Append redactions of `targets`, pairs of (stream, id). Raises as `append`."""
+        """Append redactions of `targets`, pairs of (stream, id). Raises the same errors as `append`."""
         return self.append(batch_redactions(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
-        """Check and encode an event for `append_drafts`. Raises BadInput and NotFound as `append`."""
+        """Check and encode an event for `append_drafts`. Raises BadInput and NotFound like `append`."""
         made = draft(event, self._find_stream, redact=self._redact)
         self._check(made)
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each its position, or the error that leaves its storage uncertain."""
+        """Append `drafts`; return for each its position, or the error, after which it may still be stored."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -170,7 +170,7 @@ class Log:
         return lines, highest
 
     def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """Return `positions`, marked as duplicate or conflict where an id given by the caller was in use."""
+        """Mark as duplicates or conflicts the positions of events whose given id was already in use."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:
@@ -185,14 +185,14 @@ class Log:
         self._rotation.record_sizes()
 
     def own_writers(self) -> tuple[str, ...]:
-        """Return this copy's writer name, then its retired names; () before the first append."""
+        """Return this copy's writer name, followed by its retired names; () before the first append."""
         return self._rotation.writer.own_names()
 
 
 def split_into_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in batches, each until its total length reaches `least` or its count `most`."""
+    """Yield `items` in batches that end once their total length reaches `least` or their count `most`."""
     batch: list[T] = []
     size = 0
     for item in items:
@@ -219,7 +219,7 @@ NumberedLine = tuple[int, bytes | None]
 
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
-    """Append all non-blank `lines`; once all are durable, yield each line's number and outcome, in order."""
+    """Append all non-blank `lines`; once they are durable, yield each line's number and outcome, in order."""
     bare = ((number, None if line is None else strip_bom(line)) for number, line in lines)
     checked = [(number, _draft_line(log, line)) for number, line in bare if line is None or line.strip()]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))

@@ -1,1 +1,1 @@
-"""Detection of keys and passwords in texts, and the gate for texts that leave the process."""
+"""Detection of keys and passwords in texts, and the gate for text that leaves the process."""

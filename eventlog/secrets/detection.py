@@ -1,4 +1,4 @@
-"""Masks keys in texts, events and errors; `memlog.eventlog.secrets.keys` has their shapes."""
+"""Masks keys in texts, events and errors; their shapes are in `memlog.eventlog.secrets.keys`."""
 
 import re
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -27,7 +27,7 @@ PAIR_VALUES = ("value", "content")
 
 
 def masked(text: str) -> str:
-    """Return `text` with each key replaced by `[REDACTED:kind]`."""
+    """Replace each key in `text` with `[REDACTED:kind]`."""
     clean, done = StringIO(), 0
     for key in keys_in(text):
         clean.write(text[done : key.start])
@@ -42,7 +42,7 @@ def kinds_in(text: str) -> list[str]:
 
 
 def kinds_in_line(line: bytes) -> list[str]:
-    """Return the distinct kinds of keys in a line of the log, JSON or not."""
+    """Return the distinct kinds of keys in a log line, which need not be JSON."""
     value = decode_json(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
@@ -55,10 +55,9 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def mask_event(source: bytes) -> bytes:
-    """Return a line of JSON with all keys masked, and without `at` and `crc`; return `source` if it has no
-    key.
+    """Mask all keys in a line of JSON and drop `at` and `crc`; return `source` if there is nothing to mask.
 
-    Raises BadInput if a member that is a name holds a key.
+    Raises BadInput if a member that holds a name contains a key.
     """
     members = decode_json(source, dict)
     if members is None:
@@ -84,7 +83,7 @@ def mask_error(error: MemlogError) -> MemlogError:
 
 
 def texts_within(values: Iterable[Any]) -> Iterator[str]:
-    """Yield all texts in JSON values, at any depth and in order, including member names. Does not recurse."""
+    """Yield all strings in JSON values, at any depth and in order, including member names; not recursive."""
     waiting = list(values)[::-1]
     while waiting:
         value = waiting.pop()
@@ -104,7 +103,7 @@ _TELLING = frozenset(
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a name, such as a key of the core memory, marks its value as secret."""
+    """Whether a name, such as a key of the core memory, suggests that its value is secret."""
     words = re.split(r"[\W_]+", name.casefold().strip())
     return (
         ends_like_secret(name)
@@ -119,7 +118,7 @@ def ends_like_secret(name: str) -> bool:
 
 
 def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` with each text in it rewritten, at any depth. Does not recurse."""
+    """Apply `rewrite` to each string in `value`, at any depth; not recursive."""
     clean: list[Any] = [None]
     # The container and place of a value, the value, and the prefix that marks its texts as secret.
     waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
@@ -150,13 +149,13 @@ def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: AN
 
 
 def _rewrite_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
-    """Return `items`; if they are the lines of a PEM block, rewritten together as one text."""
+    """Rewrite the lines of a PEM block together, as one text; return any other list unchanged."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _secret_prefix(name: object) -> str:
-    """Return the text that, put before a value, marks it as a secret, if `name` names one; otherwise ""."""
+    """Return the text that marks a value after it as secret, if `name` names a secret; otherwise ""."""
     return _find_secret_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
@@ -167,7 +166,7 @@ def _find_secret_prefix(name: str) -> str:
 
 
 def _make_unique(members: Container[str], name: str) -> str:
-    """Return `name`, numbered if `members` already contains it, so that two masked names stay distinct."""
+    """Return `name`, numbered if `members` already has it, so that two masked names stay distinct."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in members else next(other for other in numbered if other not in members)
 
@@ -222,7 +221,7 @@ _SHORTEST_START = 4
 
 
 def named_values(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the span of each value that follows or precedes a secret's name in the text."""
+    """Yield the span of each value before or after the name of a secret."""
     if not may_name_secret(text):
         return
     digit, digits = -1, _compile_pattern(r"\d")
@@ -246,7 +245,7 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the span of the value after a secret's name that ends at `end`; other words may lie between."""
+    """Yield spans of values after a secret's name that ends at `end`, with or without words in between."""
     separator = _compile_pattern(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
         if match := _compile_pattern(pattern).match(text, start):
@@ -254,7 +253,7 @@ def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the span of the value before a secret's name that begins at `start`: `… is the password`."""
+    """Yield the span of a value before a secret's name that starts at `start`, as in `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
     if not _compile_pattern(r"\d").search(head):
         return
@@ -266,18 +265,18 @@ def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def may_name_secret(text: str) -> bool:
-    """Whether a text may name a secret: a cheap test that clears most texts."""
+    """Whether `text` may name a secret; a quick check that rules out most texts."""
     folded = text.casefold()
     return any(stem in folded for stem in _STEMS)
 
 
 def find_opaque_words(text: str) -> list[tuple[int, int]]:
-    """Return the spans of words with letters and digits, which may be keys."""
+    """Return the spans of words that have both letters and digits, and so may be keys."""
     return [match.span(1) for match in _opaque_pattern().finditer(text)]
 
 
 def find_truncated_key(text: str) -> tuple[int, int] | None:
-    """Return the span of a key that the end of a text truncates, recognised by its fixed start."""
+    """Return the span of a key that is cut off by the end of `text`, recognised by its fixed start."""
     start = max(0, len(text) - _TAIL)
     match = _truncated_pattern().search(text, start)
     return match.span(1) if match else None
@@ -299,5 +298,5 @@ def _opaque_pattern() -> re.Pattern[str]:
 
 @cache
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the pattern, compiled at first use: most processes send nothing."""
+    """Compile a pattern on first use, since most processes never send anything."""
     return re.compile(pattern, re.IGNORECASE)

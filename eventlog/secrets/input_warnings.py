@@ -43,7 +43,7 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
 
 
 def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """Yield a warning for each member that seems to hold a key, or that is masked for providers."""
+    """Yield a warning for each member that seems to hold a key, or that is masked when sent to providers."""
     # Imported here: only an append needs the shapes of keys.
     from memlog.eventlog.secrets.detection import (
         PAIR_NAMES,
@@ -99,7 +99,7 @@ def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[Appen
 
 
 def _find_meant(event: Event, name: str) -> str | None:
-    """Return the member that `name` is probably meant to be; None if there is none."""
+    """Return the member that was probably meant by `name`; None if there is none."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
 
@@ -111,7 +111,7 @@ def _find_meant(event: Event, name: str) -> str | None:
 
 
 def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Return a warning if `chat_id` lacks a channel that the event needs, or repeats the event's channel."""
+    """Return a warning if `chat_id` lacks a channel, or repeats the channel that the event has separately."""
     channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
     if chat_id is None:
         return ()

@@ -1,7 +1,7 @@
-"""Finds keys in a text.
+"""Finds keys in text.
 
-`str.find` looks for the fixed texts of the shapes, and a pattern is tried only there: an ordinary text needs
-no pattern. A long text is read in windows, so that no call holds the GIL for long.
+`str.find` looks for the fixed parts of the shapes, and patterns are only tried where one is found, so
+ordinary text needs none. Long texts are read in windows, so that no call holds the GIL for long.
 """
 
 import re
@@ -27,13 +27,13 @@ _END = "(?![_-]{0,8}[A-Za-z0-9])"
 
 
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
-    """One shape of a kind of key: `before`, one of the fixed texts, `rest`. Patterns match ASCII only.
+    """A shape of a kind of key: `before`, one of the fixed texts, then `rest`. Patterns match ASCII only.
 
-    kind: its name in the mask. A kind may have several shapes; of two with the same start the first wins.
-    fixed: texts separated by spaces.
+    kind: its name in the mask. A kind may have several shapes; of two with the same start, the first wins.
+    fixed: the fixed texts, separated by spaces.
     rest: its group, if any, is the key; otherwise the whole match.
-    source: the documentation of the issuer, or the rule set with the shape.
-    width: the most characters that `before` matches.
+    source: the issuer's documentation, or the rule set that has the shape.
+    width: the maximum number of characters matched by `before`.
     """
 
     kind: str
@@ -339,12 +339,12 @@ class Key(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The kind of key, as its mask names it."""
+        """The kind of key, as shown in its mask."""
         return SHAPES[self.shape].kind
 
 
 def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
-    """Return the keys of `text` in order, without overlaps, including those behind escapes."""
+    """Return the keys in `text`, in order and without overlaps, including escaped ones."""
     return _find_keys(text, _LEVELS) if len(text) <= window else _find_keys_by_window(text, window)
 
 
@@ -391,7 +391,7 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _group_shapes() -> dict[str, dict[str, list[int]]]:
-    """Group the shapes by fixed text, and the fixed texts by a character that many texts lack."""
+    """Group the shapes by fixed text, and the fixed texts by a character that is rare in ordinary text."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -421,7 +421,7 @@ def _find_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
 
 @cache
 def _compile_patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of a shape, compiled at first use: few texts hold its fixed text."""
+    """Compile a shape's patterns on first use, since few texts contain its fixed text."""
     row = SHAPES[shape]
     return re.compile(f"(?:{row.before})\\Z", re.ASCII), re.compile(row.rest, re.ASCII)
 

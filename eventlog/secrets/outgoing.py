@@ -1,7 +1,7 @@
-"""The gate for requests to providers: no private memory, and nothing that looks like a key.
+"""The gate for requests to providers: private memories and anything that looks like a key stay here.
 
-The body of a request is an `Outgoing`, which only this module creates. A sender first asks which texts may be
-sent, since a text alone lacks its context: a title that says "password", the previous message.
+The body of a request is an `Outgoing`, which only this module creates. Senders first ask which texts may be
+sent, since a text does not show its context, such as a title that says "password", or the previous message.
 """
 
 import hashlib
@@ -55,12 +55,12 @@ class Outgoing(msgspec.Struct, frozen=True):
 
 
 def encode_outgoing(body: object) -> Outgoing:
-    """Return the encoded body, with every key in its texts masked."""
+    """Encode the body of a request, with every key in its text masked."""
     return Outgoing(msgspec.json.encode(rewrite_texts(body, mask_for_sending)))
 
 
 class SentText(NamedTuple):
-    """A text to send, or a text beside it. names: its title, topic and key. by: its speaker."""
+    """A text to send, or one next to it. names: its title, topic and key. by: its speaker."""
 
     text: str
     names: Sequence[str] = ()
@@ -74,33 +74,33 @@ class _KeySpan(NamedTuple):
 
 
 def is_private(category: str | None) -> bool:
-    """Whether memories of a category never leave the process."""
+    """Whether memories in this category must never leave the process."""
     return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
 
 
 def mask_for_sending(text: str) -> str:
-    """Return `text` with each key replaced by `[REDACTED:kind]`."""
+    """Replace each key in `text` with `[REDACTED:kind]`, under the stricter rules for sending."""
     return mask_parts([SentText(text)])[0]
 
 
 def mask_parts(parts: Sequence[SentText]) -> list[str]:
-    """Return the texts of `parts` with each key masked, even a key split over several parts."""
+    """Return the texts of `parts` with all keys masked, even those split across several parts."""
     found = _find_keys(parts)
     return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
 def which_hold_keys(parts: Sequence[SentText]) -> list[bool]:
-    """Return, for each of `parts`, whether it holds a key or a piece of one."""
+    """Return, for each of `parts`, whether it contains a key or a piece of one."""
     return [bool(spans) for spans in _find_keys(parts)]
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
-    """Whether a text holds a key, judging also by its `names`."""
+    """Whether `text` contains a key, taking its `names` into account."""
     return bool(kinds_of_keys(text, names))
 
 
 def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
-    """Return the kinds of the keys in a text, judging also by its `names`."""
+    """Return the kinds of keys in `text`, sorted, taking its `names` into account."""
     return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
 
@@ -115,7 +115,7 @@ def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
 
 
 def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
-    """Return, for each part, its keys, and its pieces of keys that are split over several parts."""
+    """Return the keys in each part, including its pieces of keys that are split across parts."""
     found = [{*_find_whole_keys(part.text)} for part in parts]
     everyone = range(len(parts))
     speakers = {part.by for part in parts}
@@ -147,9 +147,9 @@ def _find_whole_keys(text: str) -> Iterator[_KeySpan]:
 def _find_split_keys(
     texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = ends_like_secret
 ) -> list[tuple[int, _KeySpan]]:
-    """Return the pieces of keys split over consecutive texts, each with the index of its text.
+    """Return the pieces of keys that are split across consecutive texts, each with its text's index.
 
-    is_name: whether a text names the secret that follows.
+    is_name: whether a text names the secret that follows it.
     """
     if len(texts) < 2:
         return []
@@ -177,7 +177,7 @@ def _find_split_keys(
 def _find_begun_keys(
     texts: Sequence[str], own: set[_KeySpan], between: str
 ) -> Iterator[tuple[int, _KeySpan]]:
-    """Yield the pieces of keys that begin in the first of several texts, or at the start of the second.
+    """Yield the pieces of keys that start in the first of several texts, or at the start of the second.
 
     own: the keys of the first text alone.
     """
@@ -216,7 +216,7 @@ _HASH_BYTES = 16
 
 
 def load_store_key(store: Path) -> bytes:
-    """Return the store's key, creating it if missing. Raises Busy; LogError if the key is inaccessible."""
+    """Return the store's key, creating it if missing. Raises Busy; LogError if it is not accessible."""
     try:
         return _read_key(store / STORE_KEY) or _create_key(store)
     except OSError as error:
@@ -226,13 +226,13 @@ def load_store_key(store: Path) -> bytes:
 
 
 def keyed_hash(key: bytes, text: str) -> str:
-    """Return a 128-bit hash of `text` in hex; a run of white space counts as one space."""
+    """Return a 128-bit keyed hash of `text` in hex; runs of white space count as one space."""
     folded = " ".join(text.split()).encode()
     return hashlib.blake2b(folded, key=key, digest_size=_HASH_BYTES).hexdigest()
 
 
 def _read_key(path: Path) -> bytes | None:
-    """Return the key in a file; None if the file is missing, or incomplete because its writer was killed."""
+    """Read a key file; return None if it is missing, or incomplete because its writer was killed."""
     try:
         with closing(open_regular(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)

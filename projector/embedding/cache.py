@@ -1,6 +1,4 @@
-"""The vector cache, from (model id, sha256 of the text) to vector. It is disposable, but survives
-rebuilds.
-"""
+"""The vector cache, from (model id, SHA-256 of the text) to vector. Disposable, but survives rebuilds."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -44,7 +42,7 @@ CREATE TABLE IF NOT EXISTS set_aside (
 
 
 class VectorCache:
-    """The vectors of one model in `cache/embeddings.db` of the store at `store`."""
+    """The vectors of one model, in `cache/embeddings.db` of the store at `store`."""
 
     def __init__(self, store: Path, model_id: str) -> None:
         self._path = store / EMBEDDINGS
@@ -55,7 +53,7 @@ class VectorCache:
         (self._model_no,) = number.fetchone()
 
     def find(self, texts: Sequence[str]) -> dict[str, bytes]:
-        """Return the cached vectors of `texts`."""
+        """Return the cached vectors of `texts`, by text."""
         found = {}
         sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
         with converting_errors(self._path):
@@ -74,7 +72,7 @@ class VectorCache:
             )
 
     def set_aside(self, texts: Iterable[str], day: str) -> None:
-        """Record that the model could not embed texts on a day."""
+        """Record that the model could not embed `texts` on `day`."""
         with converting_errors(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?)",
@@ -82,7 +80,7 @@ class VectorCache:
             )
 
     def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the day on which each text was set aside, by text, without texts that never were."""
+        """Return, by text, the day on which each was set aside; texts that never were are omitted."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with converting_errors(self._path):
             found = (
@@ -91,18 +89,18 @@ class VectorCache:
             return {text: row[0] for text, row in found if row}
 
     def has_set_aside(self, before: str = "9999") -> bool:
-        """Whether any text was set aside before a given day."""
+        """Whether any text was set aside before the day `before`."""
         sql = "SELECT 1 FROM set_aside WHERE model_no = ? AND day < ? LIMIT 1"
         with converting_errors(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
     def forget_set_aside(self, before: str) -> None:
-        """Forget which texts were set aside before a given day."""
+        """Forget which texts were set aside before the day `before`."""
         with converting_errors(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
-        """Return the dimension of the model's vectors; None if the cache has none."""
+        """Return the dimension of the model's vectors; None if none are cached."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with converting_errors(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
@@ -114,12 +112,10 @@ class VectorCache:
 
 
 def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
-    """Remove the vectors of all texts except `texts`, for every model; return how many were removed.
+    """Remove every model's vectors except those of `texts`; return the number removed.
 
-    Their bytes are overwritten, including those in SQLite's side files. vacuum: rewrite the file without free
-    pages.
-
-    Raises DatabaseError if another process uses the file for too long.
+    The removed bytes are overwritten, including those in SQLite's side files. vacuum: also rewrite the file
+    without free pages. Raises DatabaseError if another process uses the file for too long.
     """
     path = store / EMBEDDINGS
     if status_at(path) is None:
@@ -144,7 +140,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
 
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
-    """Return the number of vectors in the cache, and its problems. Read-only."""
+    """Return the number of cached vectors, and a list of problems. Does not change the cache."""
     path = store / EMBEDDINGS
     if status_at(path) is None:
         return 0, []
@@ -157,7 +153,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return how many texts besides `texts` have a vector in the cache. Read-only. Raises DatabaseError."""
+    """Return the number of texts in the cache that are not in `texts`. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
     kept = {_hash_text(text) for text in texts}
     if status_at(path) is None:
@@ -188,9 +184,9 @@ def _find_problems(db: Connection) -> list[str]:
 
 
 def _open_or_replace(path: Path) -> Connection:
-    """Open the cache; replace it if it is damaged, since all of it can be recomputed.
+    """Open the cache; replace it if it is damaged, since it can be recomputed.
 
-    Raises Busy if the parent process has it open, rather than lose its vectors.
+    Raises Busy if the parent process has it open, since replacing it would lose its vectors.
     """
     try:
         return _open_cache(path)

@@ -39,7 +39,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 
 def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Queue again the passages that were set aside before today."""
+    """Requeue the passages set aside before today, or all without a vector if the cache was lost."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
         is_lost = not cache.has_set_aside(_EVER)  # with the cache, so it is unknown what was set aside
@@ -70,8 +70,10 @@ def _find_set_aside(
 
 
 class Embedded(msgspec.Struct):
-    """Counts of computed vectors, of passages with cached vectors, and of withheld passages, which are not
-    sent to a provider, or which it could not embed today."""
+    """Counts of vectors that were computed, taken from the cache, or withheld.
+
+    Withheld passages must not be sent to a provider, or it could not embed them today.
+    """
 
     computed: int = 0
     cached: int = 0
@@ -95,14 +97,14 @@ def fill(
     batch: int,
     progress: Progress | None,
 ) -> None:
-    """Store the missing vectors of a model in the live generation `db`; see `Projector.embed`.
+    """Store a model's missing vectors in the live generation `db`; see `Projector.embed`.
 
-    Vectors of a new model first accumulate in the cache, so that a search has either all of the old ones or
-    all of the new ones.
+    The vectors of a new model are first collected in the cache, so that searches use either all of the old
+    vectors or all of the new ones.
 
-    counts: updated as vectors are stored. limit: the most vectors to compute, including those already in
-      `counts`.
-    batch: passages per `turn`.
+    counts: updated as vectors are stored. limit: the maximum number of vectors to compute, including those
+      already in `counts`.
+    batch: the number of passages per `turn`.
     """
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
     of = vectors.set_for(embedder)
@@ -123,7 +125,7 @@ def fill(
 
 
 class _VectorFill(NamedTuple):
-    """The arguments of `fill`, and its steps."""
+    """The arguments of `fill`, and its steps as methods."""
 
     db: Connection
     store: Path
@@ -136,11 +138,11 @@ class _VectorFill(NamedTuple):
 
     @property
     def of(self) -> VectorSet:
-        """The vector tables of the model."""
+        """The model's vector tables."""
         return vectors.set_for(self.embedder)
 
     def store_waiting(self) -> None:
-        """Store the vectors of the passages that wait for one."""
+        """Store the vectors of the passages in the queue."""
         db, of = self.db, self.of
         total, done = index.count_pending(db, of), 0
         if not total:
@@ -194,7 +196,7 @@ class _VectorFill(NamedTuple):
         return True
 
     def swap(self) -> None:
-        """Replace the vectors of another model with the gathered ones, in one transaction."""
+        """Replace another model's vectors with the collected ones in a single transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
                 return
@@ -241,7 +243,7 @@ class _VectorFill(NamedTuple):
 
 
 class _TextVectors(NamedTuple):
-    """Vectors by text, the computed ones among them, the texts set aside today, and the error, if any."""
+    """All vectors by text, the computed ones among them, the texts set aside today, and any error."""
 
     known: dict[str, bytes]
     computed: dict[str, bytes]
@@ -250,7 +252,7 @@ class _TextVectors(NamedTuple):
 
 
 def _split_refused(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-    """Return the accepted passages, and the refused ones."""
+    """Return the accepted passages and the refused ones."""
     return (
         [each for each in passages if each.text not in refused],
         [each for each in passages if each.text in refused],
@@ -263,7 +265,7 @@ def _cache_existing(cache: VectorCache, computed: dict[str, bytes], texts: set[s
 
 
 class _Former(NamedTuple):
-    """The model that the existing vectors are from."""
+    """The model that the existing vectors came from."""
 
     id: str
     dimension: int
@@ -272,9 +274,9 @@ class _Former(NamedTuple):
 def take_cached_vectors(
     db: Connection, store: Path, known_models: Callable[[], Iterable[Model]], live: Path | None
 ) -> int:
-    """Create the vector tables of a new generation, and fill them from the cache; return the vector count.
+    """Create a new generation's vector tables and fill them from the cache; return the number of vectors.
 
-    live: the generation to replace. Its model is kept until the cache has all vectors of another model.
+    live: the generation to be replaced. Its model stays in use until the cache has all vectors of another.
     """
     if why_no_vectors() is not None:
         return 0
@@ -311,7 +313,7 @@ def _read_model_id(generation: Path, of: VectorSet) -> str | None:
 
 
 def _find_former(db: Connection, store: Path, model: Model | None, former: str) -> Model | None:
-    """Return the former model if the cache has its vectors, but not all of the next model."""
+    """Return the old model if the cache has its vectors but lacks some of the new model's; otherwise None."""
     if not (store / EMBEDDINGS).exists():
         return None
     with suppress(Busy):

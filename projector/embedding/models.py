@@ -31,10 +31,10 @@ MULTILINGUAL = "multilingual-e5-small/q4"
 
 
 class Model(Protocol):
-    """An embedding model that may not be loaded yet.
+    """An embedding model, which need not be loaded.
 
-    id: name, dtype, the start of the model's sha256, pooling and token limit. Vectors of different ids are
-        never compared.
+    id: name, dtype, the start of the model's SHA-256, pooling and token limit. Vectors of models with
+        different ids are never compared.
     """
 
     @property
@@ -43,7 +43,7 @@ class Model(Protocol):
 
     @property
     def dimension(self) -> int:
-        """The dimension of each vector."""
+        """The dimension of the vectors."""
 
 
 Kind = Literal["query", "passage"]
@@ -55,35 +55,35 @@ class Embedder(Model, Protocol):
 
     @property
     def is_remote(self) -> bool:
-        """Whether texts leave this machine."""
+        """Whether texts are sent to another machine."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """Return a unit vector for each text, as rows of a float32 array [len(texts), dimension].
+        """Return a unit vector for each text, as the rows of a float32 array [len(texts), dimension].
 
-        Raises EmbeddingError if the model failed, or a vector is not finite.
+        Raises EmbeddingError if the model fails or a vector is not finite.
         """
 
 
 class _Known(NamedTuple):
-    """An unloaded model; see `Model`."""
+    """A model that is not loaded; see `Model`."""
 
     id: str
     dimension: int
 
 
 class Models(NamedTuple):
-    """The models of a store: its own (`first`), and that of the extra `multilingual`; None if missing."""
+    """A store's models: its own (`first`), and that of the `multilingual` extra; None for a missing one."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None
 
     @property
     def loaded(self) -> "list[Embedder]":
-        """The models of the store, without None."""
+        """The available models."""
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Return the `loaded` models, with the names by which `silent` reports them."""
+        """Return the available models with the names by which `silent` reports them."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
@@ -99,30 +99,30 @@ def bundled_model() -> Model | None:
 
 
 def supports_language(model: Model, text: str) -> bool:
-    """Whether a model supports the language of `text`; models other than the bundled one are assumed to.
+    """Whether `model` supports the language of `text`; assumed for all models but the bundled one.
 
-    The bundled one reads English, and gives nearly the same vector to all texts in scripts other than Latin.
+    The bundled model reads English, and gives texts in non-Latin scripts nearly the same vector.
     """
     return not is_bundled(model) or is_mostly_latin(text)
 
 
 def is_bundled(model: Model) -> bool:
-    """Whether a model is the bundled one, which reads English."""
+    """Whether `model` is the bundled one, which reads English."""
     return model.id == _make_id(_NAME, _MODEL_SHA256)
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether a model id is that of the model in the extra `multilingual`."""
+    """Whether this is the id of the model in the `multilingual` extra."""
     return model_id.startswith(MULTILINGUAL)
 
 
 def is_of_provider(model_id: str) -> bool:
-    """Whether a model belongs to a provider, such as `ollama/all-minilm:l6-v2/384`."""
+    """Whether this is the id of a provider's model, such as `ollama/all-minilm:l6-v2/384`."""
     return model_id.startswith(("ollama/", "api/"))
 
 
 def may_refuse(model_id: str) -> bool:
-    """Whether a model may refuse a text, which then waits for another day."""
+    """Whether a model may reject a text, which is then retried on a later day."""
     return is_of_provider(model_id) or is_multilingual(model_id)
 
 
@@ -131,10 +131,10 @@ def _make_id(name: str, model_sha256: str) -> str:
 
 
 class OnnxEmbedder:
-    """A sentence embedding model as ONNX, mean-pooled and L2-normalised (Reimers & Gurevych 2019,
-    https://arxiv.org/abs/1908.10084).
+    """A sentence embedding model in ONNX format, mean-pooled and L2-normalised.
 
-    A text beyond the token limit is embedded in parts, and its vector is their mean weighted by length.
+    See Reimers & Gurevych 2019, https://arxiv.org/abs/1908.10084. A text beyond the token limit is embedded
+    in parts, and its vector is their mean weighted by length.
     """
 
     is_remote = False
@@ -182,7 +182,7 @@ class OnnxEmbedder:
         return owners, windows
 
     def _run_model(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        """Return the last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
+        """Return the last hidden state [batch, sequence, dimension] for token ids [batch, sequence]."""
         import numpy as np
 
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -195,10 +195,10 @@ class OnnxEmbedder:
 
 
 def _import_onnxruntime() -> ModuleType:
-    """Return onnxruntime with its telemetry off.
+    """Import onnxruntime with its telemetry turned off.
 
-    The import itself starts the telemetry (1.32: a device id and a database below the home folder, a file in
-    the temporary folder, four syncs), so `disable_telemetry_events` alone is too late; it covers events that
+    The import itself starts the telemetry (1.32: a device id and a database in the home folder, a file in the
+    temporary folder, four syncs), so `disable_telemetry_events` alone comes too late; it covers events that
     only some platforms send. A value set by the user is kept.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -267,7 +267,7 @@ def _read_model_file(path: Path) -> bytes:
 def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
     """Yield small batches of windows of equal length, as indexes into `windows`.
 
-    This is 2.4 times as fast as padding to the longest of 32, and a text's vector does not depend on its
+    This is 2.4 times as fast as padding to the longest of 32, and keeps a text's vector independent of the
     batch.
     """
     by_length: defaultdict[int, list[int]] = defaultdict(list)
@@ -279,7 +279,7 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
 
 
 def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Normalise vectors to length 1. Raises EmbeddingError if a vector is zero or not finite."""
+    """Scale vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
     import numpy as np
 
     vectors = np.asarray(rows, dtype=np.float32)

@@ -1,1 +1,1 @@
-"""Passages: texts split along their format for embedding and search; their full-text and vector rows."""
+"""Passages: texts split by format for embedding and search, with their full-text and vector rows."""

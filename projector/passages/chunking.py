@@ -1,9 +1,9 @@
-"""Format-aware chunks: the passages that are embedded and searched.
+"""Splits texts by format into passages, which are embedded and searched.
 
-A text of at most `window` tokens is one chunk. In a longer one, paragraphs are split at sentences into
-windows, each beginning with the last tokens of the previous one; an element (fenced block, list item, table)
-that fits the embedding model is never split. Parts of a longer one are self-contained: they repeat the fence
-or the table's header around them, and other chunks the heading of their section.
+A text of at most `window` tokens is one passage. In longer texts, paragraphs are split at sentences into
+windows, each starting with the last tokens of the previous one; an element (fenced block, list item, table)
+that fits the embedding model is never split. The parts of a longer element are self-contained: each repeats
+the fence or the table's header. Other passages repeat the heading of their section.
 """
 
 import re
@@ -38,9 +38,9 @@ _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++
 
 
 class ChunkSizes(Checked, frozen=True):
-    """Sizes in tokens of the shipped vocabulary; part of the projection id.
+    """Passage sizes in tokens of the bundled vocabulary; part of the projection id.
 
-    Raises BadInput if the window is out of bounds, or the overlap is not smaller.
+    Raises BadInput if the window is out of bounds or the overlap is not smaller than the window.
     """
 
     window: ChunkTokens = DEFAULTS.chunk_tokens
@@ -60,7 +60,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A passage.
 
     section: its headings, joined by ` > `. start, end: its position in the text, in code points.
-    content: the text there, with repeated text around it.
+    content: the text at that position, with any repeated text around it.
     """
 
     section: str | None
@@ -70,7 +70,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Repeated(NamedTuple):
-    """A text that is repeated, and its number of tokens."""
+    """Text that is repeated, and its number of tokens."""
 
     text: str = ""
     tokens: int = 0
@@ -80,9 +80,9 @@ _NOTHING = _Repeated()
 
 
 class _Unit(NamedTuple):
-    """An unsplit unit: an element, a heading, a sentence, or a part of one that was too long.
+    """A unit that is not split: an element, a heading, a sentence, or part of one that was too long.
 
-    before, after: the text to repeat before a chunk that begins, or after a chunk that ends with the unit.
+    before, after: text to repeat before a passage that starts, or after one that ends, with this unit.
     is_part: whether it is part of a split element.
     """
 
@@ -95,12 +95,12 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the unit is (part of) a sentence, which the next window may repeat."""
+        """Whether the unit is a sentence, or part of one, which the next window may repeat."""
         return self.block.kind == "paragraph"
 
 
 def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return the chunks of `text`, in order; [] if `text` is blank."""
+    """Split `text` into passages, in order; return [] if it is blank."""
     if not text.strip() or is_surely_within(text, sizes.window):
         return as_single_chunk(text, form)
     if not can_be_structured(text):
@@ -112,12 +112,12 @@ def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> li
 
 
 def as_single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return `text` as a single chunk; [] if `text` is blank."""
+    """Return `text` as a single passage; [] if it is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
 def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Split a text into windows at spaces, regardless of its format and tokens."""
+    """Split plain text into windows at spaces, ignoring its format and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
@@ -131,7 +131,7 @@ def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
 
 
 class _Opening(NamedTuple):
-    """The start of a chunk."""
+    """The start of a passage."""
 
     section: str | None
     start: int
@@ -139,7 +139,7 @@ class _Opening(NamedTuple):
 
 
 class _Splitter:
-    """Splits one text into chunks."""
+    """Splits one text into passages."""
 
     def __init__(self, text: str, ruler: Ruler, sizes: ChunkSizes) -> None:
         self._text = text
@@ -148,7 +148,7 @@ class _Splitter:
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
-        """Yield the chunks, each with as many units as fit its window."""
+        """Yield the passages, filling each window with as many units as fit."""
         units = self._split_into_units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
@@ -168,7 +168,7 @@ class _Splitter:
         return Chunk(opening.section, opening.start, last.end, content)
 
     def _drop_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
-        """Return `held` without trailing headings, if they fit into one chunk with `unit`."""
+        """Return `held` without its trailing headings, if they fit into one passage with `unit`."""
         last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
         if last is None or last == len(held) - 1:
             return held
@@ -177,9 +177,7 @@ class _Splitter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return how the chunk with `unit` starts: with its headings, an overlap with the last chunk, or
-        `unit`.
-        """
+        """Return how the passage with `unit` starts: with its headings, an overlap, or `unit` itself."""
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)
@@ -219,10 +217,10 @@ class _Splitter:
     def _split_block(
         self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated
     ) -> Iterator[_Unit]:
-        """Yield the parts of a long element, split at line ends, and within overlong lines at tokens.
+        """Yield the parts of a long element, split at line ends, or at tokens within overlong lines.
 
-        before: precedes the first part. head: precedes the others. closing: follows parts that the block
-        itself does not close.
+        before: precedes the first part. head: precedes the others. closing: follows the parts that the block
+        does not close itself.
         """
         is_closed = block.frame is not None and block.frame.body_end < block.end
         body_end = block.frame.body_end if block.frame and closing.text else block.end
@@ -235,15 +233,13 @@ class _Splitter:
             start, before = end, head
 
     def _find_split(self, start: int, end: int, tokens: int) -> int:
-        """Return the end of the last whole line within `tokens` tokens of `start`, or a place inside a longer
-        line.
-        """
+        """Return the end of the last line within `tokens` of `start`, or a position inside a longer line."""
         limit = min(self._ruler.boundary_after(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
         return limit if limit == end or line_end <= start else line_end
 
     def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return the texts to repeat before and after each part; empty if they leave too little room."""
+        """Return the text to repeat before and after each part; empty if it would leave too little room."""
         marks = self._text_to_repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -253,7 +249,7 @@ class _Splitter:
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
     def _text_to_repeat(self, span: Span) -> _Repeated:
-        """Return the lines at `span` as a text to repeat; empty if they would fill half a window."""
+        """Return the lines at `span` as text to repeat; empty if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:
@@ -261,6 +257,6 @@ class _Splitter:
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
     def _closing_at(self, end: int, closing: _Repeated) -> _Repeated:
-        """Return the text that closes a part ending at `end`, on a line of its own."""
+        """Return the text that closes a part ending at `end`, on its own line."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

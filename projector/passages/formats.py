@@ -1,4 +1,4 @@
-"""Chooses how to split a text by its type: as Markdown, reStructuredText, or source code."""
+"""Chooses how to split a document by its type: as Markdown, reStructuredText or source code."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from memlog.projector.passages.markdown import Block
 class Form(NamedTuple):
     """How to split a text.
 
-    blocks: yields the blocks of a text, at least one unless it is blank.
+    blocks: yields the blocks of a text; at least one, unless it is blank.
     title: returns the title at the start of a text, if any.
-    line_end: the character that ends a line as an editor counts them; for a PDF, the one that ends a page.
+    line_end: the character that ends a line as counted by editors; for PDFs, the one that ends a page.
     """
 
     blocks: Callable[[str], Iterator[Block]]

@@ -1,8 +1,8 @@
-"""Keeps the full-text tables in step with their source rows.
+"""Keeps the full-text tables in sync with their source rows.
 
-They are contentless, so removing an entry means passing its text to FTS5, recomputed from the raw rows before
-they change. (`contentless_delete=1` would leave the old words in the ranking statistics, so an incremental
-read model would rank unlike a fresh one.)
+The tables are contentless, so removing an entry requires passing its text to FTS5, recomputed from the source
+rows before they change. (`contentless_delete=1` would leave the old words in the ranking statistics, and an
+incremental read model would rank differently from a fresh one.)
 https://www.sqlite.org/fts5.html#the_delete_command
 """
 
@@ -29,7 +29,7 @@ def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
 
 
 def remove(db: Connection, table: str, texts: Iterable[Text]) -> None:
-    """Remove texts, given as they were added, from the index."""
+    """Remove texts from the index; they must be exactly as they were added."""
     sql = f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)"
     db.executemany(sql, _prepare_entries(texts))
 
@@ -60,7 +60,7 @@ _PLACE = ", ".join("?" * len(ORDER))
 
 
 def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool:
-    """Whether the message that satisfies `where` holds a key or a piece of one."""
+    """Whether the message that matches `where` contains a key or a piece of one."""
     row = db.execute(f"SELECT role, name, content FROM messages WHERE {where}", values).fetchone()
     if row is None:
         return False
@@ -69,13 +69,13 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
-    """Whether the value of a fact holds a key, judging also by its topic."""
+    """Whether a fact's value contains a key, taking its topic into account."""
     row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
     return row is not None and has_key(row[0], row[1:])
 
 
 def select_memory_names(db: Connection, memory_id: str) -> list[str]:
-    """Return the names of a memory: its title, its topic, its tags."""
+    """Return a memory's names: its title, topic and tags; [] if it does not exist."""
     row = db.execute(
         "SELECT title, content, topic, tags FROM memories WHERE memory_id = ?", (memory_id,)
     ).fetchone()
@@ -83,7 +83,7 @@ def select_memory_names(db: Connection, memory_id: str) -> list[str]:
 
 
 def memory_names(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
-    """Return the names of a memory, without a title that only repeats the start of the content."""
+    """Return a memory's names, leaving out a title that only repeats the start of the content."""
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 
@@ -99,7 +99,7 @@ def newest_messages(db: Connection, chat: Sequence[str]) -> list[SentText]:
 def neighbouring_messages(
     db: Connection, where: str, values: Sequence[Any]
 ) -> tuple[list[SentText], list[SentText]]:
-    """Return the messages before and after the message that satisfies `where`, oldest first."""
+    """Return the messages before and after the one that matches `where`, each oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []
@@ -108,7 +108,7 @@ def neighbouring_messages(
 
 
 def sent_text(role: str, name: str | None, content: str) -> SentText:
-    """Return a message as the `SentText` that the gate inspects."""
+    """Convert a message to the `SentText` that the gate inspects."""
     return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
 
 

@@ -1,4 +1,4 @@
-"""The passages that are embedded and searched, with their full text, vectors, and embedding queue."""
+"""The passages for embedding and search, with their full text, vectors and embedding queue."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -26,10 +26,10 @@ from memlog.projector.text.tokens import is_surely_within
 class PassageTables(msgspec.Struct, frozen=True):
     """The tables for one kind of passage.
 
-    chunks: a row per passage. vectors: the vec0 table. queue: the passages that wait for a vector.
-    has_fulltext: the condition for rows with their own entry in `fulltext`.
-    embeds_label: whether passages are embedded with their labels. File names are not, so that a renamed file
-      keeps its vectors.
+    chunks: one row per passage. vectors: the vec0 table. queue: the passages without a vector yet.
+    has_fulltext: the condition for rows with an entry of their own in `fulltext`.
+    embeds_label: whether passages are embedded with their labels. File names are not, so that renamed files
+      keep their vectors.
     """
 
     chunks: str
@@ -72,12 +72,12 @@ _MULTILINGUAL = tuple(
 
 
 def passage_tables(of: VectorSet) -> tuple[PassageTables, ...]:
-    """Return the passage tables that belong to a set of vectors."""
+    """Return the passage tables for a set of vectors."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
 def sets_in_use(db: Connection) -> list[VectorSet]:
-    """Return the sets of vectors in use; the first set always is."""
+    """Return the sets of vectors in use; the first one always is."""
     return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
 
 
@@ -87,7 +87,7 @@ _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content
 class SourceText(msgspec.Struct, frozen=True, gc=False):
     """A text to split into passages.
 
-    id: the owner's id in the owner's table. is_plain: whether to split the text plainly, however short it is.
+    id: the owner's id in its table. is_plain: whether to split it as plain text, however short it is.
     """
 
     stream: str
@@ -107,7 +107,7 @@ def add(
     wholes: Iterable[SourceText],
     sizes: ChunkSizes,
 ) -> None:
-    """Split `wholes` into passages of `memory_chunks`, and queue them for a vector."""
+    """Split texts into passages, store them in `memory_chunks`, and queue them for embedding."""
     rows = [
         (*_passage_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
@@ -119,7 +119,7 @@ def add(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Split a document into passages of `doc_chunks` with line numbers (for a PDF, page numbers) from 1."""
+    """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -141,7 +141,7 @@ def _passage_row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]
 def _split_text(
     whole: SourceText, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()
 ) -> list[Chunk]:
-    """Return the passages of a text; a single passage if its names are too long to repeat."""
+    """Split a text into passages; a single one if its names are too long to repeat."""
     content = whole.content
     if is_surely_within(content, sizes.window) and not whole.is_plain:
         return as_single_chunk(content, form)  # most texts: one passage, whatever their names
@@ -169,7 +169,7 @@ def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: l
 def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     """Reserve `count` numbers that no passage has ever had, and return the first.
 
-    Otherwise a vector computed while rows change might be stored with another passage. (AUTOINCREMENT would
+    Otherwise, a vector computed while rows change could be stored with another passage. (AUTOINCREMENT would
     take a third of an insert's time.)
     """
     name = f"last_of_{shelf.chunks}"
@@ -180,7 +180,7 @@ def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
 
 
 def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
-    """Remove the passages that satisfy `where`, with their vectors, before their owners' rows change."""
+    """Remove the passages that match `where`, with their vectors, before their owners' rows change."""
     fulltext.remove(db, shelf.fulltext, _select_texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     for of in sets_in_use(db):
@@ -192,7 +192,7 @@ def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, 
 
 
 def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
-    """Queue every passage for a vector again."""
+    """Queue all passages for embedding again."""
     for shelf in passage_tables(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
@@ -200,9 +200,9 @@ def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
 def waiting_passages(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
-    """Yield the passages that wait for a vector, in the order of their numbers, up to `size` at a time.
+    """Yield the passages in the embedding queue by ascending number, up to `size` at a time.
 
-    newest_first: reverse the order, and ignore new passages.
+    newest_first: use descending order, and ignore passages that are added meanwhile.
     """
     sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
     for shelf in passage_tables(of):
@@ -216,7 +216,7 @@ def waiting_passages(
 
 
 def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
-    """Return up to `size` passages with numbers after `number`, whether or not they have a vector."""
+    """Return up to `size` passages with numbers above `number`, with or without a vector."""
     return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
@@ -239,7 +239,7 @@ def name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
 
 
 def queue_again(db: Connection, shelf: PassageTables, passage: Pending) -> None:
-    """Queue a passage for a vector again, unless it was removed meanwhile."""
+    """Queue a passage for embedding again, unless it has been removed."""
     sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
     db.execute(sql, (passage.chunk_no,))
 
@@ -263,10 +263,9 @@ _OWNERS = {
 
 
 def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
-    """Return the numbers of the passages that hold a key or a piece of one.
+    """Return the numbers of the passages that contain a key or a piece of one.
 
-    The whole source texts are checked, since a key may be longer than a passage, or recognisable only in
-    context.
+    Checks the whole source texts, since a key may be longer than a passage or recognisable only in context.
     """
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
@@ -283,7 +282,7 @@ def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[
 
 
 def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row: Sequence[Any]) -> bool:
-    """Whether the source text of an owner's passages holds a key."""
+    """Whether the source text of an owner's passages contains a key."""
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
     if name == "message_id":
@@ -295,7 +294,7 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
-    """Reassemble the source text from an owner's overlapping passages."""
+    """Reassemble the source text from the owner's overlapping passages."""
     sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
     for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
@@ -310,7 +309,7 @@ def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -
 
 
 def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of the `passages` that still exist."""
+    """Return the texts of those `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 
@@ -332,7 +331,7 @@ def count(db: Connection) -> int:
 
 
 def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
-    """Return the number of passages that wait for a vector."""
+    """Return the number of passages in the embedding queue; 0 if the set is not in use."""
     return sum(count_rows(db, shelf.queue) for shelf in passage_tables(of)) if of in sets_in_use(db) else 0
 
 

@@ -1,4 +1,4 @@
-"""The Markdown blocks of a text, as far as they matter for splitting.
+"""Finds the Markdown blocks of a text, in as much detail as splitting requires.
 
 Positions are in code points. Lines end at newlines; a carriage return before one is not part of a line.
 """
@@ -46,7 +46,7 @@ def _delimiter_row_pattern() -> re.Pattern[str]:
 
 
 class Span(NamedTuple):
-    """A range of a text."""
+    """A range of positions in a text."""
 
     start: int
     end: int
@@ -55,10 +55,10 @@ class Span(NamedTuple):
 class Frame(NamedTuple):
     """What each part of a long block needs around it to be self-contained.
 
-    heads: candidates for the text to repeat in front, best first: a fence's opening line, or a part of it; a
-      table's first two rows.
+    heads: candidates for the text to repeat in front, best first: a fence's opening line or part of it, or
+      the first two rows of a table.
     marks: the marks that close a fence; empty for a table.
-    body_end: the start of the line that closes a fence; the end of an unclosed block.
+    body_end: the start of the line that closes a fence; the end of the block if nothing closes it.
     """
 
     heads: tuple[Span, ...]
@@ -67,11 +67,10 @@ class Frame(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block, up to the start of the line after it.
+    """A block, extending to the start of the next line.
 
     section: the headings above it, joined by ` > ` and truncated.
-    heading: the line of the last of these headings; None if there is none, or if the block is itself a
-      heading.
+    heading: the line of the last of these headings; None if there is none or the block is a heading itself.
     frame: set for fences, and for tables with a delimiter row.
     """
 
@@ -84,18 +83,18 @@ class Block(NamedTuple):
 
 
 class TextLine(NamedTuple):
-    """A line without its line end, and the position where it starts."""
+    """A line without its line ending, and the position at which it starts."""
 
     start: int
     text: str
 
 
 class Part(NamedTuple):
-    """A block as its format describes it.
+    """A block, as a format module describes it.
 
     behind: the index of the line after it.
-    level: the level of a heading, which ends headings of the same or a deeper level; for source code, the
-      indent.
+    level: the level of a heading, which ends headings of the same or a deeper level; the indent in source
+      code.
     title: the title of a heading.
     """
 
@@ -107,9 +106,9 @@ class Part(NamedTuple):
 
 
 def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
-    """Yield the blocks of `text`, in order, each with the headings above it.
+    """Yield the blocks of `text` in order, each with the headings above it.
 
-    part_at: returns the block that starts at a non-blank line; it can rely on an empty line after the last
+    part_at: returns the block that starts on a non-blank line; there is always an empty line after the last
       one.
     """
     above: list[tuple[int, str, Span]] = []
@@ -135,7 +134,7 @@ def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`, in order; blank lines belong only to fences."""
+    """Yield the Markdown blocks of `text` in order; only fences contain blank lines."""
     return nest_blocks(text, _part_at)
 
 
@@ -149,12 +148,12 @@ def first_title(text: str) -> str | None:
 
 
 def truncate_title(title: str) -> str:
-    """Return `title`, truncated for storage with each passage below it."""
+    """Truncate a title, which is stored with every passage below it."""
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
 def _split_lines(text: str) -> list[TextLine]:
-    """Return the lines of `text`, with an empty line added at the end."""
+    """Split `text` into lines, and add an empty one at the end."""
     lines, start = [], 0
     for line in text.split("\n"):
         lines.append(TextLine(start, line.removesuffix("\r")))
@@ -163,7 +162,7 @@ def _split_lines(text: str) -> list[TextLine]:
 
 
 def _strip_title(line: str, heading: re.Match[str]) -> str:
-    """Return the title of a heading, which is its line without the marks on either side."""
+    """Return the title in a heading line, without the marks around it."""
     return truncate_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
@@ -190,7 +189,7 @@ def _begins_block(line: str) -> bool:
 
 
 def _find_end_of_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """Return the index of the line after a fence, which the end of a surrounding list item also ends."""
+    """Return the index of the line after a fence; the end of the surrounding list item ends it, too."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):
@@ -203,7 +202,7 @@ def _find_end_of_fence(lines: Sequence[TextLine], index: int, fence: re.Match[st
 
 
 def _closes(line: str, marks: str) -> bool:
-    """Whether a line closes the fence opened by `marks`: it has at least as many marks, and nothing else."""
+    """Whether a line closes the fence opened by `marks`: at least as many marks, and nothing else."""
     shut = line.strip()
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 

@@ -1,7 +1,8 @@
-"""The reStructuredText blocks of a text, as far as they matter for splitting.
+"""Finds the reStructuredText blocks of a text, in as much detail as splitting requires.
 
-https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title has a line of one punctuation mark
-below it, at least as long, or the same above it too; the order of the marks determines their levels.
+https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title is underlined with a punctuation
+mark, over at least its own length, and may have the same line above it; the order in which the marks appear
+determines their levels.
 """
 
 import re
@@ -20,7 +21,7 @@ _Style = tuple[str, bool]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`, in order; blank lines belong only to literal blocks."""
+    """Yield the blocks of `text` in order; only literal blocks contain blank lines."""
     return nest_blocks(text, partial(_part_at, []))
 
 
@@ -31,7 +32,7 @@ def first_title(text: str) -> str | None:
 
 
 def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
-    """Return the block at a line. styles: the styles of titles so far, by level; a new style is appended."""
+    """Return the block at a line. styles: the title styles so far, by level; a new style is appended."""
     title = _title_at(lines, index)
     if title is None:
         return Part(*_find_kind_and_end(lines, index))
@@ -42,7 +43,7 @@ def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Par
 
 
 def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] | None:
-    """Return the title at a line: its text, style and number of lines."""
+    """Return the text, style and number of lines of the title at a line; None if there is no title."""
     first, second, third = (
         lines[at].text.rstrip() if at < len(lines) else "" for at in range(index, index + 3)
     )
@@ -56,7 +57,7 @@ def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] 
 
 
 def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
-    """Whether a line is indented and follows a line that announces a literal block."""
+    """Whether a line is indented and follows a line that introduces a literal block."""
     before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
     announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
     return announces and lines[index].text[0].isspace()

@@ -1,7 +1,7 @@
-"""The blocks of source code: definitions are headings; splits are at line ends only, preferably at blank
-lines.
+"""Finds the blocks of source code: definitions are headings; splits are only at line ends.
 
-The keywords of many languages mark definitions; more indented lines below belong to them.
+Blank lines are preferred for splitting. Definitions are recognised by the keywords of many languages; the
+lines below with a deeper indent belong to them.
 """
 
 import re
@@ -32,7 +32,7 @@ _TAB = 4
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`: each definition, and each run of lines up to a definition or blank line."""
+    """Yield each definition, and each run of lines up to the next definition or blank line."""
     return nest_blocks(text, _part_at)
 
 

@@ -1,7 +1,7 @@
-"""The vector tables of a generation: those of the store's model, and those of the multilingual one.
+"""The vector tables of a generation: one set for the store's model, one for the multilingual model.
 
-Each set holds vectors of one model at a time; a row of `meta` has its id, and a search with another model
-does not use them. The vectors of the next model accumulate in the cache, and replace them in one transaction.
+A set holds the vectors of one model at a time, whose id is in a row of `meta`; searches with another model do
+not use them. The vectors of the next model are collected in the cache, and replace them in one transaction.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,12 +17,12 @@ texts.
 
 
 class VectorSet(NamedTuple):
-    """The tables of the vectors of one model.
+    """The tables for the vectors of one model.
 
-    model, following: the names of the `meta` rows about this model and the next one. tables: the tables of
-      vectors.
-    queues: the tables of passages that wait for a vector, created with the set; the schema has those of the
-      first set.
+    model, following: the names of the `meta` rows for this model and for the next one. tables: the vector
+      tables.
+    queues: the tables of passages without a vector yet, created with the set; those of the first set are in
+      the schema.
     """
 
     model: str
@@ -46,7 +46,7 @@ vector of 384 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/feature
 
 
 class Pending(NamedTuple):
-    """A passage that needs a vector: its number, its text to embed, and the category if it is of a memory."""
+    """A passage to embed: its number, the text, and the category if it belongs to a memory."""
 
     chunk_no: int
     text: str
@@ -59,13 +59,13 @@ def set_for(model: Model) -> VectorSet:
 
 
 def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
-    """Return the id of the model of the vector tables in `db`; None if there are none."""
+    """Return the id of the model whose vectors are in `db`; None if there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 
 
 def tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
-    """Return the vector tables in `db` that this SQLite can read."""
+    """Return the vector tables in `db`; () if there are none or this SQLite cannot read them."""
     return () if model_of(db, of) is None or why_no_vectors() is not None else of.tables
 
 
@@ -75,9 +75,9 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Create the vector tables for `model`, replacing those of another; return False if they exist already.
+    """Create the vector tables for `model`, replacing another model's; return False if they already exist.
 
-    If it returns True, the caller must queue all passages for vectors again.
+    If it returns True, the caller must queue all passages for embedding again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -97,7 +97,7 @@ def use_model(db: Connection, model: Model) -> bool:
 
 
 def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
-    """Return, by table, the number of the passage up to which the cache has all vectors of the next model."""
+    """Return, for each table, the passage number up to which the next model's vectors are all cached."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
@@ -114,7 +114,7 @@ def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]
 
 
 def why_incomparable(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` are not comparable with vectors of `model`; None if they are."""
+    """Return why the vectors in `db` cannot be compared with vectors of `model`; None if they can."""
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None
@@ -124,10 +124,12 @@ def why_incomparable(db: Connection, model: Model) -> str | None:
 def store(
     db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
 ) -> list[Pending]:
-    """Store the vectors of `passages`; return the passages stored. known: float32 vectors by text.
+    """Store the vectors of `passages`; return the passages that were stored.
 
     Passages that are no longer in `queue` are skipped: they were replaced or forgotten, or another process
     was faster.
+
+    known: float32 vectors by text.
     """
     stored = []
     for passage in passages:
@@ -139,10 +141,10 @@ def store(
 
 
 def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
-    """Remove the vectors of chunks that the query `chunk_numbers` selects; return False if it removed all.
+    """Remove the vectors of the passages selected by `chunk_numbers`; return False if all were removed.
 
-    Without sqlite-vec, all vectors are given up, since none may stay without its chunk; a process that can
-    load sqlite-vec later rebuilds the tables from the cache.
+    Without sqlite-vec, all vectors are dropped, since none may outlive its passage; a process that can load
+    sqlite-vec later rebuilds the tables from the cache.
     """
     if model_of(db, of) is None:
         return True

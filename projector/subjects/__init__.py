@@ -1,53 +1,29 @@
 """The effects of each event on the read model.
 
-Handlers are order-free: they leave the same rows in whatever order events arrive. Of two changes of one thing
-the one with the greater precedence wins. They read no rows of other streams and tolerate dangling references.
-So events may be projected in batches of any size.
+Handlers do not depend on the order of events: any order leaves the same rows. Of two changes to the same
+thing, the one with the higher precedence wins. Handlers read no rows of other streams and tolerate dangling
+references, so events may be projected in batches of any size.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 
-from memlog.eventlog import events as ev
-from memlog.eventlog.events import Event
+from memlog.eventlog.events import Event, Redacted
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.projector import limits, schema
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
 from memlog.projector.subjects import contexts, conversations, documents, extractions, facts, memories
-from memlog.projector.subjects.accepted import PositionedEvent
+from memlog.projector.subjects.accepted import Handler, PositionedEvent
 
 VERSION = 18
 """To be raised whenever handlers write different rows; part of the projection id."""
 
-Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
-
-_HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
-    conversations.add_messages: (ev.Message, ev.SessionBreak),
-    conversations.add_summaries: (ev.SummaryWritten,),
-    conversations.add_extractions: (ev.ExtractionCompleted,),
-    memories.fold: (
-        ev.MemorySaved,
-        ev.MemoryUpdated,
-        ev.MemoryArchived,
-        ev.MemoryDeleted,
-        ev.MemoryAccessed,
-        ev.SalienceDecayed,
-        ev.ChangeUndone,
-    ),
-    contexts.add: (ev.ContextGiven,),
-    extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
-    extractions.add_failures: (ev.ModelFailed,),
-    extractions.add_runs: (ev.JobCompleted,),
-    conversations.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
-    facts.fold_core_memory: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),
-    facts.fold: (ev.FactStored, ev.FactRemoved),
-    documents.fold: (ev.SourceRegistered, ev.SourceRemoved, ev.DocumentIndexed, ev.DocumentRemoved),
-}
+_SUBJECTS = (conversations, memories, contexts, extractions, facts, documents)
 _HANDLER_OF: dict[type[Event], Handler | None] = {
-    kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds
-} | {ev.Redacted: None}
+    kind: handler for subject in _SUBJECTS for handler, kinds in subject.HANDLERS.items() for kind in kinds
+} | {Redacted: None}
 
 
 def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
@@ -62,14 +38,14 @@ def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes)
 
 
 def _record_plain(db: Connection, events: Sequence[PositionedEvent]) -> None:
-    """Record which events are indexed plainly, and why."""
+    """Record which events are indexed as plain text, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
     insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
-    """Remove every row of `stream` before a replay, except from the tables `keep`."""
+    """Remove all rows of `stream` before a replay, except from the tables in `keep`."""
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)

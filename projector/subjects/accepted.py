@@ -1,5 +1,6 @@
 """Accepted events with their positions, and the precedence of changes."""
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,6 +9,7 @@ from memlog.eventlog.events import Event
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, Row, upsert
 
 _json = msgspec.json.Encoder(order="deterministic")
@@ -30,7 +32,7 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def precedence(self) -> str:
-        """A text that is greatest for the winning change: its time of precedence, then its position."""
+        """Text that sorts highest for the winning change: its time of precedence, then its position."""
         time = precedence(self.event, self.segment)
         day, number, writer, offset = self.place
         # Segment numbers have at most 18 digits, and so do offsets.
@@ -42,8 +44,13 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
 
+Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
+Handlers = Mapping[Handler, Sequence[type[Event]]]
+"""The handlers of a subject, with the types of events that each folds."""
+
+
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
-    """Return `value` as deterministic JSON."""
+    """Encode `value` as deterministic JSON."""
     return _json.encode(value).decode()
 
 
@@ -55,9 +62,7 @@ def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the greatest precedence of the tombstones of `things`; "", the least precedence, if there is
-    none.
-    """
+    """Return the highest precedence among the tombstones of `things`; "", the lowest, if there is none."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

@@ -9,11 +9,11 @@ from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, insert
 from memlog.projector.subjects import memories
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 
 def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record contexts with their entries, and protect the best memories for their messages from decay."""
+    """Record contexts with their entries, and protect the best memories for each message from decay."""
     contexts, named, best = [], [], []
     for placed in events:
         event = cast(ContextGiven, placed.event)
@@ -34,6 +34,9 @@ def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) ->
 
 
 def stream_of_chat(chat: str | None) -> str:
-    """Return the stream of a chat, given as `<channel>:<chat_id>`; `conversations` for other values."""
+    """Return the stream of a chat such as `telegram:7`; `conversations` if `chat` has another form."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS
+
+
+HANDLERS: Handlers = {add: (ContextGiven,)}

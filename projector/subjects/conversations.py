@@ -15,7 +15,7 @@ from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, insert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _EVENT = "stream, id, channel, chat_id"
 _PLACE = "created_at, day, number, writer, offset"
@@ -68,7 +68,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record the message up to which each conversation was distilled."""
+    """Record the last message of each conversation that was distilled."""
     rows = []
     for placed in events:
         event = cast(ExtractionCompleted, placed.event)
@@ -85,7 +85,7 @@ def _source_text(
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Add daily events with their passages, and record which were compressed."""
+    """Add daily events with their passages, and record which ones were compressed."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
         event, stream, ts = placed.event, placed.stream, placed.ts
@@ -116,3 +116,11 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     index.add(db, "daily_event_id", wholes, sizes)
     insert(db, "daily_compressions", "stream, daily_event_id, event_id, ts", compressions)
     insert(db, "daily_distillates", "stream, event_id, memory_ids", distillates)
+
+
+HANDLERS: Handlers = {
+    add_messages: (Message, SessionBreak),
+    add_summaries: (SummaryWritten,),
+    add_extractions: (ExtractionCompleted,),
+    fold: (DailyEventRecorded, DailyEventsCompressed),
+}

@@ -1,6 +1,6 @@
-"""Sources and documents, each decided by the event with the greatest precedence about it.
+"""Sources and documents; the event with the highest precedence decides about each.
 
-Removing a source removes the documents indexed before.
+Removing a source removes the documents that were indexed before.
 """
 
 import re
@@ -13,7 +13,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -34,7 +40,7 @@ _MEMBER = re.compile(
 
 
 def document_date(event: DocumentIndexed, ts: str) -> str:
-    """Return a document's date as a log time (a day as its first moment in UTC); `ts` if it has none."""
+    """Return a document's date as a canonical timestamp (a day as its first moment in UTC), or else `ts`."""
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
 
@@ -133,7 +139,7 @@ def _index_document(
 
 
 def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
-    """Move the passages of a source's documents to the tables of its kind."""
+    """Move the passages of a source's documents to the tables for its kind."""
     kind = _source_kind(db, source_id)
     moved = db.execute(
         "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
@@ -151,7 +157,7 @@ def _source_kind(db: Connection, source_id: str) -> str:
 
 
 def _remove_documents(db: Connection, placed: PositionedEvent, where: str, value: str) -> None:
-    """Remove the documents that satisfy `where` and are older than `placed`."""
+    """Remove the documents that match `where` and are older than `placed`."""
     older = f"{where} AND precedence < ?"
     gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
     for (thing,) in gone.fetchall():
@@ -165,7 +171,7 @@ def _remove_passages(db: Connection, thing: str) -> None:
 
 
 def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
-    """Split a document into passages; those of a source of kind `memory` are searched as memories."""
+    """Split a document into passages; if its source is of kind `memory`, these are searched as memories."""
     columns = "stream, file, content, dated_at, version, filetype, kind"
     row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
     stream, file, content, ts, version, filetype, kind = required_row(row)
@@ -174,3 +180,6 @@ def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
         index.add(db, "document_id", [whole], sizes)
     else:
         index.add_document(db, whole, file, version, filetype, sizes)
+
+
+HANDLERS: Handlers = {fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved)}

@@ -1,6 +1,6 @@
 """Extractions: what a language model distilled counts once the line that closes its extraction is written.
 
-If a process is killed between the lines, none of them counts, the messages stay in the buffer, and another
+If a process is killed between those lines, none of them counts, the messages stay in the buffer, and another
 extraction distils them.
 """
 
@@ -28,7 +28,7 @@ from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _DISTILLED = (
     MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
@@ -38,7 +38,7 @@ _decoder = msgspec.json.Decoder(_DISTILLED)
 
 
 def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
-    """Return the events that count now, including any just released; hold back those of open extractions."""
+    """Return the events that count now, including newly released ones; hold those of open extractions."""
     distilled = [placed for placed in events if _extraction_of(placed) is not None]
     closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
     if not distilled and not closing:
@@ -56,7 +56,7 @@ def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[Po
 
 
 def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record closed extractions, the messages or contents that they cover, and their merge decisions."""
+    """Record closed extractions, the messages or contents they cover, and their merge decisions."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
         event = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
@@ -81,7 +81,7 @@ def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) 
 
 
 def add_failures(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record failed requests to language models, with the events that they were about."""
+    """Record failed requests to language models, and the events they were about."""
     rows = []
     for placed in events:
         event = cast(ModelFailed, placed.event)
@@ -141,3 +141,10 @@ def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSize
         event = cast(JobCompleted, placed.event)
         rows.append((placed.stream, placed.id, event.job, event.period, as_json(event.steps), placed.ts))
     insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)
+
+
+HANDLERS: Handlers = {
+    close: (MemoriesExtracted, MemoriesMerged, ProfileRefreshed),
+    add_failures: (ModelFailed,),
+    add_runs: (JobCompleted,),
+}

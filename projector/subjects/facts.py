@@ -1,4 +1,4 @@
-"""Facts: for each (chat_id, topic_key, kind, rank), the event with the greatest precedence decides."""
+"""Facts: for each (chat_id, topic_key, kind, rank), the event with the highest precedence decides."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -10,7 +10,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
@@ -46,7 +52,7 @@ def _store_fact(db: Connection, placed: PositionedEvent, event: FactStored, size
 
 
 def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Store a fact with its passages, unless a newer fact has the same key; replace an older one."""
+    """Store a fact with its passages, replacing an older one, unless a newer one has the same key."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:
@@ -61,7 +67,7 @@ def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool
 
 
 def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
-    """Remove the facts that `event` names if they are older than `placed`."""
+    """Remove the facts named by `event` that are older than `placed`."""
     chat = event.chat_id or ""
     write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
     older = (
@@ -103,3 +109,9 @@ def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: C
                 updated_at=placed.ts,
             )
             upsert(db, "core_values", ("section", "key", "chat_id", "is_profile"), row, newer_by="precedence")
+
+
+HANDLERS: Handlers = {
+    fold: (FactStored, FactRemoved),
+    fold_core_memory: (CoreMemoryUpdated, CoreMemoryDeleted),
+}

@@ -19,7 +19,13 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
-from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    as_json,
+    tombstone_version,
+    write_tombstone,
+)
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import classify_memory
 
@@ -37,7 +43,7 @@ _TOUCHES = (
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Save, update, archive, delete, count and fade memories, and undo changes."""
+    """Save, update, archive and delete memories, count accesses, apply decays, and undo changes."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record_change(db, placed))
     touched |= dict.fromkeys(_find_undone(db, events))
     decays = _Decays(db)
@@ -48,7 +54,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
 
 
 def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> None:
-    """Recompute the salience of some memories, or of all (None)."""
+    """Recompute the salience of some memories, or of all if `memory_ids` is None."""
     if memory_ids is not None and not memory_ids:
         return
     decays = _Decays(db)
@@ -62,7 +68,7 @@ def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> No
 
 
 def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
-    """Record what an event changes in memories; return the ids of these memories."""
+    """Record what an event changes in memories; return their ids."""
     event = placed.event
     match event:
         case ev.MemorySaved():
@@ -103,7 +109,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
 
 
 def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
-    """Return the memories whose changes are undone, in one query, since the query scans every change."""
+    """Return the memories with undone changes, in one query, since it scans all changes."""
     undone = {
         each
         for placed in events
@@ -121,7 +127,7 @@ def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]
 
 
 def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
-    """Return the memory fields of an event, with None for each field that it does not set."""
+    """Return an event's memory fields; None for those that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
     return fields | {"category": event.category and resolve_alias(event.category)}
 
@@ -136,7 +142,7 @@ def _record_fields(db: Connection, memory_id: str, placed: PositionedEvent, **fi
 
 
 class _Version(NamedTuple):
-    """A value and the event that set it, whose precedence is compared and whose ts is shown."""
+    """A value and the event that set it; its precedence is compared, its ts is shown."""
 
     precedence: str
     ts: str
@@ -159,9 +165,9 @@ class _Decays:
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
     def apply(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return `salience`, set with the precedence `since`, after the decays with greater precedence.
+        """Return `salience`, set with the precedence `since`, after all decays with a higher precedence.
 
-        It skips decays of days on which the memory was one of the two best for a message.
+        Skips the decays of days on which the memory was one of the two best for a message.
         """
         start = bisect_right(self._precedences, since)
         days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
@@ -175,7 +181,7 @@ class _Decays:
 
 
 def _refresh_memory(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
-    """Update the row of a memory and its passages from its versions."""
+    """Update a memory's row and passages from its versions."""
     before = _passage_columns(db, memory_id)
     versions = _select_versions(db, memory_id)
     row = _compute_row(db, memory_id, versions, decays) if "saved" in versions else None
@@ -214,7 +220,7 @@ def _select_versions(db: Connection, memory_id: str) -> dict[str, _Version]:
 
 
 def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
-    """Return the row of a saved memory, with the fields that newer events changed."""
+    """Return the row of a saved memory, with the fields changed by newer events."""
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
@@ -256,3 +262,16 @@ def _source_text(row: Row) -> SourceText:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
+
+
+HANDLERS: Handlers = {
+    fold: (
+        ev.MemorySaved,
+        ev.MemoryUpdated,
+        ev.MemoryArchived,
+        ev.MemoryDeleted,
+        ev.MemoryAccessed,
+        ev.SalienceDecayed,
+        ev.ChangeUndone,
+    )
+}

@@ -1,21 +1,21 @@
-"""The analyzer: the words of the full text, for the index and for questions alike.
+"""The analyzer: turns texts and questions into the words of the full-text index.
 
-FTS5's own tokenizer splits words, and stems English (porter). The analyzer prepares the text:
+FTS5's own tokenizer splits words and stems English (porter). The analyzer prepares the text for it:
 
-- It unifies Unicode's compatible forms (NFKC) and case, and strips diacritics. Cyrillic й stays a letter, ё
-  becomes е.
-- Chinese, Japanese and Korean become overlapping bigrams, Thai, Lao, Burmese and Khmer trigrams.
-- After the text, separated from it, come the stems of its words in languages other than English, and the
-  parts of names such as getUserName, E1234, v1.2.3, C++.
+- It unifies Unicode compatibility forms (NFKC) and case, and strips diacritics. Cyrillic й remains a letter;
+  ё becomes е.
+- Chinese, Japanese and Korean become overlapping bigrams; Thai, Lao, Burmese and Khmer become trigrams.
+- The text is followed, after a gap, by the stems of its words in languages other than English, and by the
+  parts of names such as getUserName, E1234, v1.2.3 and C++.
 
-The words of the text stay adjacent and unchanged. So phrases and prefixes match written words, and a wrongly
-detected language loses no word. A stem begins with a mark that no word has: the stem "car" of a Finnish
-question does not match an English car.
+The words of the text stay adjacent and unchanged. So phrases and prefixes match the words as written, and a
+wrong guess of the language loses no words. Stems start with a mark that no word has: the stem "car" of a
+Finnish question does not match an English car.
 
-A question asks for its words and their stems in its language. One without a detectable language, such as a
-single word, asks for the stems in each language of its script.
+A question searches for its words and for their stems in its language. If its language cannot be detected, as
+with a single word, it searches for the stems in every language of its script.
 
-All functions are pure functions of the text: removing an entry from the index analyses its text again.
+All functions are pure functions of the text: to remove an entry from the index, its text is analysed again.
 """
 
 import math
@@ -80,9 +80,9 @@ def _unstemmed_pattern() -> re.Pattern[str]:
 
 @cache
 def _combining_marks() -> str:
-    """Return the combining vowels of Indic and other scripts, as ranges of a regular expression.
+    """Return the combining vowels of Indic and other scripts, as ranges for a regular expression.
 
-    The tokenizer of schema.sql treats them as letters, `re` does not, and both must split texts alike.
+    The tokenizer in schema.sql treats them as letters and `re` does not, but both must split texts alike.
     """
     blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
     codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
@@ -102,7 +102,7 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
 
 
 def words_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield a match for each word of `text`."""
+    """Yield a match for each word in `text`."""
     return _word_pattern(text.isascii()).finditer(text)
 
 
@@ -124,13 +124,13 @@ def _whole_word_pattern(is_ascii: bool) -> str:
 
 @cache
 def _hyphenated_pattern(is_ascii: bool) -> re.Pattern[str]:
-    """Return the pattern of a word hyphenated at a line end."""
+    """Return the pattern for a word hyphenated at a line end."""
     return re.compile(rf"({_whole_word_pattern(is_ascii)})-\n\s*+({_letters_pattern(is_ascii)}+)")
 
 
 @cache
 def _joined_pattern(is_ascii: bool) -> re.Pattern[str]:
-    """Return the pattern of a path, address, version or code: words joined by symbols."""
+    """Return the pattern for words joined by symbols: a path, address, version or code."""
     word = _letters_pattern(is_ascii)
     return re.compile(rf"{_whole_word_pattern(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
@@ -149,10 +149,10 @@ class Word(NamedTuple):
 
 
 def analyse(text: str) -> str:
-    """Return the indexed form of `text`.
+    """Return `text` as it is indexed.
 
-    A run of a script without spaces includes the shorter n-grams at its end, so each character starts a token
-    and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
+    A run in a script without spaces also gets the shorter n-grams at its end, so that every character starts
+    a token and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
     """
     if len(text) <= PIECE:
         written, added = _analyse_words(text)
@@ -165,7 +165,7 @@ def analyse(text: str) -> str:
 
 
 def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
-    """Return the indexed words of `text`, and the words added after them (none if `is_plain`)."""
+    """Return the indexed words of `text`, and the words to add after them (none if `is_plain`)."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
@@ -181,7 +181,7 @@ def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]
 
 
 def _join_hyphenated(text: str) -> list[str]:
-    """Return the words hyphenated at line ends, joined; the text itself keeps their halves."""
+    """Return the words that are hyphenated at line ends, joined; the text itself keeps the halves."""
     if "-\n" not in text:
         return []
     divided = _hyphenated_pattern(text.isascii()).finditer(text)
@@ -189,10 +189,10 @@ def _join_hyphenated(text: str) -> list[str]:
 
 
 def written_words(text: str) -> list[str]:
-    """Return the folded words of `text`, in the order of the index.
+    """Return the folded words of `text`, in index order.
 
-    Runs of scripts without spaces become n-grams, without the shorter ones at the end: the index has those
-    only at the end of a run, so a phrase with them would not match.
+    Runs in scripts without spaces become n-grams, without the shorter ones at the end: the index has those
+    only at the end of a run, so a phrase containing them would not match.
     """
     text = fold_text(text)
     if not text.isascii():
@@ -201,7 +201,7 @@ def written_words(text: str) -> list[str]:
 
 
 def question_words(text: str) -> list[Word]:
-    """Return the distinct words that a question asks for, without one-letter parts of paths and versions."""
+    """Return the distinct words to search for, without the one-letter parts of paths and versions."""
     text = normalise_compatible(text)
     names = _find_names(text)
     # Many texts have the one-character parts of names such as v1.2.3, E_NOENT.
@@ -229,13 +229,13 @@ def question_words(text: str) -> list[Word]:
 
 
 def question_names(text: str) -> list[list[str]]:
-    """Return the indexed words of each path, address, version or code in `text` that has several words."""
+    """Return the indexed words of each path, address, version or code in `text` with more than one word."""
     joined = [written_words(match[0]) for match in _joined_pattern(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_find_names(text)) if len(words) > 1]
 
 
 def passage_text(label: str | None, content: str) -> str:
-    """Return the indexed and embedded text of a passage. label: its speaker, or its memory's title."""
+    """Return a passage's text for indexing and embedding. label: the speaker, or the memory's title."""
     return f"{label}: {content}" if label else content
 
 
@@ -245,7 +245,7 @@ def memory_label(title: str, content: str) -> str | None:
 
 
 def _find_stems(text: str) -> list[str]:
-    """Return the marked stems of a text for the index, without non-Latin stems that begin their word."""
+    """Return the marked stems of `text` for the index, without non-Latin stems that are word prefixes."""
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
@@ -260,7 +260,7 @@ def _find_stems(text: str) -> list[str]:
 
 
 def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
-    """Return the languages in which to stem a question in Latin letters."""
+    """Return the languages in which to stem a question's Latin words."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin_languages()
     found = spoken or stemming.detect_languages(filter(stemming.is_latin, words))
@@ -279,7 +279,7 @@ def _to_word(
 
 
 def _least_stem_length(word: str, spoken: Sequence[str]) -> float:
-    """Return the least length of a stem with which few unrelated words begin; infinity if there is none."""
+    """Return the length from which few unrelated words start with the same stem; infinity if none."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf

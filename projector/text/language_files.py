@@ -1,6 +1,7 @@
-"""Loads the words of languages: one TOML file each, in the folder `languages`.
+"""Loads the word lists of the languages, one TOML file each, from the folder `languages`.
 
-A new file adds a language; no code names it. Words are separated by white space, phrases by commas.
+Adding a file adds a language; no code refers to one by name. Words are separated by white space, phrases by
+commas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,18 +13,18 @@ import msgspec
 
 
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Words and letters that detect and index texts of a language; `TEXT_SHA256` covers them.
+    """Words and letters for detecting and indexing texts in a language; covered by `TEXT_SHA256`.
 
-    stemmer: a Snowball algorithm, by default that of the language's name. FTS5 stems English.
-    dropped_endings: final letters to drop from a stem, where Snowball does not unify the forms of a word.
+    stemmer: a Snowball algorithm; defaults to the one named like the language. FTS5 stems English.
+    dropped_endings: final letters to drop from a stem where Snowball does not unify the forms of a word.
     characters: ranges of code points that only this language uses; without any, it uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
     preference: the rank among equally likely languages in Latin letters; the lowest wins.
-    letters: letters beside a to z.
-    endings: the last three letters of many of its words, but few in other languages.
-    pairs: pairs of letters that are frequent in it but rare in English.
-    signs: parts of sentences unique to it.
-    stop_words: function words, as the Snowball project lists them. more_stop_words: those that memlog adds.
+    letters: letters other than a to z.
+    endings: three-letter endings that are common in its words but rare in other languages.
+    pairs: pairs of letters that are common in it but rare in English.
+    signs: parts of sentences that only occur in it.
+    stop_words: function words, as listed by the Snowball project. more_stop_words: those added by memlog.
     """
 
     stemmer: str = ""
@@ -42,11 +43,11 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases that people say to an agent, for `query.gate`.
 
-    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the start of a word, `*word` its
+    Folded: lower case, `'` for every apostrophe, е for ё. `word*` matches the start of a word, `*word` the
     end.
 
-    greetings, acknowledgements: phrases that need no answer from the memory, alone or several in a row.
-    openings: the same, together with the words after them: `thanks for the help`. fillers: add nothing.
+    greetings, acknowledgements: phrases that need no answer from memory, alone or several in a row.
+    openings: the same, together with the words after them: `thanks for the help`. fillers: mean nothing.
     memory: phrases that refer to earlier talk or ask to keep something, like "my" and "favourite" in `facts`.
     asks: phrases that begin a question. asks_anywhere: phrases that make a sentence a question.
     """
@@ -63,12 +64,12 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
-    leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
-    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and after it.
-    fillers: add nothing, before the topic. every: ask for the whole list.
+    leads: start a question; there may be several. listing: leads that ask for a whole list. tails: end one.
+    owners, owners_behind: mean "my", before the topic like `FactWords.own`, and after it.
+    fillers: mean nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
     top: mean the first places, before their number. plural: occur only before a plural topic.
-    idioms: whole questions, by the names of their topic, the likeliest first.
+    idioms: whole questions, by the names of their topic, likeliest first.
     """
 
     leads: str = ""
@@ -86,11 +87,11 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Numbers as words, from 0 on; forms of one number with `/` between them.
+    """Numbers as words, starting from 0; forms of the same number are separated by `/`.
 
     ordinal_endings: replace a `-` at the end of an ordinal.
-    digit_endings: make an ordinal of the digits before them. in_digits: the first ordinals in digits.
-    marks: phrases that make an ordinal of the number after them.
+    digit_endings: turn the digits before them into an ordinal. in_digits: the first ordinals in digits.
+    marks: phrases that turn the number after them into an ordinal.
     """
 
     cardinals: str = ""
@@ -104,16 +105,16 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a text introduces a ranked list of its author's favourites.
 
-    favorite: words for "favourite" before the topic. inflected: those after which no name follows.
+    favorite: words for "favourite" before the topic. inflected: those that no name follows.
     statement: a regular expression for the sentence before the list, without its line breaks. `%(begins)s` is
         the beginning of a sentence, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s`
         and `%(number)s` are words.
     ranked_statement: the same for a sentence that names a rank.
     ordinal: a regular expression for what precedes a value; `%(ordinal)s` are words.
-    doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
+    doubts: phrases next to the list that make it doubtful whether it is meant, or whose it is.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that occur in no topic's name.
-    name: of the topic, to make its key of; `%(topic)s` are the words in the text.
+    name: the name of the topic, from which its key is made; `%(topic)s` are the words in the text.
     """
 
     favorite: str
@@ -129,15 +130,15 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words with which people name topics and ask for them, folded.
+    """Words that people use to name topics and to ask about them, folded.
 
     favorite: words for "favourite" before a topic. favorite_behind: the same, after it.
-    favorite_prefixes: the same, as beginnings of the topic's first word.
+    favorite_prefixes: the same, as prefixes of the topic's first word.
     own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
     other_suffixes: endings for "your", "his" and the like.
-    gradation: letters in stems, and those that replace them.
-    plural_ending: the ending of a topic whose whole list is requested.
-    topics: by key, the words for topics that have one key in all languages; `_` joins words.
+    gradation: letters in stems, and the letters that replace them.
+    plural_ending: the ending of a topic whose whole list is wanted.
+    topics: by key, words for topics with the same key in all languages; `_` joins words.
     """
 
     favorite: str = ""
@@ -155,18 +156,18 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words that tell near duplicates of a memory from memories that differ, in lower case.
+    """Lower-case words that tell near duplicates of a memory from memories that differ.
 
-    turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
-        A word too many prevents a merge, one too few may lose a memory.
-    negating: the same, of words that also change what a filler after them says: "not always" is not "not".
-    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters after it.
+    turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the start of a word.
+        One word too many prevents a merge; one too few may lose a memory.
+    negating: similar words that also change what a filler after them says: "not always" is not "not".
+    turning_endings: like `turning`, but endings; `ending*` may be followed by up to 20 letters.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
-        without fillers is not understood. joints: join two parts that may change places.
-    light: function words in a sentence that a merge may join; without them, it joins none of a language.
-        reaching: words in no such sentence, as they reach beyond their part; as `turning`.
-    certain, foreign: regular expressions for text that occurs in the language but not in similar ones, and
-      the reverse.
+        without fillers is not understood. joints: join two parts that may swap places.
+    light: function words in a sentence that a merge may join; without any, a language's sentences stay apart.
+        reaching: words that no such sentence has, as they reach beyond their part; matched like `turning`.
+    certain, foreign: regular expressions for text that occurs in this language but not in similar ones, and
+        vice versa.
     """
 
     negating: str = ""
@@ -181,11 +182,12 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases of memories that every context includes, for `phrases.classify_memory`; folded as `GateWords`,
-    where `*word*` also matches any part of a word.
+    """Phrases that put a memory into every context, for `phrases.classify_memory`.
 
-    allergies: of allergies and intolerances. health: of illnesses, medicines and diets.
-    prohibitions: say what must not be. idioms: phrases in which such words say none of this: `never mind`.
+    Folded like `GateWords`; in addition, `*word*` matches any part of a word.
+
+    allergies: about allergies and intolerances. health: about illnesses, medicines and diets.
+    prohibitions: say what must not be. idioms: phrases in which such words mean no such thing: `never mind`.
     """
 
     allergies: str = ""
@@ -195,10 +197,10 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases by which a memory says that an earlier one no longer holds; folded as `GateWords`.
+    """Phrases with which a memory says that an earlier one no longer holds; folded like `GateWords`.
 
-    cues: phrases that suffice alone. present: phrases that only say that it holds now. several: verbs for
-      things of which several may hold at a time.
+    cues: phrases that are enough on their own. present: phrases that only say that it holds now. several:
+      verbs for things of which several may hold at the same time.
     """
 
     cues: str = ""
@@ -207,11 +209,11 @@ class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Tables for English nouns and spelling; pairs have `/` between them.
+    """Tables of English nouns and spellings; pairs are separated by `/`.
 
-    american: beginnings of words in British and in American spelling.
+    american: word beginnings in British and American spelling.
     short: words, and the words that replace them in a topic's key.
-    plurals: irregular plurals and their singulars. invariable: words with one form only.
+    plurals: irregular plurals and their singulars. invariable: words with only one form.
     """
 
     american: str = ""
@@ -221,7 +223,7 @@ class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of one language file."""
+    """The contents of a language file."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
@@ -245,13 +247,13 @@ def split_phrases(table: str) -> list[str]:
 
 
 def split_pairs(table: str) -> dict[str, str]:
-    """Return the pairs in a member of a language file as a mapping."""
+    """Return the pairs in a member of a language file as a dict."""
     return dict(pair.split("/") for pair in table.split())
 
 
 @cache
 def languages(table: Table) -> Mapping[str, Language]:
-    """Return the languages whose files have a table, by name in alphabetical order.
+    """Return the languages whose files have the table, by name in alphabetical order.
 
     Raises ValueError like `parse_language`, and OSError if the files are missing from the installation.
     """
@@ -270,7 +272,7 @@ def _read_sources() -> Mapping[str, str]:
 
 @cache
 def parse_language(name: str, source: str) -> Language:
-    """Return the language `name` from the source of its file.
+    """Parse the file of the language `name`.
 
     Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """
@@ -284,7 +286,7 @@ def parse_language(name: str, source: str) -> Language:
 
 
 def _parse_tables(source: str) -> dict[str, Any]:
-    """Parse TOML of strings in `'` or `'''`, or one-line JSON values: importing tomllib would take 2 ms."""
+    """Parse TOML with only `'` and `'''` strings and one-line JSON values; importing tomllib takes 2 ms."""
     tables: dict[str, Any] = {}
     table = tables
     lines = iter(source.splitlines())
@@ -302,7 +304,7 @@ def _parse_tables(source: str) -> dict[str, Any]:
 
 
 def _parse_value(value: str, following: Iterator[str]) -> object:
-    """Parse a value that begins with `value` and may continue on the following lines."""
+    """Parse a value that starts with `value` and may continue on the following lines."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:

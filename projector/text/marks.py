@@ -1,4 +1,4 @@
-"""Finds the words of a text that match a question."""
+"""Finds the words in a text that match a question."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -13,14 +13,14 @@ _SHORTEST_STEM = 3
 
 
 class Marks(NamedTuple):
-    """What a question looks for in a text: n-grams, and word prefixes."""
+    """What a question looks for in a text: n-grams and word prefixes."""
 
     pairs: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
 
 
 def marks_of(words: Sequence[str]) -> Marks:
-    """Return the marks of the folded words that `written_words` returns."""
+    """Return the marks for folded words, as returned by `written_words`."""
     return Marks(
         tuple(filter(is_spaceless, words)),
         tuple(_common_prefix(word) for word in words if not is_spaceless(word)),
@@ -28,14 +28,14 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """Return the position in `text` of the first word that matches `marks`; 0 if none does."""
+    """Return the position of the first word in `text` that matches `marks`; 0 if none does."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)
 
 
 def marked_spans(text: str, marks: Marks) -> list[tuple[int, int]]:
-    """Return the spans (start, end) of `text` that match `marks`, merged and in order."""
+    """Return the (start, end) spans of `text` that match `marks`, merged and in order."""
     pairs = (place for pair in marks.pairs for place in _find_all(pair, text))
     found: list[tuple[int, int]] = []
     for start, end in sorted([*_marked_words(text, marks), *pairs]):
@@ -57,7 +57,7 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
 
 
 def _common_prefix(word: str) -> str:
-    """Return the shortest stem of a word, in any likely language, that begins the word; else the word."""
+    """Return the shortest stem, in any likely language, that `word` starts with; `word` if there is none."""
     foreign = stemming.stem_words([word], stemming.detect_languages([word]) or latin_languages())
     stems = map(strip_diacritics, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))

@@ -1,8 +1,8 @@
-"""Detects the language of a text, as precisely as search needs it, and stems its words.
+"""Detects the language of a text, as precisely as search needs it, and stems words.
 
-Languages with their own script (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected by letters, word
-by word. For a text in Latin letters, the languages with most stop words and special letters in it win:
-several if they tie, none if there are no such words or letters. FTS5 stems English (porter).
+Languages with a script of their own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected word by
+word from the letters. For text in Latin letters, the languages with the most stop words and special letters
+win: several in a tie, none if there are no such words or letters. FTS5 stems English (porter).
 """
 
 import re
@@ -47,7 +47,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """Return the version of the stemmers, on which the stems depend."""
+    """Return the version of the stemmers, which determines the stems."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -55,26 +55,26 @@ def snowball_version() -> str:
 
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
-    """Return the stop words by language, in lower case."""
+    """Return the stop words of each language, in lower case."""
     texts = ((name, language.text) for name, language in language_files.languages("text").items())
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
 @cache
 def latin_languages() -> tuple[str, ...]:
-    """Return the languages in Latin letters with stems in the index."""
+    """Return the languages in Latin letters whose stems are indexed."""
     return tuple(name for name in _languages_by_preference() if name != ENGLISH)
 
 
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the stop words of the named languages, and of all languages with a script of their own."""
+    """Return the stop words of the named languages and of all languages with a script of their own."""
     with_own_script = {name for _, _, name, _ in _script_ranges()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick test finds a text English, or finds no sign of another language in Latin letters.
+    """Whether a quick check finds English, or no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """
@@ -97,9 +97,10 @@ def is_plain_english(text: str) -> bool:
 
 
 def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text; () if it has no sign of a language.
+    """Return the likeliest languages of a text, up to four in a tie; () if there is no sign of any.
 
-    words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
+    words: in Latin letters and lower case. by_letters: whether letters and endings alone are enough;
+      otherwise the signs must weigh at least as much as a stop word.
     """
     signs = _language_signs()
     words = tuple(words)
@@ -124,10 +125,12 @@ def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[
 
 
 def detect_language(text: str) -> str:
-    """Return the language of the start of a text: that of its script, or English without signs of another.
+    """Return the language of the start of `text`; English if there are no signs of another language.
 
-    Signs are stop words, and words with a letter that English lacks. Usually two are needed: "no", "ned" or
-    "o" is a stop word of some language by chance; see docs/tools/context-details.md.
+    In mostly non-Latin text, the first word in a script of only one language decides; OTHER_SCRIPT if none.
+
+    In Latin text, the signs are stop words, and words with a letter that English lacks. Usually two are
+    needed: "no", "ned" or "o" is a stop word of some language by chance; see docs/tools/context-details.md.
     """
     return _detect_language(text[:_SIGNS_IN])
 
@@ -164,7 +167,7 @@ def _detect_language(text: str) -> str:
 
 
 def _looks_like(word: str, language: str) -> bool:
-    """Whether a word has an ending or a pair of letters that is typical of a language."""
+    """Whether a word has an ending or a pair of letters typical of `language`."""
     signs = _language_signs()
     return language in signs.endings.get(word[-3:], ()) or any(
         pair in word and language in names for pair, names in signs.pairs.items()
@@ -172,7 +175,7 @@ def _looks_like(word: str, language: str) -> bool:
 
 
 def stem_words(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
-    """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
+    """Return (word, stem) pairs, unordered; Latin words are stemmed in each of the languages `latin`.
 
     words: in lower case. Stop words of the language, words of one or two letters, and very long words are
       skipped.
@@ -188,18 +191,18 @@ def stem_words(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, 
 
 
 def english_stem(word: str) -> str:
-    """Return the stem of an English word that FTS5 uses, for code outside SQLite."""
+    """Return the stem that FTS5 uses for an English word, for code outside SQLite."""
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
 def is_latin(word: str) -> bool:
-    """Whether `word` begins with a Latin letter."""
+    """Whether `word` starts with a Latin letter."""
     first = ord(word[0])
     return word[0].isalpha() and (first <= _LATIN_ENDS or _MORE_LATIN <= first < _MORE_LATIN + 0x100)
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Whether at least half of the letters in `text` are Latin, or it has no letters."""
+    """Whether at least half of the letters in `text` are Latin; True if there are no letters."""
     if text.isascii():
         return True
     letters = [letter for letter in text if letter.isalpha()]
@@ -223,7 +226,7 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
 
 
 def _language_by_script(word: str) -> tuple[str, ...]:
-    """Return the only language with the script of a word; () if there are several or none."""
+    """Return the one language that uses the word's script, as a 1-tuple; () if ambiguous or unknown."""
     first = ord(word[0])
     for start, end, name, foreign in _script_ranges():
         if start <= first <= end:
@@ -233,7 +236,7 @@ def _language_by_script(word: str) -> tuple[str, ...]:
 
 @cache
 def _languages_by_preference() -> dict[str, TextWords]:
-    """Return the languages that are detected by words, in order of preference."""
+    """Return the languages that are detected by their words, in order of preference."""
     texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
@@ -241,7 +244,7 @@ def _languages_by_preference() -> dict[str, TextWords]:
 
 @cache
 def _script_ranges() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
-    """Return the ranges of scripts: first, last, language, and letters that only other languages use."""
+    """Return script ranges: first, last, language, and the letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
         for name, language in language_files.languages("text").items()
@@ -259,9 +262,9 @@ def _stemmer(language: str) -> _Stemmer:
 
 
 class _Signs(NamedTuple):
-    """Languages by their signs: stop words, endings, pairs of letters, special letters.
+    """Languages by their signs: stop words, endings, pairs of letters, and special letters.
 
-    letters: with the weight for each language; negative for languages without the letter.
+    letters: with the weight for each language, negative for languages without the letter.
     english: stop words of no other language. foreign, foreign_endings: those that English lacks.
     """
 

@@ -1,4 +1,4 @@
-"""WordPiece tokens of the shipped vocabulary, so that chunks are independent of machine and model."""
+"""WordPiece tokens of the bundled vocabulary, so that passages do not depend on the machine or model."""
 
 import re
 import unicodedata
@@ -52,23 +52,23 @@ _tokenizer = cache(new_tokenizer)
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of tokens of `text`, without the start and end markers."""
+    """Return the number of tokens in `text`, without start and end markers."""
     encode = _tokenizer().encode
     return sum(len(encode(piece, add_special_tokens=False)) for piece in split_into_pieces(text, _PIECE))
 
 
 def is_surely_within(text: str, limit: int) -> bool:
-    """Whether `text` certainly has at most `limit` tokens, without counting.
+    """Whether `text` certainly has at most `limit` tokens; does not count them.
 
-    A token has at least one byte of UTF-8, even after accents are stripped, so most messages never need the
-    tokenizer.
+    Each token takes at least one byte of UTF-8, even after accents are stripped, so most messages never need
+    the tokenizer.
     """
     length = len(text)
     return length * 4 <= limit or (length <= limit and (text.isascii() or len(text.encode()) <= limit))
 
 
 class Ruler:
-    """Measures one text in tokens. Positions are in code points."""
+    """Measures a text in tokens. Positions are in code points."""
 
     def __init__(self, text: str) -> None:
         self._end = len(text)
@@ -100,7 +100,7 @@ class Ruler:
         return self._starts[index] if index < len(self._starts) else self._end
 
     def boundary_before(self, end: int, tokens: int) -> int:
-        """Return the first word boundary at most `tokens` tokens before `end`."""
+        """Return the first word boundary that is at most `tokens` tokens before `end`."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)
         while 0 < index < last and self._words[index] == self._words[index - 1]:
@@ -135,10 +135,10 @@ def is_spaceless(token: str) -> bool:
 
 
 def gram_length(run: str) -> int:
-    """Return the length of the n-grams that index a run of a script without spaces.
+    """Return the length of the n-grams for a run in a script without spaces.
 
     Bigrams for Chinese, Japanese and Korean; trigrams for Thai and its neighbours, which have fewer letters.
-    Of XQuAD's questions in Thai, trigrams find 99.7 % in the first ten, bigrams 97.2 %.
+    Of XQuAD's questions in Thai, trigrams find 99.7 % in the first ten results, and bigrams 97.2 %.
     """
     return 3 if _south_east_asian_pattern().match(run) else 2
 
@@ -156,14 +156,14 @@ def ngrams(run: str, *, is_whole: bool = False) -> Iterator[str]:
 
 @cache
 def _spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
-    """Return a pattern for word beginnings with two spellings; and the American and the other spelling."""
+    """Return a pattern for word beginnings with two spellings, then the American and the other spellings."""
     american = split_pairs(languages("english")[ENGLISH].english.american)
     other = american | {american: british for british, american in american.items()}
     return re.compile("|".join(other)), american, other
 
 
 def to_american(word: str) -> str:
-    """Return a folded word in American spelling."""
+    """Convert a folded word to American spelling."""
     begins, american, _ = _spellings()
     found = begins.match(word)
     return word if found is None else american.get(found[0], found[0]) + word[found.end() :]
@@ -194,20 +194,20 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 
 def normalise_compatible(text: str) -> str:
-    """Return `text` in NFKC without invisible characters; unchanged if that would expand it too much."""
+    """Return `text` in NFKC without invisible characters; unchanged if that would make it much longer."""
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 
 def fold_text(text: str) -> str:
-    """Return `text` as it is indexed: in NFKC, case-folded, without diacritics."""
+    """Fold `text` for the index: NFKC, case-folded, without diacritics."""
     return strip_diacritics(normalise_compatible(text).casefold())
 
 
 def strip_diacritics(folded: str) -> str:
-    """Return a case-folded text in NFKC without diacritics, with emoji as words.
+    """Strip diacritics from case-folded NFKC text, and turn emoji into words.
 
-    It unifies spelling variants of letters: ک and ك, ی and ي, हिन्दी and हिंदी.
+    Also unifies spelling variants of letters: ک and ك, ی and ي, हिन्दी and हिंदी.
     """
     if folded.isascii():
         return folded
@@ -217,7 +217,7 @@ def strip_diacritics(folded: str) -> str:
 
 @cache
 def _nasal_pattern() -> re.Pattern[str]:
-    """Return the pattern for a nasal before a consonant, which may be written as anusvara, a dot above."""
+    """Return the pattern for a nasal before a consonant, which may also be written as a dot (anusvara)."""
     return re.compile(
         "|".join(
             f"[{''.join(chr(block + nasal) for nasal in _NASALS)}]{chr(block + _VIRAMA)}"
@@ -228,13 +228,13 @@ def _nasal_pattern() -> re.Pattern[str]:
 
 
 def _emoji_word(code: int) -> str:
-    """Return a word for an emoji, of letters only: digits would make it a name with parts."""
+    """Return a word for an emoji; letters only, since digits would make it split like a name."""
     return " emoji" + "".join(chr(ord("a") + int(digit, 16)) for digit in f"{code:x}") + " "
 
 
 @cache
 def _letter_replacements() -> dict[int, int | str | None]:
-    """Return replacements for letters that unicode61 does not fold, and characters that would mislead it."""
+    """Return replacements for letters that unicode61 does not fold, and for characters that mislead it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

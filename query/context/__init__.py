@@ -1,1 +1,1 @@
-"""Contexts: what goes into a prompt, within a budget."""
+"""Contexts: what goes into a prompt, within a token budget."""

@@ -1,4 +1,4 @@
-"""Selects what always holds: the memories that every context in their scope includes, whatever the prompt.
+"""What always holds: memories that go into every context in their scope, whatever the prompt.
 
 Health comes first, then preferences and prohibitions, each with its own budget. See docs/tools/context.md.
 """
@@ -76,12 +76,12 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def always_entries(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds in the scope of a request; if it asks to explain, also what does not fit.
+    """Return what always holds within the request's scope; with `explain`, also what does not fit.
 
-    line: formats an entry as a line of text, whose size decides what fits, whatever the form.
+    line: formats an entry as a line of text. Its size decides what fits, whatever the form.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     found = _always_holding(db, request)
     if not found:
@@ -122,7 +122,7 @@ def always_entries(
 
 
 def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Return the memories in the scope of a request that always hold, each with the reasons."""
+    """Return the memories that are always told within the request's scope, by id, and why each is."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = as_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
@@ -134,7 +134,7 @@ def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
 def _vouched_entries(
     db: Connection, request: BuildContext, found: dict[str, Holds]
 ) -> Iterator[ContextEntry]:
-    """Yield the entries of `found` that two extractions or a person vouch for, most important first."""
+    """Yield entries for the memories in `found` vouched for by two extractions or a person, by importance."""
     names = as_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
@@ -165,13 +165,13 @@ def _vouched_entries(
 
 
 class _TopicMemories:
-    """The memories of each topic in the scope of a request, read on first use."""
+    """The memories of each topic in the request's scope, read on first use."""
 
     def __init__(self, db: Connection, request: BuildContext) -> None:
         self._db, self._request = db, request
 
     def is_outdated(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory with the same topic says that an entry has changed."""
+        """Whether a newer memory on the same topic says that this one has changed."""
         if entry.topic is None:
             return False
         folded_text = text_folded(entry.content)

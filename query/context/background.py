@@ -1,7 +1,7 @@
-"""Reference texts for the scores of a context: background sentences and prompts, and a sample of the store.
+"""Reference texts for scoring a context: background sentences and prompts, and a sample of the store.
 
-A similarity alone says little, since some prompts are near everything. So it is compared with the prompt's
-similarities to unrelated sentences and to a sample of the store.
+A similarity alone says little, since some prompts are close to everything. It is therefore compared with the
+prompt's similarities to unrelated sentences and to a sample of the store.
 """
 
 import json
@@ -43,18 +43,18 @@ passages of fixtures/told."""
 
 
 def supports_language(model: Model, text: str) -> bool:
-    """Whether a model supports the language of a text: the bundled model only English, other models any."""
+    """Whether `model` can read the language of `text`: the bundled model only reads English."""
     return not is_bundled(model) or detect_language(text) == ENGLISH
 
 
 def background_language(text: str) -> str:
-    """Return the language of a text: one of `LANGUAGES`, or another name for any other language."""
+    """Detect the language of `text`; if it has no background texts, the result is not in `LANGUAGES`."""
     found = detect_language(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
 
 
 class BackgroundVectors(NamedTuple):
-    """Vectors of the background texts in one language, each of shape [texts, dimension]."""
+    """Vectors of one language's background texts, each array of shape [texts, dimension]."""
 
     sentences: "NDArray[np.float32]"
     personal: "NDArray[np.float32]"
@@ -62,20 +62,20 @@ class BackgroundVectors(NamedTuple):
 
 
 def background_texts(name: str) -> dict[str, list[str]]:
-    """Return the background texts in a language by kind: sentences, personal prompts, general prompts."""
+    """Return a language's background texts by kind: sentences, personal prompts, general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
 
 @cache
 def english_background() -> BackgroundVectors:
-    """Return the bundled model's vectors of the English background."""
+    """Return the bundled model's vectors for the English background texts."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
 def multilingual_background() -> dict[str, BackgroundVectors]:
-    """Return the multilingual model's vectors of the background, by language."""
+    """Return the multilingual model's vectors for the background texts, by language."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
 
@@ -89,9 +89,9 @@ def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVecto
 
 
 class StoreSample:
-    """Vectors of a sample of a store's passages, by language, cached for the next prompt.
+    """Vectors of a sample of the store's passages, by language, cached between prompts.
 
-    The sample holds every 2ⁿth passage by number: it is deterministic, and a new message seldom changes it.
+    The sample is every 2ⁿth passage by number, so it is deterministic and a new message rarely changes it.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class StoreSample:
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
     def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
-        """Return a model's vectors of the sample, by language, each of shape [passages, dimension]."""
+        """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
         vector_set = vectors.set_for(model)
@@ -122,7 +122,7 @@ class StoreSample:
 
 
 def count_not_english(db: Connection) -> tuple[int, int]:
-    """Return how many sampled passages are not in English, and how many were sampled."""
+    """Return the number of sampled passages not in English, and the size of the sample."""
     found = [
         background_language(content) != ENGLISH
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)

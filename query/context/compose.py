@@ -1,8 +1,8 @@
-"""Composes a context: what an agent should know for one message, within a budget of tokens.
+"""Composes a context: what an agent should know for one message, within a token budget.
 
-In order of priority: the two best entries for the message, the core memory, the last turns of the chat, the
-other entries for the message, what always holds, the newest summary, the rest of the chat's window. An entry
-that does not fit is left out, but later, smaller ones may still fit. See docs/tools/context.md.
+In order of priority: the two best entries for the message, core memory, the chat's last turns, the other
+entries for the message, what always holds, the newest summary, the rest of the chat's window. An entry that
+does not fit is left out, but smaller ones after it may still fit. See docs/tools/context.md.
 """
 
 import re
@@ -41,13 +41,13 @@ class Context(msgspec.Struct, kw_only=True):
     text: in the requested form; "" if there is nothing to print.
     tokens: of `text`, by `counter`; never more than `max_tokens`.
     frame: tokens of the text around the entries. If they exceed `max_tokens`, `text` is empty.
-    entries: in the order of printing. left_out: omitted candidates, with the reason.
+    entries: in printing order. left_out: rejected candidates, with the reason.
     silent: by name, why something is missing. synced: whether the read model had caught up with the log.
     scope: `store` or `chat`. scope_why: why it was chosen.
-    time: the time that the message names, such as last week, if any.
-    answered: the probability that the best entry belongs to the message; None if nothing was found for it.
-    unrecorded: why recording the context failed; None if it did not, or was not requested.
-    took_ms: the time that it took, in milliseconds.
+    time: the time the message names, such as last week, if any.
+    answered: the probability that the best entry belongs to the message; None if nothing was found.
+    unrecorded: why recording the context failed; None if it succeeded or was not requested.
+    took_ms: milliseconds it took to build.
     """
 
     text: str
@@ -69,12 +69,12 @@ class Context(msgspec.Struct, kw_only=True):
 
     @property
     def citations(self) -> dict[str, ContextEntry]:
-        """The entries by citation: `citations["M1"].position`."""
+        """Entries by citation: `citations["M1"].position`."""
         return {entry.citation: entry for entry in self.entries if entry.citation}
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """The messages for a language model: role and content of each.
+        """The messages to send to a language model, each with `role` and `content`.
 
         Raises:
             BadInput: the form is not `messages`.
@@ -86,15 +86,15 @@ class Context(msgspec.Struct, kw_only=True):
 
     @property
     def memory_ids(self) -> list[str]:
-        """The ids of the memories that were found for the message, without those that always hold."""
+        """The ids of the memories found for the message, excluding those that always hold."""
         return [entry.id for entry in self.entries if entry.is_memory and entry.part != "always"]
 
 
 def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
-    """Return the context made of the hits, the core memory, what always holds, and the window.
+    """Compose a context from the hits, core memory, what always holds, and the window.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     answered = None if hits.answered is None else round(hits.answered, 3)
     printer = make_printer(request, silent=hits.silent, synced=synced, answered=answered)
@@ -133,9 +133,9 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Set `changed_by` of each listed hit, and swap it with that memory if it is listed later.
+    """Set `changed_by` on the listed hits, and swap a hit with the newer memory if that is listed later.
 
-    The newer memory may also be one that always holds, or one below the floor.
+    The newer memory may also be one that always holds or one below the floor.
     """
     if not hits.listed:
         return hits
@@ -170,7 +170,7 @@ _EVENTS_BY_NAME = {
 class GivenContext(msgspec.Struct, frozen=True):
     """A context to record.
 
-    event: the event, without hashes. stable, turn: the text of each half, to hash; None if there is none.
+    event: without hashes. stable, turn: the text of each half, to be hashed; None if that half is missing.
     """
 
     event: ContextGiven
@@ -181,9 +181,9 @@ class GivenContext(msgspec.Struct, frozen=True):
 def context_to_record(
     db: Connection, request: BuildContext, context: Context, prompt_key: Key | None
 ) -> GivenContext:
-    """Return what to record of a context; call this in the transaction that composed the context.
+    """Return what to record about `context`. Call this in the transaction that composed it.
 
-    prompt_key: the key of the message that the context is for; None if it is not in the read model.
+    prompt_key: the key of the message the context is for; None if it is not in the read model.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:
@@ -205,7 +205,7 @@ def context_to_record(
 
 
 def _fenced_block(context: Context) -> str | None:
-    """Return the memory block of a context as an agent's prompt contains it; None if there is none."""
+    """Return the memory block as it appears in an agent's prompt; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form == "text" and context.text else None
@@ -220,7 +220,7 @@ def _chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:
 
 
 def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """Return one entry for each event and part, since an event may have several passages or facts."""
+    """Return one entry per event and part: an event may have several passages or facts."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""The entries of a context, each with its position in the log."""
+"""Entries of a context, each with its position in the log."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
@@ -29,24 +29,25 @@ STABLE: tuple[Part, ...] = ("core", "always")
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
-    citation: `M1`, `M2`, … in the order of printing; "" for omitted entries, and for the stable half unless
-        the style is `session`.
-    id: as `store.get` takes it: the event's id of a message, summary, daily event or core value; a
+    citation: `M1`, `M2`, … in printing order; "" for entries left out, and for the stable half unless the
+        style is `session`.
+    id: as accepted by `store.get`: the event id of a message, summary, daily event or core value; a
         memory_id; or the name of a fact or document.
-    label: the kind of entry, as the text prints it: `PREFERENCE`.
-    content: the text; of a long message or a memory file, only the passage that was found.
+    label: the kind of entry as printed in text: `PREFERENCE`.
+    content: the text; for a long message or a memory file, only the passage that was found.
     relevance_score: from 0 to 1: the probability that it belongs to the prompt; for a passage that was not
-        listed, the score of the hit.
-    score: the parts of that probability; None if no search found the entry.
-    title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
+        listed, the hit's score.
+    score: how that probability was computed; None if no search found the entry.
+    title: of a memory; for a core value, section and key; for a file, its name; for a document, file and
+        lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
-    topic: the topic of a memory or fact. rank: of a fact of a ranked list, or 0.
-    is_older: whether a newer fact contradicts it, or for what always holds, a newer memory of its topic.
+    tokens: in the context, including the citation; ±1 for the citation's number.
+    topic: of a memory or fact. rank: of a fact in a ranked list; otherwise 0.
+    is_older: whether a newer fact contradicts it; for what always holds, a newer memory on its topic.
     changed_by: a later memory that may change this one, if any.
     is_best: whether it is one of the two best entries for the message.
-    is_disputed: whether it contradicts another memory, and a person has to decide.
-    copies: the number of messages or memories with this text; it is the newest of them.
+    is_disputed: whether it contradicts another memory, and a person has yet to decide.
+    copies: the number of messages or memories with this text, of which this is the newest.
     """
 
     citation: str = ""
@@ -80,7 +81,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
-    """Return the entries of core memory."""
+    """Convert rows of core memory to entries."""
     return [
         ContextEntry(
             part="core",
@@ -95,7 +96,7 @@ def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
 
 
 def fact_entries(topic: Topic) -> list[ContextEntry]:
-    """Return the facts of a topic, by rank."""
+    """Convert a topic's facts to entries, by rank."""
     return [
         ContextEntry(
             part="fact",
@@ -113,7 +114,7 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def put_newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Put the newest fact of each topic and rank first, and mark the older ones that contradict it."""
+    """Put the newest fact of each topic and rank first, and mark older facts that contradict it."""
     ordered = _sort_groups(entries, topic_and_rank, lambda entry: entry.ts or "", reverse=True)
     newest: dict[object, ContextEntry] = {}
     for entry in ordered:
@@ -125,7 +126,7 @@ def put_newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
 
 
 def sort_by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Order the facts of each list in `entries` by rank."""
+    """Sort the facts of each ranked list by rank, leaving other entries in place."""
     return _sort_groups(
         entries,
         lambda entry: topic[0] if entry.rank and (topic := topic_and_rank(entry)) else None,
@@ -140,9 +141,9 @@ def _sort_groups(
     *,
     reverse: bool = False,
 ) -> list[ContextEntry]:
-    """Sort the entries of each group among the places that they occupy.
+    """Sort each group's entries within the places the group occupies.
 
-    group_of: returns the group of an entry; None for an entry that stays where it is.
+    group_of: returns an entry's group; None leaves the entry in place.
     """
     places: dict[object, list[int]] = {}
     for place, entry in enumerate(entries):
@@ -157,14 +158,14 @@ def _sort_groups(
 
 
 def topic_and_rank(entry: ContextEntry) -> tuple[str, int] | None:
-    """Return the topic and rank of a fact, which its newer versions share; None for other entries."""
+    """Return a fact's topic and rank, which its newer versions share; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
     return fold_content(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
-    """Return the entry for a hit; `members` extend or override the members taken from the hit."""
+    """Convert a hit to an entry; `members` adds to or overrides what is taken from the hit."""
     of_hit = {
         "id": hit.id,
         "category": hit.category,
@@ -180,7 +181,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
 
 
 def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
-    """Return the entry for a memory; None if the memory is deleted or archived."""
+    """Convert a memory's hit to an entry; None if the memory is deleted or archived."""
     if memory is None or memory.archived_at is not None:
         return None
     return hit_entry(
@@ -195,7 +196,7 @@ def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
 
 
 def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
-    """Return the entry for a summary."""
+    """Convert a summary to an entry."""
     return ContextEntry(
         part="summary",
         id=summary.id,
@@ -209,7 +210,7 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
-    """Return the entries of a chat's window, newest first."""
+    """Convert the messages of a chat's window to entries, newest first."""
     positions = _message_positions(db, chat, messages)
     return [
         ContextEntry(
@@ -228,7 +229,7 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 
 
 def passage_of_hit(db: Connection, hit: Hit) -> str:
-    """Return the passage of a hit's message or memory file that contains its snippet, with `…` where cut."""
+    """Return the passage around the snippet in the hit's message or memory file, with `…` where it is cut."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(
         f"SELECT start_char, end_char FROM memory_chunks WHERE stream = ? AND {column} = ?"

@@ -1,10 +1,10 @@
-r"""Escapes text from memory, so that it cannot end its block, forge a citation, or drive a terminal.
+r"""Escapes text from memory, so that it cannot close its block, forge a citation, or control a terminal.
 
-A block has a first and a last line, and between them one line per entry. A line of the stable half is only
-text; any other line begins with a label, such as `[FACT]`, and ends with its citation, such as `[M1]`. In an
+A block has a first and a last line, with one line per entry in between. Lines of the stable half are plain
+text; other lines start with a label, such as `[FACT]`, and end with a citation, such as `[M1]`. Within an
 entry, line breaks, control characters, bidi marks and other invisible characters are written as escapes
-(`\n`, `\x1b`, `\u202e`). A backslash is put before `[M` and its look-alikes, before the text of the block's
-first or last line, and before a bracket that begins a line without a label.
+(`\n`, `\x1b`, `\u202e`). A backslash is added before `[M` and its look-alikes, before the text of the block's
+first or last line, and before a bracket that starts a line without a label.
 """
 
 import math
@@ -43,9 +43,9 @@ _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
 
 
 def escape_invisible(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
-    """Return `text` with invisible characters as escapes, except those that words and emoji need.
+    """Escape the invisible characters in `text`, except those that words and emoji need.
 
-    kept: further characters that are not escaped.
+    kept: further characters to leave alone.
     """
     return _KEPT_OR_ODD.sub(
         lambda match: (
@@ -56,12 +56,12 @@ def escape_invisible(text: str, escape: Callable[[str], str], *, kept: str = "")
 
 
 def python_escape(character: str) -> str:
-    r"""Return the escape of a character in Python's syntax: `\u202e`, `\n`, `\U000e0041`."""
+    r"""Return the character as a Python escape: `\u202e`, `\n`, `\U000e0041`."""
     return character.encode("unicode_escape").decode()
 
 
 def json_escape(character: str) -> str:
-    r"""Return the escape of a character in JSON's syntax: `\u202e`, `\udb40\udc41`."""
+    r"""Return the character as a JSON escape: `\u202e`, `\udb40\udc41`."""
     data = character.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))
 
@@ -106,10 +106,10 @@ _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 
 
 def escape_text(text: str, *, keep_lines: bool = False) -> str:
-    r"""Return `text` on one line, with escapes that keep it from passing for instructions or citations.
+    """Escape `text` onto one line, so that it can't pass for instructions or citations.
 
-    keep_lines: for a text outside a block, keep line breaks, tabs, and backslashes that precede no mark, but
-        escape `[TOOL]` and `[SYSTEM]` at the beginning of a line.
+    keep_lines: for text outside a block. Keeps line breaks, tabs, and backslashes not followed by a mark, and
+        escapes `[TOOL]` and `[SYSTEM]` at the start of a line.
     """
     text = text.replace("\r\n", "\n") if keep_lines else text.replace("\\", "\\\\")
     kept, times = ("\n\t", 2) if keep_lines else ("", 1)
@@ -121,17 +121,17 @@ def escape_text(text: str, *, keep_lines: bool = False) -> str:
 
 
 def escape_label(text: str) -> str:
-    """Return an escaped text with a backslash before a bracket that begins it, for a line without a label."""
+    """Add a backslash before a bracket that starts an escaped `text`, for lines without a label."""
     return _LABEL.sub(r"\1\\\2", text)
 
 
 def escape_invisible_in_json(text: str) -> str:
-    r"""Return `text`, which is JSON, with invisible characters as equivalent escapes, such as `\u202e`."""
+    """Escape the invisible characters in a JSON document; it still decodes to the same value."""
     return escape_invisible(text, json_escape)
 
 
 def escape_citations_in_json(text: str) -> str:
-    r"""Return `text`, which is JSON, with the brackets of apparent citations escaped: `\u005bM1]`."""
+    r"""Escape the brackets of apparent citations in a JSON document: `\u005bM1]`."""
     return _CITATION.sub(lambda match: json_escape(match[0]), text)
 
 
@@ -165,9 +165,9 @@ class Excerpts:
         self._weight = cache(lambda text: weigh(escape_text(text), counter))
 
     def excerpt(self, text: str) -> str:
-        """Return the sentences of `text` that best match the question, in order, with `…` for the others.
+        """Return the sentences of `text` that best match the question, in order, with `…` for omissions.
 
-        A text of up to `EXCERPT_TOKENS`, or of one sentence, stays whole.
+        A text of at most `EXCERPT_TOKENS`, or of a single sentence, stays whole.
         """
         is_long = len(text) > _LONGEST
         if not is_long and self._weight(text) <= EXCERPT_TOKENS:
@@ -188,7 +188,7 @@ class Excerpts:
         return _join_sentences(text, sentences, sorted(taken))
 
     def _split_long(self, sentence: str) -> list[str]:
-        """Split a sentence that is longer than an excerpt into pieces of half an excerpt."""
+        """Split a sentence longer than an excerpt into pieces of about half an excerpt."""
         if not sentence.strip(_CUT).strip():
             return []
         # In some scripts each character is a token; an escape is several tokens.
@@ -200,7 +200,7 @@ class Excerpts:
 
 
 def _score_sentences(sentences: Sequence[str], marks: Marks) -> list[float]:
-    """Score each sentence by the question's words that it contains; rare words count more."""
+    """Score each sentence by which words of the question it contains; rare words count more."""
     found = [
         {sentence[start:end].casefold() for start, end in marked_spans(sentence, marks)}
         for sentence in sentences

@@ -1,4 +1,4 @@
-"""Fills a context with entries, by priority, within its token budget."""
+"""Fills a context with entries in order of priority, within its token budget."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -40,7 +40,7 @@ from memlog.query.sessions import Summary, summaries, summary
 
 
 class ChatMessage(NamedTuple):
-    """A message of a chat, which is `<channel>:<chat_id>`."""
+    """A message's key and its chat, `<channel>:<chat_id>`."""
 
     stream: str
     id: str
@@ -48,7 +48,7 @@ class ChatMessage(NamedTuple):
 
 
 class _FactSource(NamedTuple):
-    """A fact_stored event that names a message. chat: the fact's chat; "" for the store's own scope."""
+    """A `fact_stored` event that names a message. chat: the fact's chat; "" for the store's own scope."""
 
     message_id: str
     chat: str
@@ -56,7 +56,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of the messages from which facts were taken that have all been superseded."""
+    """Return the keys of messages that facts were taken from and whose facts are all superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -77,8 +77,8 @@ def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[
 def covers_superseded(db: Connection, summary: Summary) -> bool:
     """Whether a summary covers a superseded message.
 
-    A summary whose first message is unknown covers the chat from its beginning; one whose last message is
-    unknown, up to the time at which it was written.
+    If its first message is unknown, the summary covers the chat from the start; if its last is unknown, up to
+    the time it was written.
     """
     streams = _streams_of_chat(db, summary.chat)
     first = _place_of(db, streams, summary.from_message_id) or ("",)
@@ -94,19 +94,19 @@ def covers_superseded(db: Connection, summary: Summary) -> bool:
 
 
 def _place_condition(sign: str, place: Sequence[object]) -> str:
-    """Return the SQL that compares a message's place in its chat with `place`, or with a time alone."""
+    """Return SQL that compares a message's place in its chat with `place`, which may be just a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
 def _streams_of_chat(db: Connection, chat: str) -> str:
-    """Return the streams of a chat as a JSON list, because messages are indexed by stream and id."""
+    """Return the chat's streams as a JSON list. Messages are indexed by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
     return as_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
 
 
 def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
-    """Return the place of a message in its chat: the values of `ORDER`; () if the message is unknown."""
+    """Return a message's place in its chat, as values of `ORDER`; () if the message is unknown."""
     row: tuple[object, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         " WHERE stream IN (SELECT value FROM json_each(?)) AND id = ?",
@@ -116,7 +116,7 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
 
 
 def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact's message id means this message, not one with this id in the fact's own chat."""
+    """Whether a fact's source is this message, rather than one with the same id in the fact's own chat."""
     if source.chat in ("", message.chat):
         return True
     return not _place_of(db, _streams_of_chat(db, source.chat), source.message_id)
@@ -133,8 +133,8 @@ answers, compared with .754, .816, .841, .843 in the order of the hits."""
 class EligibleEntry(NamedTuple):
     """A candidate for a context.
 
-    why: why it must be left out; None if it may be taken. by_excerpt: whether a long text is cut to its
-        best sentences.
+    why: why it must be left out; None if it may be taken. by_excerpt: whether to cut a long text to its best
+        sentences.
     """
 
     entry: ContextEntry
@@ -143,7 +143,7 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The candidates from each source, best first."""
+    """Candidates from each source, best first."""
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
@@ -159,7 +159,7 @@ class EligibleEntries:
     def listed(self) -> Iterator[EligibleEntry]:
         """Yield the facts that answer the prompt, then the listed hits of every kind, best first.
 
-        The newest fact of a topic and rank comes before the facts that it corrects.
+        The newest fact of a topic and rank precedes those it corrects.
         """
         answers = {each.entry.id: each for each in self._answering_facts()}
         candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
@@ -175,7 +175,7 @@ class EligibleEntries:
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Yield the faded memories that were left out, each with the reason, to explain a context."""
+        """Yield memories left out because they have faded, with the reason; used to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -184,9 +184,9 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Yield the passages of messages, if messages are not listed.
+        """Yield passages of messages; none if messages are listed.
 
-        Long passages found only by their neighbours come last: each takes the space of several turns.
+        Long passages found only through their neighbours come last: each takes the space of several turns.
         """
         hits = self._hits.messages
         late = [hit for hit in hits if hit.only_context and len(hit.content) > _LONG]
@@ -194,11 +194,11 @@ class EligibleEntries:
             yield self._passage_candidate(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
-        """Yield the passages of documents, if documents are not listed."""
+        """Yield passages of documents; none if documents are listed."""
         return map(_document_candidate, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
-        """Yield the newest summary of the chat, if there is one."""
+        """Yield the chat's newest summary, if it has one that is not excluded."""
         for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
             if newest.id not in self._request.excluded:
                 yield self._summary_candidate(newest, None)
@@ -225,7 +225,7 @@ class EligibleEntries:
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """Return the facts below the floor that are newer than a listed fact with the same topic and rank."""
+        """Return facts below the floor that are newer than a listed fact of the same topic and rank."""
         dates: dict[object, str] = {}
         for each in listed:
             if each.why is None and (topic := topic_and_rank(each.entry)) is not None:
@@ -238,7 +238,7 @@ class EligibleEntries:
         ]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries, each ranked list completed: a part would pass for all of it."""
+        """Yield the listed entries, completing each ranked list: a part of it would pass for the whole."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:
@@ -273,7 +273,7 @@ class EligibleEntries:
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage_candidate(self, hit: Hit) -> EligibleEntry:
-        """Return the passage of a message, or the whole message if it is in the window."""
+        """Return the passage found in a message, or the window's entry if the message is in the window."""
         in_window = self._window.get(_event_key(hit))
         if in_window is not None:
             in_window.entry.relevance_score = hit.score
@@ -364,9 +364,10 @@ _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
 
 
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate that was not taken.
+    """A candidate that was left out.
 
-    part, id, score: see `ContextEntry`. why: a readable reason. tokens: its size; 0 if that is not why.
+    part, id, score: see `ContextEntry`. why: a readable reason.
+    tokens: its size; 0 if size was not the reason.
     """
 
     part: Part
@@ -377,7 +378,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Candidates with limits on how many may be taken: in total, and of each part."""
+    """Candidates with limits on how many may be taken, in total and per part."""
 
     def __init__(
         self,
@@ -390,7 +391,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def why_full(self, entry: ContextEntry) -> str | None:
-        """Return why a limit excludes an entry; None if none does."""
+        """Return which limit rules an entry out, as a message; None if none does."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_counting_key(entry)}) > most:
@@ -398,18 +399,18 @@ class _Share:
         return None
 
     def take(self, entry: ContextEntry) -> None:
-        """Count an entry that was taken."""
+        """Count an entry as taken."""
         for part in (entry.part, None):
             self._taken.setdefault(part, set()).add(_counting_key(entry))
 
 
 def _counting_key(entry: ContextEntry) -> str:
-    """Return the identity by which an entry is counted: all ranks of a list count as one entry."""
+    """Return what an entry counts as towards a limit: all ranks of a list count as one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
 class Filling:
-    """Takes the entries that fit, in the order in which they are offered."""
+    """Takes the entries that fit, in the order they are offered."""
 
     def __init__(
         self,
@@ -439,10 +440,10 @@ class Filling:
         self._core = [] if request.part == "turn" else [*map(EligibleEntry, core)]
 
     def fill(self, candidates: EligibleEntries | None) -> None:
-        """Offer the candidates by priority; with None, offer the stable half alone.
+        """Offer the candidates by priority; None offers only the stable half.
 
-        The two best entries for the prompt come first, so that even a small context answers the prompt; then
-        core memory, the last turns, and the rest. With core memory first, contexts of 200 tokens held .03 of
+        The two best entries for the prompt come first, so that even a small context answers it; then core
+        memory, the last turns, and the rest. With core memory first, contexts of 200 tokens held only .03 of
         what the prompts of fixtures/told need, instead of .45.
         """
         if candidates is None:
@@ -476,9 +477,9 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _replace_held(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries; for a memory that always holds, yield the entry of the stable half.
+        """Yield the listed entries, replacing memories that always hold by their entry in the stable half.
 
-        If another call prints the stable half, mark the memory as left out.
+        If the stable half is printed by another call, such a memory is marked as left out.
         """
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
@@ -492,7 +493,7 @@ class Filling:
                 yield holding
 
     def finish(self) -> tuple[str, int, list[ContextEntry]]:
-        """Return the printed text, the number of its tokens, and its entries with their citations."""
+        """Return the printed text, its token count, and its entries with their citations."""
         while self._has_frame:
             entries = self._cite()
             text = self._printer.render(entries)
@@ -508,9 +509,9 @@ class Filling:
             self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
-        """Offer the candidates of a share until `most` are taken or one more may exceed `within` tokens.
+        """Offer candidates until `most` are taken, or another one would probably exceed `within` tokens.
 
-        `_FEWEST_TURNS` are offered whatever their tokens.
+        The first `_FEWEST_TURNS` are offered whatever their size.
         """
         taken, before = 0, self._used
         while most is None or taken < most:
@@ -528,7 +529,7 @@ class Filling:
             taken += is_taken
 
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
-        """Take a candidate, or record why it is left out; return whether it was taken."""
+        """Take a candidate or record why it is left out; return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
         # A message of the window that exceeds the limit of passages will be offered again with the window.
@@ -575,7 +576,7 @@ class Filling:
         return False
 
     def _find_redundancy(self, entry: ContextEntry) -> str | None:
-        """Return why a memory or passage is redundant; None if no taken entry has its text."""
+        """Return why a memory or passage is redundant; None if no entry taken so far contains its text."""
         if entry.part not in ("memory", "passage"):
             return None
         content = fold_content(entry.content)
@@ -585,7 +586,7 @@ class Filling:
         return None if other is None else f"the {other.part} {other.id} has this text"
 
     def _cite(self) -> list[ContextEntry]:
-        """Return the taken entries in the order of printing, with numbered citations."""
+        """Return the taken entries in printing order, with numbered citations."""
         # The stable half must be the same bytes for every prompt.
         in_order: dict[Part, list[ContextEntry]] = {
             "window": [candidate.entry for candidate in self._window][::-1],

@@ -1,7 +1,7 @@
-"""Decides which hits are relevant enough for a prompt: the hits above the floor.
+"""Decides which hits are relevant enough for a prompt: those above the floor.
 
-Without a floor, a greeting gets twenty unrelated passages. docs/tools/context.md has the curves, and the
-cases that these rules cannot distinguish.
+Without a floor, a greeting would get twenty unrelated passages. docs/tools/context.md has the curves, and
+the cases these rules can't tell apart.
 """
 
 import math
@@ -39,12 +39,12 @@ contains would weigh a dozen times as much as a word that one of them contains."
 
 
 def rarity(texts: int, having: int) -> float:
-    """Return the weight of a word that `having` of `texts` texts contain: BM25's idf."""
+    """Return the weight of a word that occurs in `having` of `texts` texts: BM25's idf."""
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
 def terms_by_line(text: str) -> dict[str, list[str]]:
-    """Return the terms of each line of a long prompt, long lines split up; {} for a short prompt."""
+    """Return the search terms of each line of a long prompt, splitting long lines; {} for a short prompt."""
     if len(text) <= LONG:
         return {}
     lines: list[str] = []
@@ -55,11 +55,11 @@ def terms_by_line(text: str) -> dict[str, list[str]]:
 
 
 class LookedUp(NamedTuple):
-    """The matches of the lines of a long prompt in a full-text table.
+    """Matches between the lines of a long prompt and a full-text table.
 
-    covers: by row, its best cover of a line: the share of the line's words that the row contains, weighted
-        by rarity, times the square root of the number of words in the line.
-    rarest: by line, the rarity of its rarest word that few enough rows contain.
+    covers: by row, its best cover of a line: the share of the line's words in the row, weighted by rarity,
+        times √(words in the line).
+    rarest: by line, the rarity of its rarest word that is stored but not too common.
     """
 
     covers: Mapping[int, float]
@@ -67,7 +67,7 @@ class LookedUp(NamedTuple):
 
 
 def distinctive_lines(found: Iterable[LookedUp]) -> list[str]:
-    """Return the few lines with the rarest stored words, the line with the rarest word first."""
+    """Return the few lines with the rarest stored words, rarest first."""
     rarest: dict[str, float] = {}
     for each in found:
         for line, weight in each.rarest.items():
@@ -76,7 +76,7 @@ def distinctive_lines(found: Iterable[LookedUp]) -> list[str]:
 
 
 def match_lines(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
-    """Match the terms of each line of a long prompt with the rows of a full-text table."""
+    """Match the terms of each line of a long prompt against a full-text table."""
     (texts,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     known: dict[str, tuple[float, Sequence[int]]] = {}
 
@@ -154,10 +154,10 @@ _COMPARED = 4000
 class Measured(NamedTuple):
     """A hit and its features.
 
-    cosine: similarity of the question and the hit's passage; None if the model does not support the languages
-        of both, or if the passage has no vector yet.
-    cover: the share of the question's words that the hit contains, weighted by their rarity.
-    least: the floor if only words are compared: `WORDS_ONLY` or `OTHER_LANGUAGE`.
+    cosine: similarity of the question and the hit's passage; None if the model does not support both
+        languages or the passage has no vector yet.
+    cover: the share of the question's words in the hit, weighted by rarity.
+    least: the floor when only words are compared: `WORDS_ONLY` or `OTHER_LANGUAGE`.
     """
 
     hit: Hit
@@ -172,15 +172,15 @@ class Measured(NamedTuple):
 
     @property
     def rank(self) -> float:
-        """The sum of the hit's score and its relevance."""
+        """The hit's score plus its relevance, if known."""
         return self.hit.score + (self.relevance or 0.0)
 
 
 class Judged(NamedTuple):
-    """The result of judging hits.
+    """Hits sorted into relevant and irrelevant.
 
-    kept: the relevant hits. below: the others, each with the reason.
-    best: the greatest relevance; None if only words were compared, or if there were no hits.
+    kept: the relevant hits. below: the rest, each with the reason.
+    best: the highest relevance; None if only words were compared or there were no hits.
     """
 
     kept: list[Hit]
@@ -189,7 +189,7 @@ class Judged(NamedTuple):
 
 
 def judge_hits(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Judge which hits may enter a prompt.
+    """Judge which hits may go into a prompt.
 
     terms: the number of terms in the question. factor: multiplies the floor; see `OF_FEW`.
     """
@@ -215,7 +215,7 @@ def judge_hits(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Jud
 
 
 def drop_near_copies(hits: Sequence[Hit]) -> Judged:
-    """Keep only the newest of the near copies from one speaker, and give it the best score of them all."""
+    """Keep only the newest of a speaker's near copies, with the best score of the group."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
         wording = _wording_of(hit)
@@ -236,9 +236,9 @@ def drop_near_copies(hits: Sequence[Hit]) -> Judged:
 
 
 class Wording(NamedTuple):
-    """The features of a message by which near copies are found.
+    """The features of a message used to detect near copies.
 
-    by: the role and name of the speaker. numbers: all numbers in the message, equal in near copies.
+    by: the speaker's role and name. numbers: all numbers in the message, which must match in near copies.
     """
 
     by: tuple[str | None, str | None]
@@ -259,7 +259,7 @@ def _is_near_copy(one: Wording, other: Wording) -> bool:
 
 
 def answer_probability(best: float) -> float:
-    """Return the probability that a question is answered, from the relevance of its best hit."""
+    """Convert the relevance of the best hit to the probability that the question is answered."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
 
 
@@ -273,10 +273,10 @@ def measure_hits(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return each hit with the features by which it is judged.
+    """Return each hit with the features it is judged by.
 
-    vector: the question's vector, if any. reads: whether the model supports the language of a text.
-    is_read: whether the model supports the language of the question.
+    vector: the question's vector, if any. reads: whether the model supports a text's language.
+    is_read: whether the model supports the question's language.
     """
     similar = {} if vector is None else cosines_by_place(db, found, vector)
     shares = term_covers(db, question.terms, found, near)
@@ -292,7 +292,7 @@ def measure_hits(
 def cosines_by_place(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes
 ) -> dict[int, float]:
-    """Return the cosine of each hit with a vector, by place in `found`; of a message, the greatest."""
+    """Return each hit's cosine with `vector`, by place in `found`; for a message, its best passage's."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -304,9 +304,9 @@ def cosines_by_place(
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
 ) -> dict[PassageTables, dict[int, int]]:
-    """Return the places of hits in `found`, by shelf and passage number.
+    """Return each hit's place in `found`, by shelf and passage number.
 
-    A message has all its passages; any other hit has only the passage that was found.
+    A message has all its passages, any other hit only the one that was found.
 
     of: the set of vectors whose shelves to use.
     """
@@ -332,9 +332,9 @@ def term_covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """Return the share of the terms that each hit contains, weighted by their rarity.
+    """Return the share of `terms` that each hit contains, weighted by rarity.
 
-    near: the messages with their neighbours, whose terms count as well; None if only a hit's own terms count.
+    near: messages with their neighbours, whose terms also count; None to count only the hit's own terms.
     """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
@@ -370,7 +370,7 @@ def term_covers(
 
 
 def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return, by number, the weight of a word for messages that contain it, and for their neighbours."""
+    """Return a word's weight, by message number, for messages that contain it and for their neighbours."""
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.

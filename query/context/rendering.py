@@ -1,8 +1,8 @@
 """Prints a context in one of three forms, piece by piece, so that its size is known in advance.
 
 text: one line per entry, between the first and last line from `fence`. json: one object per entry, for
-programs. messages: for the API of a language model, a system message with everything except the window, then
-the messages of the window and the current message.
+programs. messages: for a language model's API: a system message with everything but the window, then the
+window's messages and the current message.
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,20 +42,20 @@ class Printer(Protocol):
         """Return the text around the entries."""
 
     def piece(self, entry: ContextEntry) -> str:
-        """Return the text that an entry adds to the printed context."""
+        """Return the text an entry adds to the context."""
 
     def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
         """Whether an entry is printed as a message of its own, after all others."""
         return False
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
-        """Return the whole text, ending with a newline; "" if there is nothing to print."""
+        """Return the whole text, ending in a newline; "" if there is nothing to print."""
 
 
 def make_printer(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
-    """Return the printer for the form of a request.
+    """Return the printer for the request's form.
 
     silent, synced: see `SearchResult`. answered: see `Context`.
     """
@@ -78,7 +78,7 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return the line of an entry, with its marks and citation, and its chat unless it is current."""
+        """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
@@ -94,7 +94,7 @@ class LinePrinter:
         return f"- [{entry.label}] {escape_text(self.statement(entry) + chat)}{marks} [{entry.citation}]"
 
     def statement(self, entry: ContextEntry) -> str:
-        """Return the content of an entry, preceded by its date and its speaker or title, if any."""
+        """Return an entry's content, preceded by its date and its speaker or title where it has them."""
         # A daily event has a calendar day, not a time.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
         if entry.part in ("passage", "window"):
@@ -193,7 +193,7 @@ class _MessagesPrinter(Printer):
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
-    r"""Return `value` as JSON, with invisible characters in the equivalent form `\u202e`."""
+    r"""Encode `value` as JSON, with invisible characters escaped (`\u202e`)."""
     return escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 

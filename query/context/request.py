@@ -1,4 +1,4 @@
-"""The request for a context. Every read of a store imports this module; only a context imports the others."""
+"""The request for a context. Kept apart from the other modules, which only building a context imports."""
 
 from datetime import tzinfo
 from functools import cached_property
@@ -28,14 +28,14 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     """Build the memory context for the message `text`: core memory, what always holds, facts, memories,
     passages of conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
-    Entries that do not fit are left out whole. Each entry except core memory and what always holds has a
-    citation, such as [M1], by which the answer gives its position in the log. The content of memory is data:
-    it cannot end its block. If the search fails, core memory, what always holds and the window are still
-    given, and the answer says why.
+    Entries that do not fit are left out whole. Every entry except core memory and what always holds has a
+    citation, such as [M1]; the answer gives its position in the log. Memory content is data: it cannot close
+    its block. If the search fails, core memory, what always holds and the window are still returned, and the
+    answer says why.
 
     Raises:
-        BadInput: a value is out of its range, or the text is empty.
-        DatabaseError: the read model cannot be read, nor rebuilt.
+        BadInput: a value is out of range, or the text is empty.
+        DatabaseError: the read model can neither be read nor rebuilt.
     """
 
     chat: Annotated[
@@ -116,14 +116,14 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Refuse an unknown time zone and, unless only the stable half is requested, an empty message."""
+        """Reject an unknown time zone, and an empty message unless only the stable half is requested."""
         super().__post_init__()
         if not self.text.strip() and self.part != "stable":
             raise BadInput("the message is empty", hint="give the message that the context is for")
         self.zone()
 
     def zone(self) -> tzinfo | None:
-        """Return the time zone; None stands for the system's.
+        """Return the time zone; None means the system's.
 
         Raises:
             BadInput: the time zone is unknown.
@@ -141,25 +141,25 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def search(self) -> Search:
-        """The search for `text`; cached, so that the question is parsed only once."""
+        """The search for `text`, cached so that the question is parsed only once."""
         return Search(self.text)
 
     @property
     def conversation(self) -> Chat | None:
-        """The current chat; None if the request names none."""
+        """The current chat, or None."""
         return None if self.chat is None else Chat.of(self.chat)
 
     @property
     def excluded(self) -> frozenset[str]:
-        """The ids of the events, memories and documents to leave out."""
+        """The ids of events, memories and documents to leave out."""
         return frozenset(self.exclude)
 
     @property
     def own_chats(self) -> tuple[str, ...]:
-        """The chats to which the scope is limited; () in the scope `store`, or without a current chat."""
+        """The chats the scope is limited to; () for the scope `store` or without a current chat."""
         return () if self.chat is None or self.scope == "store" else (str(self.chat), *self.joined)
 
     @property
     def chat_name(self) -> str | None:
-        """The current chat as `<channel>:<chat_id>`; None if the request names none."""
+        """The current chat as `<channel>:<chat_id>`, or None."""
         return None if self.chat is None else str(self.chat)

@@ -1,4 +1,4 @@
-"""Searches memories, messages and documents for a context, and selects what is relevant to the prompt."""
+"""Searches memories, messages and documents for a context, and keeps what is relevant to the prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -78,7 +78,7 @@ Rated = list[tuple[Hit, EntryScore]]
 
 
 class Below(NamedTuple):
-    """A hit that is not relevant enough, with the reason and, if it is of a listed kind, its score."""
+    """A hit that is not relevant enough, with the reason; listed kinds also have a score."""
 
     hit: Hit
     why: str
@@ -86,9 +86,9 @@ class Below(NamedTuple):
 
 
 class PromptSearches:
-    """Searches for all kinds of hits at the same time, and judges the hits.
+    """Searches for hits of all kinds at once, and judges them.
 
-    time: the time that the prompt names, if any. silent: see `SearchResult`.
+    time: the time the prompt names, if any. silent: see `SearchResult`.
     """
 
     def __init__(
@@ -132,9 +132,9 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return the relevant hits of the listed kinds, and the hits of these kinds that are not relevant.
+        """Return the hits of the listed kinds: those that are relevant, and the rest.
 
-        The relevant hits are sorted by score, after the hits from the time that the prompt names.
+        Relevant hits are sorted by score, after any from the time the prompt names.
         """
         kinds = self._listed_kinds
         found = [
@@ -167,9 +167,9 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _add_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Insert after each question in `kept` its reply, if that is in `below`.
+        """After each question in `kept`, insert the reply if it is in `below`.
 
-        A reply seldom has the words of the prompt.
+        A reply rarely shares words with the prompt.
         """
         if "message" not in self._listed_kinds:
             return kept
@@ -187,21 +187,21 @@ class PromptSearches:
         return given
 
     def passages(self) -> floor.Judged:
-        """Return the messages judged by a floor of their own; none if messages are listed."""
+        """Judge the messages by a floor of their own; no hits if messages are listed."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
         return self._judge("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Return the documents judged by the floor of messages; none if documents are listed."""
+        """Judge the documents by the floor for messages; no hits if documents are listed."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
         judged = self._judge("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Return the memories found only if salience is ignored, to explain a context."""
+        """Return memories that are found only when salience is ignored, to explain a context."""
         known = {hit.id for _, hit in self._hits_of_kind("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
@@ -218,7 +218,7 @@ class PromptSearches:
 
     @cached_property
     def _listed_kinds(self) -> list[Kind]:
-        """The kinds to list: memories, and messages or documents unless they far outnumber these."""
+        """The kinds to list: memories, plus messages or documents unless they far outnumber memories."""
         most = _DISTILLED * (count_rows(self._db, "memories") + count_rows(self._db, "facts"))
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
         few = [
@@ -250,14 +250,14 @@ class PromptSearches:
         }
 
     def _within_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
-        """Return `hits` without the memories that were derived from chats outside the scope."""
+        """Drop memories derived from chats outside the scope."""
         foreign = memories_outside_scope(
             self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"]
         )
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Judge the hits of a kind by words and meaning, with the floor times `factor`."""
+        """Judge hits of one kind by words and meaning, with the floor multiplied by `factor`."""
         found, prompt = self._hits_of_kind(kind), self._prompt
         hits = floor.measure_hits(
             self._db,
@@ -294,7 +294,7 @@ class PromptSearches:
 
     @cached_property
     def _line_matches(self) -> dict[Kind, LookedUp]:
-        """By kind, the rows that the lines of a long prompt match; {} for a short prompt."""
+        """Rows that match lines of a long prompt, by kind; {} for a short prompt."""
         lines = terms_by_line(self._prompt.text)
         return (
             {kind: match_lines(self._db, _TABLES[kind], lines) for kind in self._listed_kinds}
@@ -304,7 +304,7 @@ class PromptSearches:
 
     @cached_property
     def _telling_lines(self) -> list[ScoredPrompt]:
-        """The lines of a long prompt that are also compared by meaning, as prompts of their own."""
+        """The distinctive lines of a long prompt, each also compared by meaning as a prompt of its own."""
         lines = (Search(line, mode="vector") for line in distinctive_lines(self._line_matches.values()))
         prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
@@ -312,7 +312,7 @@ class PromptSearches:
     def _line_covers(
         self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters
     ) -> dict[Ref, float]:
-        """Return each candidate's best cover of a line of a long prompt; append hits of lines to `found`."""
+        """Return each candidate's best cover of a line of a long prompt; append new hits to `found`."""
         if not self._line_matches:
             return {}
         covers = self._line_matches[kind].covers
@@ -354,14 +354,14 @@ _SEARCHED_MESSAGES = 1000
 
 
 class ContextHits(msgspec.Struct, frozen=True):
-    """The hits of the searches, best first; none if the searches failed.
+    """The hits of the searches, best first; empty if the searches failed.
 
     listed: hits of all listed kinds.
-    messages, documents: hits that are not listed, since little of them is distilled, but judged by their
-        own floor.
+    messages, documents: hits of kinds that are not listed, because too little of them has been distilled;
+        judged by a floor of their own.
     below: hits that are not relevant enough.
     answered: the probability that the best hit belongs to the prompt; None if there are no hits.
-    time: the time that the prompt names, if any.
+    time: the time the prompt names, if any.
     faded: memories below the salience threshold, to explain the context.
     silent: see `SearchResult`. prompt_key: the key of the prompt's own message, which is left out.
     """
@@ -385,13 +385,13 @@ def find_context_hits(
     sample: StoreSample,
     rerank: Rerank | None = None,
 ) -> ContextHits:
-    """Search for `request.text` and return the hits.
+    """Search for `request.text`, and judge what is found. A greeting on its own finds nothing.
 
-    prompt_key: the key of the message with this text, which is left out; None if unknown.
+    prompt_key: the key of the prompt's own message, which is left out; None if unknown.
     sample: a sample of the store's passages. rerank: reorders the relevant hits.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     if is_social(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, prompt_key=prompt_key)
@@ -429,20 +429,20 @@ def find_context_hits(
 
 
 def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Lower the scores of hits from other chats, and return the hits by descending score."""
+    """Lower the scores of hits from other chats, and sort by score, best first."""
     for hit in hits:
         hit.score *= _chat_factor(request, hit)
     return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
 def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:
-    """Return the key of the prompt's own message, which must not answer itself; None if there is none.
+    """Return the key of the prompt's own message, so that it can't answer itself; None if not found.
 
-    It is the message `message_id`; by default, the newest message of the chat with the request's text, unless
-    an assistant has spoken since: an earlier "yes" is history.
+    This is `message_id` if given; otherwise the chat's newest message with the same text, unless an assistant
+    has spoken since: an earlier "yes" is history.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     where = ""
     values: list[str] = []

@@ -1,4 +1,4 @@
-"""Chooses the scope of a context: the whole store, or the conversations of one person."""
+"""Chooses the scope of a context: the whole store, or one person's conversations."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,8 +16,8 @@ from memlog.query.event_index import POSITION, LinePosition
 class Speaker(NamedTuple):
     """A person who talks to the agent.
 
-    name: from the settings or the messages; None for the person of a chat whose messages have no names.
-    chat: one of the person's chats.
+    name: from the settings or the messages; None if the messages in their chat have no names.
+    chat: one of their chats.
     """
 
     name: str | None
@@ -42,9 +42,9 @@ WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 
 
 def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
-    """Yield the people who talk to the agent, lazily, since most callers need at most two.
+    """Yield the people who talk to the agent. Lazy: most callers need no more than two.
 
-    chat: a chat that counts even before its first message.
+    chat: a chat to count even before its first message.
     """
     # People in the settings count before their first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
@@ -57,9 +57,9 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 
 
 def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
-    """Yield the chats on messengers that have no names in their messages and no person in the settings.
+    """Yield messenger chats that have no names in their messages and no owner in the settings.
 
-    chat: a chat that counts even before its first message.
+    chat: a chat to count even before its first message.
     """
     names, found = [*_user_names(db)], set[str]()
     for place in _messenger_chats(db, people, chat):
@@ -71,18 +71,18 @@ def nameless_chats(db: Connection, people: People, chat: str | None = None) -> I
 
 
 def chats_by_name(db: Connection) -> dict[str, list[str]]:
-    """Return, for each name of a user, the chats in which user messages have this name."""
+    """Map each name in user messages to the chats it appears in."""
     return {name: [*_distinct_chats(db, _OF_NAME, name)] for name in _user_names(db)}
 
 
 def _user_names(db: Connection) -> Iterator[str]:
-    """Yield the distinct names in user messages, except those without a visible character."""
+    """Yield the distinct names in user messages, skipping those without a visible character."""
     names = _scan_index(db, _NEXT_NAME)
     return (name for name in names if not all(sign.isspace() or is_invisible(sign) for sign in name))
 
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
-    """Yield the chats on messengers, including chats that only derived rows name; some more than once."""
+    """Yield messenger chats, including those known only from derived rows; may repeat some."""
     if chat is not None and people.is_messenger(chat):
         yield chat
     for rows in _CONVERSED:
@@ -96,14 +96,17 @@ def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterat
 def _distinct_chats(
     db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """Yield the distinct chats with wanted channels. rows: an SQL table and condition, with values `of`."""
+    """Yield the distinct chats on `wanted` channels.
+
+    rows: an SQL table and condition, which takes the values `of`.
+    """
     for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
         yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))
 
 
 def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
-    """Yield the distinct chats on messengers that derived rows name; skip all chats of other channels."""
+    """Yield the distinct messenger chats in derived rows, skipping other channels in one step each."""
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
@@ -114,7 +117,7 @@ def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str
 
 
 def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield distinct values in order; `select` finds the next value by one lookup in an index."""
+    """Yield distinct values in order, using `select` to find each next value with one index lookup."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
@@ -206,9 +209,9 @@ SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SE
 
 
 class SourceEvent(NamedTuple):
-    """A source: a message, a daily event, a memory, or the event with the memory's content.
+    """A source: a message, a daily event, a memory, or the event holding a memory's content.
 
-    channel: of the source's chat; None if it has none. event_id: its event's id, or the memory_id.
+    channel: of the source's chat, if any. event_id: the id of its event, or the memory_id.
     """
 
     channel: str | None
@@ -216,17 +219,17 @@ class SourceEvent(NamedTuple):
 
 
 def sources_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the sources of each memory, itself included."""
+    """Return the sources of each memory, including the memory itself."""
     return _read_sources(db, _OF_MEMORIES, memory_ids)
 
 
 def sources_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the sources of each profile, including those that none of its values cites."""
+    """Return the sources of each profile, including any that none of its values cites."""
     return _read_sources(db, _OF_PROFILES, extraction_ids)
 
 
 def sources_of_daily_events(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the extracted messages of each chat, which are the sources of its daily events."""
+    """Return each chat's extracted messages, which are the sources of its daily events."""
     return _group_by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
 
 
@@ -242,9 +245,9 @@ def _group_by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set
 
 
 def chats_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats of each existing memory: its own and those of its sources.
+    """Return each memory's chats, its own and its sources'; unknown ids are left out.
 
-    A daily event that has only a channel belongs to the chat `<channel>:`, which no limited scope includes.
+    A daily event with only a channel counts as chat `<channel>:`, which no limited scope includes.
     """
     names = as_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
@@ -254,7 +257,7 @@ def chats_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, se
 
 
 def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats of the sources of each profile, including sources that none of its values cites.
+    """Return the chats of each profile's sources, including sources that none of its values cites.
 
     A model may repeat a source without citing it. Profiles whose chats are unknown are left out.
     """
@@ -270,7 +273,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
 
 def memories_outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return which of `memory_ids` have a source outside the scope of a request."""
+    """Return which of `memory_ids` have a source outside the request's scope."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
@@ -282,7 +285,7 @@ def memories_outside_scope(db: Connection, request: BuildContext, memory_ids: Co
 
 
 class CoreRow(NamedTuple):
-    """A value of the core memory, and the event that set it."""
+    """A core memory value and the event that set it."""
 
     section: str
     key: str
@@ -292,9 +295,9 @@ class CoreRow(NamedTuple):
 
 
 class CoreRows(NamedTuple):
-    """The core values that a scope includes, one per section and key, the user's before the agent's.
+    """The core values within a scope, one per section and key, the user's before the agent's.
 
-    wide: the number of the store-wide values that are hidden, since some of their sources are out of scope.
+    wide: the number of store-wide values hidden because some of their sources are out of scope.
     """
 
     shown: list[CoreRow]
@@ -302,7 +305,7 @@ class CoreRows(NamedTuple):
 
 
 def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
-    """Return the core memory that a scope includes: for each key, the newest value within the scope.
+    """Return the core memory within a scope: for each key, the newest value that the scope allows.
 
     own: the chats of the scope; None for the whole store.
     """
@@ -321,7 +324,7 @@ def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
 
 
 class ChosenScope(NamedTuple):
-    """The scope of a context, `store` or `chat`, and why it was chosen.
+    """The scope chosen for a context, `store` or `chat`, and why.
 
     joined: the other chats of the person in the current chat.
     """
@@ -334,12 +337,12 @@ class ChosenScope(NamedTuple):
 def choose_scope(db: Connection, request: BuildContext, people: People, *, synced: bool) -> ChosenScope:
     """Choose the scope of a request.
 
-    If the scope is `chat` and the request names no chat, the context shows only what belongs to no chat.
+    With the scope `chat` and no current chat, the context shows only what belongs to no chat.
 
     synced: whether the read model has caught up with the log.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     if request.scope != "auto":
         return ChosenScope(request.scope, "the request names it")
@@ -357,9 +360,9 @@ def choose_scope(db: Connection, request: BuildContext, people: People, *, synce
 
 
 def choose_automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
-    """Choose the scope for a request with the scope `auto`, so that nobody gets what another person wrote.
+    """Choose the scope for `auto`: one chat if several people talk to the agent, otherwise the store.
 
-    chat: a chat that counts even before its first message.
+    chat: a chat to count even before its first message.
     """
     found = [*islice(speakers(db, people, chat), 2)]
     if len(found) > 1:
@@ -374,8 +377,8 @@ def choose_automatic_scope(db: Connection, people: People, chat: str | None = No
 class ChatGroup(NamedTuple):
     """Chats that share a scope.
 
-    chat: the first of the chats in sorted order, which names the group in events; None for what belongs to
-        no chat, and for the whole store.
+    chat: the first chat in sorted order, which names the group in events; None for what belongs to no chat,
+        and for the whole store.
     chats: all chats of the group; None for the whole store.
     """
 
@@ -383,12 +386,12 @@ class ChatGroup(NamedTuple):
     chats: frozenset[str] | None
 
     def has(self, chats: AbstractSet[str]) -> bool:
-        """Whether something derived from `chats` belongs to the group."""
+        """Whether something derived from `chats` belongs to this group."""
         return self.chats is None or (bool(chats) == bool(self.chats) and self.chats >= chats)
 
 
 def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
-    """Return the groups of chats that memories belong to; no context shows two groups together."""
+    """Return the groups of chats that memories belong to. No context mixes two groups."""
     if choose_automatic_scope(db, people).scope == "store":
         return [ChatGroup(None, None)]
     active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
@@ -398,13 +401,13 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
 
 
 def distinguishes_messengers(db: Connection) -> bool:
-    """Whether the read model, which an older version may have written, distinguishes chats on messengers."""
+    """Whether the read model can tell messenger chats apart; one built by an older version cannot."""
     select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
     return bool(db.execute(select).fetchone()[0])
 
 
 def why_messengers_separate(db: Connection, people: People) -> str | None:
-    """Return why chats are separate although user messages have at most one name; None otherwise."""
+    """Return why chats are kept apart although user messages have at most one name; None if they aren't."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = choose_automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None

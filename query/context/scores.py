@@ -1,5 +1,6 @@
-"""Scores how likely a hit belongs to a prompt: one score and one floor for memories, facts, documents and
-passages of conversations."""
+"""Scores how likely a hit is to belong to a prompt, with one score and one floor for memories, facts,
+documents and passages of conversations.
+"""
 
 import math
 import re
@@ -67,7 +68,7 @@ class Nearness(NamedTuple):
 
 
 class MultilingualPrompt:
-    """A prompt embedded by the multilingual model. silent: receives the reason if there is no vector."""
+    """A prompt embedded by the multilingual model. silent: receives the reason if it can't be embedded."""
 
     def __init__(
         self, db: Connection, text: str, embedder: Embedder, sample: StoreSample, silent: dict[str, str]
@@ -78,7 +79,7 @@ class MultilingualPrompt:
 
     @cached_property
     def vector(self) -> "NDArray[np.float32] | None":
-        """The vector of the prompt, of shape [dimension]; None if it cannot be compared."""
+        """The prompt's vector, of shape [dimension]; None if it cannot be compared."""
         found = nearest.embed_query(self._text, self._db, self._embedder, self._silent)
         if found is None:
             return None
@@ -87,7 +88,7 @@ class MultilingualPrompt:
         return np.frombuffer(found, np.float32)
 
     def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
-        """Return the nearness of the hits that have a vector, by their place in `found`."""
+        """Return the nearness of each hit that has a vector, by place in `found`."""
         if self.vector is None:
             return {}
         import numpy as np
@@ -109,7 +110,7 @@ class MultilingualPrompt:
         return result
 
     def likeness(self) -> float:
-        """Return the prompt's similarity to personal prompts minus that to general ones, of all languages."""
+        """Return the similarity to personal prompts minus that to general ones, over all languages."""
         import numpy as np
 
         assert self.vector is not None
@@ -122,7 +123,7 @@ class MultilingualPrompt:
         return float(personal - general)
 
     def _similarity_stats(self, name: str) -> tuple[float, float]:
-        """Return the mean and the standard deviation of the prompt's similarities to texts in a language."""
+        """Return the mean and standard deviation of the prompt's similarity to texts in language `name`."""
         import numpy as np
 
         if name not in self._stats:
@@ -135,7 +136,7 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The prompt's offset from the mean prompt in its language, and that language's `_mean_deviation`."""
+        """The prompt's offset from the mean prompt in its language, and the language's `_mean_deviation`."""
         assert self.vector is not None
         away = self.vector - _background_prompts(background_language(self._text)).mean(0)
         return away, _mean_deviation(background_language(self._text))
@@ -150,7 +151,7 @@ def _background_prompts(name: str) -> "NDArray[np.float32]":
 
 @cache
 def _mean_deviation(name: str) -> float:
-    """Return the standard deviation of a sentence's similarities to prompts in a language, on average."""
+    """Return the standard deviation of a sentence's similarities to prompts in a language, averaged."""
     import numpy as np
 
     sentences = np.concatenate([each.sentences for each in multilingual_background().values()])
@@ -158,7 +159,7 @@ def _mean_deviation(name: str) -> float:
 
 
 def _background_of(name: str) -> list[BackgroundVectors]:
-    """Return the background vectors in a language; in all languages if there are none in this one."""
+    """Return the background vectors for a language, or for all languages if it has none."""
     known = multilingual_background()
     return [known[name]] if name in known else [*known.values()]
 
@@ -170,13 +171,13 @@ Mode = Literal["bundled", "both", "multilingual"]
 class Weights(msgspec.Struct, frozen=True):
     """The weights of a score, and of the gate against prompts that ask for nothing stored.
 
-    base: a constant. meaning, multilingual, nearer, words: of these members of an `EntryScore`. both_read:
-        added if the first model compares the prompt and the entry. fact, passage, document: added for an
-        entry of this kind.
-    gate: a constant. gate_best: for the best score, or with the multilingual model the greatest `nearer`.
-        first_person: added for "my", "we" and the like. likeness: for the similarity to personal prompts
-        minus that to general ones. gate_least: if the sum is below this, the floor is `SOFT_FLOOR`.
-    floor: the least score of an entry.
+    base: a constant. meaning, multilingual, nearer, words: multiply these fields of an `EntryScore`.
+        both_read: added if the first model can compare the prompt and the entry. fact, passage, document:
+        added for an entry of this kind.
+    gate: a constant. gate_best: multiplies the best score or, with the multilingual model, the greatest
+        `nearer`. first_person: added for "my", "we" and the like. likeness: multiplies the similarity to
+        personal prompts minus that to general ones. gate_least: below this sum, the floor is `SOFT_FLOOR`.
+    floor: the lowest score an entry may have.
     """
 
     base: float
@@ -288,15 +289,15 @@ IsKnown = Callable[[str], bool]
 
 
 class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How likely an entry belongs to a prompt, and why.
+    """How likely an entry is to belong to a prompt, and why.
 
-    total: a logit. floor: the least total for this prompt.
+    total: a logit. floor: the lowest total accepted for this prompt.
     meaning: standard deviations by which it is nearer in meaning than other texts; None if the model does not
         support both languages, or it has no vector yet. multilingual: the same by the multilingual model.
-    nearer: deviations by which the multilingual model finds it nearer to this prompt than to other prompts.
-    words: the share of the prompt's words in it, weighted by rarity, times the square root of their number.
-    is_of_a_line: whether the words are those of one line of a long prompt.
-    is_of_time: whether it is from the time that the prompt names, so that the floor does not apply.
+    nearer: the same by which it is nearer to this prompt than to others, by the multilingual model.
+    words: the share of the prompt's words in it, weighted by rarity, times √(number of words).
+    is_of_a_line: whether the words are from one line of a long prompt.
+    is_of_time: whether it is from the time the prompt names, so that the floor does not apply.
     """
 
     total: float
@@ -318,15 +319,15 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedHit(NamedTuple):
-    """A hit, and the parts of its score.
+    """A hit and the inputs to its score.
 
-    cosine: its similarity to the prompt by the first model; None if unknown.
-    words, line: its cover of the whole prompt, and of the line that it covers best.
+    cosine: similarity to the prompt by the first model; None if unknown.
+    words, line: its cover of the whole prompt, and of the line it covers best.
     factor: multiplies its odds; lower for other chats.
     far: its nearness by the multilingual model; None if unknown.
     lines: for each of the most distinctive lines, the meaning in standard deviations, if known, and the
         cover.
-    in_time: whether it is from the time that the prompt names.
+    in_time: whether it is from the time the prompt names.
     """
 
     hit: Hit
@@ -341,7 +342,7 @@ class ListedHit(NamedTuple):
 
 
 class ScoredPrompt:
-    """A prompt with its words, language and vectors; the vectors are computed on first use."""
+    """A prompt with its words, language and vectors. Vectors are computed on first use."""
 
     def __init__(self, db: Connection, search: Search, models: Models, sample: StoreSample) -> None:
         self.search, self.text, self.question = search, search.text, search.question
@@ -350,24 +351,24 @@ class ScoredPrompt:
         self.silent: dict[str, str] = {}
 
     def reads(self, text: str) -> bool:
-        """Whether the first model supports the language of a text."""
+        """Whether the first model supports the language of `text`."""
         return self.models.first is not None and supports_language(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
-        """Whether the first model supports the language of the prompt."""
+        """Whether the first model supports the prompt's language."""
         return self.reads(self.text)
 
     @cached_property
     def vector(self) -> bytes | None:
-        """The first model's vector of the prompt; None if the prompt cannot be compared by this model."""
+        """The first model's vector of the prompt; None if that model cannot compare it."""
         if self.models.first is None or not self.is_read:
             return None
         return nearest.embed_query(self.text, self._db, self.models.first, self.silent)
 
     @cached_property
     def multilingual(self) -> MultilingualPrompt | None:
-        """The prompt as embedded by the multilingual model; None if that is not possible."""
+        """The prompt embedded by the multilingual model; None if unavailable."""
         if self.models.multilingual is None:
             return None
         prompt = MultilingualPrompt(self._db, self.text, self.models.multilingual, self._sample, self.silent)
@@ -375,7 +376,7 @@ class ScoredPrompt:
 
     @property
     def finding(self) -> Models:
-        """The models that search for entries: only the multilingual model, if possible; both models score."""
+        """The models used to find entries: just the multilingual one if available. Scoring uses both."""
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
     def weights(self, far: Nearness | None) -> Weights:
@@ -393,7 +394,7 @@ class ScoredPrompt:
 
     @cached_property
     def _similarity_stats(self) -> tuple[float, float]:
-        """The mean and standard deviation of the prompt's similarities to the background and the sample."""
+        """Mean and standard deviation of the prompt's similarity to the background and the sample."""
         import numpy as np
 
         assert self.vector is not None
@@ -409,7 +410,7 @@ class ScoredPrompt:
         return float(similar.mean()), float(similar.std())
 
     def meaning(self, cosine: float | None) -> float | None:
-        """Return by how many standard deviations a similarity exceeds the mean; None if it is unknown."""
+        """Convert a cosine to standard deviations above the mean; None if unknown."""
         if cosine is None or self.vector is None:
             return None
         mean, deviation = self._similarity_stats
@@ -423,7 +424,7 @@ class ScoredPrompt:
         return personal - general
 
     def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
-        """Return the least score that an entry needs for this prompt.
+        """Return the lowest score an entry may have for this prompt.
 
         best: the best score of an entry. far: the greatest nearness by the multilingual model, if known.
         is_known: returns whether a name occurs in the store.
@@ -447,7 +448,7 @@ class ScoredPrompt:
 def compare_hits(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """Return, for each hit, its cosine similarity to the prompt, or None if unknown, and its cover."""
+    """Return each hit's cosine similarity to the prompt, or None if unknown, and its cover."""
     terms = prompt.question.terms
     covers = floor.term_covers(db, terms, found)
     near: dict[int, float] = {}
@@ -460,7 +461,7 @@ def compare_hits(
 
 
 def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> bool:
-    """Whether a name occurs in the store, except in the message `prompt_key`."""
+    """Whether `name` occurs in the store outside the message `prompt_key`."""
     stream, message = prompt_key or ("", "")
     for term in parse(name).terms:
         found = db.execute(
@@ -478,7 +479,7 @@ def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> b
 
 
 def find_names(text: str) -> list[str]:
-    """Return the capitalised words within the sentences of an English text, except days and months."""
+    """Return words of an English text capitalised mid-sentence, except days and months."""
     names = []
     for found in _NAME.finditer(text):
         before = text[: found.start()].rstrip(" ")
@@ -491,7 +492,7 @@ def find_names(text: str) -> list[str]:
 def score_hits(
     prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
 ) -> list[tuple[Hit, EntryScore]]:
-    """Return the hits with their scores, best first, except hits without any word or meaning in common."""
+    """Score the hits, best first, dropping those that share neither words nor meaning with the prompt."""
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
@@ -548,12 +549,12 @@ def _logit(weights: Weights, each: ListedHit, meaning: float | None, words: floa
 
 
 def entry_probability(score: EntryScore) -> float:
-    """Return the probability that an entry with this score belongs to the prompt."""
+    """Convert a score to the probability that the entry belongs to the prompt."""
     return 1 / (1 + math.exp(-score.total))
 
 
 def embed_once(models: Models) -> Models:
-    """Return the models, wrapped so that each embeds the same texts only once."""
+    """Wrap the models so that each embeds the same texts only once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 
 

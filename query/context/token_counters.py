@@ -1,11 +1,11 @@
-"""Counts the tokens of a text, by one of three counters.
+"""Counts the tokens of a text with one of three counters.
 
 model: an estimate for large language models (`model_tokens`). chars4: characters // 4. heuristic: Chinese
-characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of separate signs.
+characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of other signs.
 
-A text is weighed in pieces that begin and end at words; it has at most as many tokens as the sum of their
-weights. A piece weighs at least one token per 16 characters, even by the heuristic, which would count less
-than one token for a word of a million letters.
+A text is weighed in pieces that begin and end at words, and never has more tokens than the sum of their
+weights. A piece weighs at least one token per 16 characters, even with the heuristic, which would count a
+word of a million letters as less than one token.
 """
 
 import math
@@ -65,7 +65,7 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 
 
 def model_tokens(text: str) -> float:
-    """Return the estimated tokens of `text`, before rounding: the sum over its pieces between spaces."""
+    """Estimate the tokens of `text`, unrounded: the sum over its pieces between spaces."""
     return sum(map(_model_tokens_of_piece, split_into_pieces(text)))
 
 
@@ -100,7 +100,7 @@ _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
 def weigh(text: str, counter: Counter) -> float:
-    """Return the most tokens that a piece of text adds to a whole, before rounding."""
+    """Return the most tokens that appending `text` can add to a whole, unrounded."""
     return _known_weight(text, counter) if len(text) <= _KEPT else _weigh(text, counter)
 
 
@@ -114,17 +114,17 @@ _KEPT = 1000
 
 
 def least_weight(text: str) -> float:
-    """Return the least weight that a text of this length can have, without counting its tokens."""
+    """Return the lowest weight a text of this length can have, without counting its tokens."""
     return len(text) / CHARACTERS
 
 
 def round_tokens(weight: float, counter: Counter) -> int:
-    """Return the number of tokens for the total weight of a text's pieces, rounded as the counter does."""
+    """Round the total weight of a text's pieces to whole tokens, as this counter does."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
 def count_text_tokens(text: str, counter: Counter) -> int:
-    """Return the number of tokens of `text`."""
+    """Count the tokens of `text`."""
     return round_tokens(_WEIGHTS[counter](text), counter)
 
 

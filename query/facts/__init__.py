@@ -1,1 +1,1 @@
-"""Facts, which are known by topic, and answers to questions about them in natural language."""
+"""Facts, stored by topic, and answers to natural-language questions about them."""

@@ -1,4 +1,4 @@
-"""Answers questions from facts, with the rule and topic that gave the answer."""
+"""Answers questions from facts, with the rule and topic behind each answer."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -30,7 +30,7 @@ class Fact(msgspec.Struct, kw_only=True):
     topic_key: as in its event.
     rank: from 1 in a ranked list; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    source_message_id: the message that it comes from, if known.
+    source_message_id: the message it comes from, if known.
     updated_at: when it was set.
     event_id, position: of the event that set it.
     """
@@ -47,16 +47,16 @@ class Fact(msgspec.Struct, kw_only=True):
 
     @property
     def fact_id(self) -> str:
-        """The id of the fact: `favorite_colors/2/telegram:7`."""
+        """The fact's id: `favorite_colors/2/telegram:7`."""
         key = self.topic_key.replace("%", "%25").replace("/", "%2F")
         return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """The current facts of one topic in one chat: a ranked list or a single value, whichever was set last.
+    """The current facts on one topic in one chat: a ranked list or a single value, whichever was set last.
 
     key: see `key_of`. keys: all spellings in events.
-    facts: by rank; at least one, in the last spelling. precedence: that of the newest one.
+    facts: by rank; at least one, in the latest spelling. precedence: that of the newest fact.
     """
 
     key: str
@@ -66,16 +66,16 @@ class Topic(msgspec.Struct, frozen=True):
 
     @property
     def kind(self) -> FactKind:
-        """Whether the topic is a list or a single value."""
+        """`ranked` for a list, `single` for a single value."""
         return self.facts[0].kind
 
     @property
     def chat(self) -> str | None:
-        """`<channel>:<chat_id>`; None for the store's own scope."""
+        """The chat, `<channel>:<chat_id>`; None for the store's own scope."""
         return self.facts[0].chat
 
     def fact_at(self, rank: int) -> Fact | None:
-        """Return the fact at this rank; None if there is none."""
+        """Return the fact at `rank`, or None."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 
@@ -90,7 +90,7 @@ _FACTS = (
 
 
 def topics(db: Connection, chat: str | None) -> list[Topic]:
-    """Return the topics of a chat, newest first.
+    """Return the chat's topics, newest first.
 
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     """
@@ -98,12 +98,12 @@ def topics(db: Connection, chat: str | None) -> list[Topic]:
 
 
 def topic_with_key(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic whose key is one of `keys`; None if there is none."""
+    """Return the first topic whose key is in `keys`, or None."""
     return next((topic for topic in topics if topic.key in keys), None)
 
 
 def topic_called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of `keys`; otherwise, with one in another number or spelling."""
+    """Return the first topic whose key is in `keys`, else one that matches apart from number or spelling."""
     alike = {comparable_key(key) for key in keys}
     return topic_with_key(topics, keys) or next(
         (topic for topic in topics if comparable_key(topic.key) in alike), None
@@ -147,14 +147,14 @@ Choice = Callable[[Sequence[Topic]], Topic | None]
 
 
 class Route(msgspec.Struct, kw_only=True):
-    """Where an answer came from.
+    """How an answer was found.
 
     rule: see `Rule`.
     language: of the question; None for a key.
     topic_key: the topic that answers.
     ranks: ranks in its list; empty for the whole list and for a single value.
     chat: the fact's chat, `<channel>:<chat_id>`; None for the store's own scope.
-    most_recent: whether the question named no topic, so that the last set one answers.
+    most_recent: whether the question named no topic, so that the one set last answers.
     other_chat: whether the fact is from another chat than the question.
     """
 
@@ -172,8 +172,8 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
     answer: the value, the lines of a list, or `I don't have that stored yet`.
     facts: the facts in the answer, by rank.
-    route: where the answer came from; None without facts.
-    why: why there are no facts.
+    route: how the answer was found; None without facts.
+    why: why there are no facts, if so.
     """
 
     found: bool
@@ -184,19 +184,19 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
 
 def not_stored_answer(why: str) -> FactAnswer:
-    """Return the answer for a question without stored facts."""
+    """Return the answer when no facts are stored."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
 
 def answer_from_facts(facts: Sequence[Fact], route: Route) -> FactAnswer:
-    """Return the answer that gives these facts."""
+    """Return the answer made of `facts`."""
     return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
 
 
 def answer_by_key(
     db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool
 ) -> FactAnswer:
-    """Answer with the facts of a topic, or the fact at `rank`; `key` may be in another number or spelling."""
+    """Answer with the topic's facts, or just the one at `rank`. `key` may differ in number or spelling."""
     topic = find_topic(db, lambda topics: topic_called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored_answer(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
@@ -215,7 +215,7 @@ def answer_by_key(
 
 
 def find_topic(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic that `choose` picks in `chat` or, with `any_chat`, its newest pick elsewhere."""
+    """Return the topic that `choose` picks in `chat` or else, with `any_chat`, its newest pick elsewhere."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -228,14 +228,14 @@ def find_topic(db: Connection, choose: Choice, *, chat: str | None, any_chat: bo
 
 
 def describe_place(chat: str | None, *, any_chat: bool) -> str:
-    """Return where facts were looked for, as shown in messages: `in telegram:7`."""
+    """Return where facts were looked for, for use in messages: `in telegram:7`."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"
 
 
 def missing_rank_message(topic: Topic, rank: int) -> str:
-    """Return the message that a topic has no fact at a rank."""
+    """Return a message saying that `topic` has no fact at `rank`."""
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
@@ -249,9 +249,10 @@ def _answer_text(facts: Sequence[Fact]) -> str:
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Answer a question from the facts of a chat.
+    """Answer a question from a chat's facts.
 
-    any_chat: if the chat has no such topic, use the chat that set it last.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    any_chat: if this chat lacks the topic, use the chat that set it last.
     """
     questions = list(parse(text))
     if not questions:
@@ -290,7 +291,7 @@ def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 
 
 def _possible_keys(question: Question) -> Sequence[str] | None:
-    """Return the keys that a question can mean; None if the stems of its words have to be compared."""
+    """Return the keys a question may mean; None if the stems of its words must be compared instead."""
     if question.names:
         return [key_of(name) for name in question.names]
     if question.language != ENGLISH:
@@ -304,7 +305,7 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
 
 
 def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
-    """Return the words of a topic's key to compare with the question; None if it cannot be meant."""
+    """Return the words of the topic's key to compare with the question; None if it can't mean this topic."""
     words = topic.key.split("_")
     part = strip_favorite(words, question.language)
     return part if question.is_favorite else (words if part is None else None)

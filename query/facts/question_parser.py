@@ -1,6 +1,6 @@
-"""Parses questions about facts by tables of words, without a model.
+"""Parses questions about facts using word tables, without a model.
 
-It accepts a question only if it knows the role of each word. docs/memory/facts.md describes the rules.
+A question is accepted only if the role of every word is known. docs/memory/facts.md describes the rules.
 """
 
 import re
@@ -20,7 +20,7 @@ _NUMBER = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """Return the ordinal at `place` in folded words and the number of its words; None if there is none."""
+    """Return the ordinal at `place` in folded words and how many words it spans; None if there is none."""
     word = words[place]
     if word in _ordinals(language):
         return _ordinals(language)[word], 1
@@ -36,12 +36,12 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 
 def parse_number(word: str, language: str) -> int | None:
-    """Return the number in a word, in digits or spelled out; None if it is not a number."""
+    """Parse a number in digits or as a word; None if `word` is not a number."""
     return int(word) if re.fullmatch(_NUMBER, word) else _cardinals(language).get(word)
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """Return the number of each ordinal word, in all its forms; the first ordinals are also in digits."""
+    """Return the number of each ordinal word in all its forms, and of forms like `1st`."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
@@ -92,8 +92,8 @@ class Question(msgspec.Struct, frozen=True):
     language: the language of its words.
     words: the words that name the topic, without those for "favourite"; empty if it names no topic.
     is_favorite: whether it asks for favourites.
-    ranks: ranks in the list. top: the number of first ranks. is_list: whether it asks for all.
-    names: names of the topic, likeliest first, if the question is an idiom; `words` is then empty.
+    ranks: ranks in the list. top: how many of the first ranks. is_list: whether it asks for all.
+    names: possible names of the topic, likeliest first, if the question is an idiom; `words` is then empty.
     """
 
     language: str
@@ -106,18 +106,18 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def names_a_topic(self) -> bool:
-        """Whether it names a topic; otherwise it refers to the topic that was set last."""
+        """Whether it names a topic. If not, it means the topic set last."""
         return bool(self.words or self.names)
 
     @property
     def name(self) -> str:
-        """The topic as shown in error messages."""
+        """The topic, as shown in messages."""
         words = [*(["favorite"] if self.is_favorite else []), *self.words]
         return repr(" ".join(words or self.names[:1]))
 
 
 def parse(text: str) -> Iterator[Question]:
-    """Yield the meanings of a question, at most one per language; none if a word is unknown."""
+    """Yield the possible meanings of a question, at most one per language; none if a word is unknown."""
     words = _split_words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
         question = _Parser(words, language).question()
@@ -126,7 +126,7 @@ def parse(text: str) -> Iterator[Question]:
 
 
 def _languages_of(text: str) -> Sequence[str]:
-    """Return the languages with a script that occurs in `text`, or those in Latin letters."""
+    """Return the languages whose script occurs in `text`, or those in Latin script if none does."""
     languages = language_files.languages("facts")
     scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [
@@ -138,7 +138,7 @@ def _languages_of(text: str) -> Sequence[str]:
 
 
 class _Parser:
-    """Takes words from both ends of a question, until only the topic is left."""
+    """Takes words off both ends of a question until only the topic is left."""
 
     def __init__(self, words: Sequence[str], language: str) -> None:
         self._words = list(words)
@@ -151,7 +151,7 @@ class _Parser:
         self._has_number_behind = self._is_most = False
 
     def question(self) -> Question | None:
-        """Return the meaning of the words; None if it is uncertain."""
+        """Return the meaning of the words; None if uncertain."""
         while True:
             for names, questions in self._table.idioms.items():
                 if tuple(self._words) in _load_phrases(questions):
@@ -206,7 +206,7 @@ class _Parser:
         return True
 
     def _take_end(self) -> None:
-        """Take the words after the topic: `of mine`, `number 3`."""
+        """Take what follows the topic: `of mine`, `number 3`."""
         self._is_own |= self._drop_end(self._table.owners_behind)
         end = len(self._words)
         for place in range(max(end - 3, 1), end):
@@ -219,7 +219,7 @@ class _Parser:
                 return
 
     def _take_word(self) -> bool:
-        """Take one word or phrase before the topic. Return False where the topic begins."""
+        """Take a word or phrase before the topic; return False where the topic starts."""
         if self._take_top() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
@@ -231,7 +231,7 @@ class _Parser:
         return self._take_favorite()
 
     def _take_top(self) -> bool:
-        """Take `top 3`, `first three`, or a number before the favourite."""
+        """Take `top 3`, `first three`, or a number before "favourite"; return whether there was one."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
         for phrase in (self._matching_beginning(self._table.top), ()):
@@ -244,7 +244,7 @@ class _Parser:
         return False
 
     def _take_rank(self) -> bool:
-        """Take an ordinal, or `most` before the favourite."""
+        """Take an ordinal, or `most` before "favourite"; return whether there was one."""
         if self._is_favorite:
             return False
         place = 1 if self._ranks and (self._words[0],) in _load_phrases(self._table.joints) else 0
@@ -268,7 +268,7 @@ class _Parser:
         return True
 
     def _take_from_topic(self) -> None:
-        """Remove the owner and the favourite from the topic's words: `lempivärini`, `color favorito`."""
+        """Strip "my" and "favourite" from the topic's words: `lempivärini`, `color favorito`."""
         if not self._words:
             return
         last = self._words[-1]
@@ -279,7 +279,7 @@ class _Parser:
             self._is_favorite, self._words = True, part
 
     def _matching_beginning(self, table: str) -> tuple[str, ...]:
-        """Return the longest phrase of a table with which the question begins; () if there is none."""
+        """Return the longest phrase of `table` that the remaining words start with, or ()."""
         return next((p for p in _load_phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop_beginning(self, number: int) -> None:
@@ -296,13 +296,13 @@ class _Parser:
 
 @cache
 def _load_phrases(table: str) -> tuple[tuple[str, ...], ...]:
-    """Return the phrases of a table as words, longest first."""
+    """Return the phrases of a table, each as a tuple of words, longest first."""
     phrases = (tuple(phrase.split()) for phrase in language_files.split_phrases(table))
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
 def _split_words(text: str) -> list[str]:
-    """Return the folded words of a question without surrounding signs, except in `#2`, `'s`, and `2.`."""
+    """Return the folded words of a question, stripped of punctuation except in `#2`, `'s` and `2.`."""
     folded = fold_visible(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_ENDING_HYPHEN, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]

@@ -1,6 +1,6 @@
-"""Topic keys, by which facts are stored, and their normal forms, by which questions find them.
+"""Topic keys, under which facts are stored, and the normal forms by which questions find them.
 
-Storing distinguishes names that may mean two things (`http` and `https`); asking also finds a topic in
+Storing keeps apart names that may differ in meaning (`http` and `https`); asking also finds a topic in
 another number or spelling. docs/memory/facts.md describes the rules.
 """
 
@@ -39,16 +39,16 @@ _AROUND = f"{_BEFORE}.,:;!?)]}}"
 
 @cache
 def fact_words() -> Mapping[str, FactWords]:
-    """Return the words of all languages that have `[facts]`, English first."""
+    """Return the fact words of every language that has `[facts]`, English first."""
     words = {name: language.facts for name, language in language_files.languages("facts").items()}
     return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
 def key_of(name: str) -> str:
-    """Return the key of a topic: `My-City` is `city`, `favourite colour` is `favorite_colors`.
+    """Return the key of a topic: `My-City` becomes `city`, `favourite colour` becomes `favorite_colors`.
 
     Raises:
-        BadInput: the name is empty, has a control character, or its key has more than 128 characters.
+        BadInput: the name is empty or has a control character, or its key exceeds 128 characters.
     """
     _check_characters(name)
     key = _key_of_words(words_of(name))
@@ -63,12 +63,12 @@ def key_of(name: str) -> str:
 
 
 def key_of_stored(stored: str) -> str:
-    """Return the key of a topic as another program may have stored it; `stored` itself if it has no key."""
+    """Return the key of a topic as stored by any program; `stored` itself if it yields no key."""
     return _key_of_words(words_of(stored)) or stored
 
 
 def define_topic_function(db: Connection) -> None:
-    """Define the SQL function `topic_key`, which returns the same key for all spellings of a topic."""
+    """Define the SQL function `topic_key`, which maps all spellings of a topic to the same key."""
     db.create_function(
         "topic_key",
         1,
@@ -78,9 +78,9 @@ def define_topic_function(db: Connection) -> None:
 
 
 def comparable_key(key: str) -> str:
-    """Return a normal form of a key, which ignores number, spelling, possessives and surrounding signs.
+    """Normalise a key, ignoring number, spelling, possessives and surrounding signs.
 
-    It is also the key under which older versions stored the topic.
+    Older versions stored topics under this form.
     """
     bare = (word.strip(_AROUND).removesuffix(_POSSESSIVE) for word in key.split("_"))
     words = [word for word in bare if word]
@@ -90,7 +90,7 @@ def comparable_key(key: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the folded words of a name without surrounding punctuation and invisible characters.
+    """Split a name into folded words, without surrounding punctuation or invisible characters.
 
     A sign before a word stays: `.net` is not `net`.
     """
@@ -102,18 +102,18 @@ def words_of(text: str) -> list[str]:
 
 
 def fold_visible(text: str) -> str:
-    """Return the folded `text` without invisible characters."""
+    """Fold `text` and remove its invisible characters."""
     folded = nfkc(nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
 def built_in_key(words: Sequence[str], language: str) -> str | None:
-    """Return the key of the built-in topic with these folded words, without "favourite"; None if unknown."""
+    """Return the key of the built-in topic named by these folded words, "favourite" excluded, or None."""
     return _built_in_keys()[language].get("_".join(words))
 
 
 def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
-    """Return the words without the one for "favourite"; None if it does not occur."""
+    """Return `words` without the one for "favourite"; None if there is none."""
     table = fact_words()[language]
     if not words:
         return None
@@ -132,13 +132,13 @@ def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
 
 
 def strip_owner(word: str, language: str) -> str:
-    """Return Finnish `värini` (my colour) as `väri`, and other words unchanged."""
+    """Strip the possessive ending: Finnish `värini` (my colour) becomes `väri`."""
     suffix = fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
 
 
 def singular(word: str) -> str:
-    """Return the singular of an English word, by its ending and a short table."""
+    """Return the singular of an English word, going by its ending and a short table."""
     irregular = _pairs(_english_words().plurals)
     if word in irregular:
         return irregular[word]
@@ -157,7 +157,7 @@ def singular(word: str) -> str:
 
 
 def is_plural(word: str) -> bool:
-    """Whether an English word is recognised as a plural."""
+    """Whether `word` is recognisably an English plural."""
     return singular(word) != word
 
 
@@ -188,7 +188,7 @@ def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> s
 
 
 def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
-    """Return English words in American spelling, the last one in a `number`."""
+    """Convert English words to American spelling, and apply `number` to the last one."""
     spelled = [_pairs(_english_words().short).get(word) or to_american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
@@ -214,7 +214,7 @@ _pairs = cache(language_files.split_pairs)
 
 @cache
 def _favorite_words() -> frozenset[str]:
-    """Return the words for "favourite" in all languages; English `favorite` begins with Swedish `favorit`."""
+    """Return the words for "favourite" in all languages: English `favorite` starts with Swedish `favorit`."""
     return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 

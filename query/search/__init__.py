@@ -1,1 +1,1 @@
-"""Search: full text and vectors, each ranked separately, then fused by rank."""
+"""Search: full text and vectors, ranked separately, then fused."""

@@ -1,4 +1,4 @@
-"""Finds similar memories, by words and by meaning, for many memories together instead of one search each."""
+"""Finds similar memories by words and meaning, for many memories at once instead of one search each."""
 
 import math
 from collections import Counter, defaultdict
@@ -28,9 +28,9 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 def find_similar(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Return, for each wanted memory, the ids of the most similar others.
+    """Return the ids of the `others` most similar to each memory in `wanted`, by its id.
 
-    At most `limit` by words, and as many by meaning if both have a vector.
+    Up to `limit` are found by words, and as many by meaning if both memories have a vector.
     """
     found: dict[str, list[str]] = {memory.memory_id: [] for memory in wanted}
     for nearest in (_nearest_by_words(wanted, others, limit), _nearest_by_meaning(db, wanted, others, limit)):
@@ -40,7 +40,7 @@ def find_similar(
 
 
 def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
-    """Rank the others by the rarity of the shared words and the length of their text, like BM25."""
+    """Rank `others` by the rarity of the words they share and by their length, like BM25."""
     terms = [_search_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
     having = Counter(term for of_one in terms for term in of_one)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
@@ -95,10 +95,10 @@ _SEARCHED_CHARACTERS = 2000
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
-    """Return at most `limit` unarchived memories that best match the words of `text`, best first.
+    """Return up to `limit` active memories that best match the words of `text`, best first.
 
     chat: `<channel>:<chat_id>` of the memories; None for the store's own scope. any_chat: ignore `chat`.
-    lengths: the least and the greatest length of a content, in characters.
+    lengths: the shortest and longest content to return, in characters.
     """
     expression = parse(text[:_SEARCHED_CHARACTERS].replace('"', " ")).expression
     if expression is None:

@@ -1,7 +1,7 @@
-"""Deduplicates the candidates of a search: one candidate represents all copies of a text.
+"""Deduplicates search candidates: a single candidate represents all copies of a text.
 
-Copies have the same words, kind, role and speaker. Without this, a question that was sent 45 times fills the
-candidates and crowds out its answer.
+Copies have the same words, kind, role and speaker. Without this, a question sent 45 times would fill the
+candidates and crowd out its answer.
 """
 
 import math
@@ -19,7 +19,8 @@ from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort
 class _FileDocument(NamedTuple):
     """A document, and the path and version of its file.
 
-    writer: the copy of the store that registered its source: a path on another machine is another file.
+    writer: the copy of the store that registered its source. The same path on another machine is another
+        file.
     """
 
     path: str
@@ -29,9 +30,9 @@ class _FileDocument(NamedTuple):
 
 
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates with only one document of each file, memory files included."""
+    """Keep only one document per file, memory files included."""
     every = (each for lists in sides.values() for rows in lists for each in rows)
-    outer = nested_copies(db, {each.key[1] for each in every if each.owner == "document"})
+    outer = copies_in_outer_sources(db, {each.key[1] for each in every if each.owner == "document"})
     return {
         side: [[each for each in rows if not (outer and belongs_to_documents(each, outer))] for rows in lists]
         for side, lists in sides.items()
@@ -39,12 +40,12 @@ def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, 
 
 
 def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) -> bool:
-    """Whether a candidate belongs to one of these documents."""
+    """Whether `candidate` is a passage of one of these documents."""
     return candidate.owner == "document" and candidate.key[1] in document_ids
 
 
-def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return which of `document_ids` share their file with another one, in a source with a longer root."""
+def copies_in_outer_sources(db: Connection, document_ids: Collection[str]) -> set[str]:
+    """Return which documents share a file with another of them whose source has a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -98,16 +99,16 @@ The title of a memory counts unless the content begins with it. A fact is a key'
 
 
 class Fetched(NamedTuple):
-    """Candidates by descending score; several may have the same `ref`. is_all: whether there are no more."""
+    """Candidates by descending score, perhaps several per `ref`. is_all: whether there are no more."""
 
     candidates: list[Candidate]
     is_all: bool
 
 
 def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """Return the `depth` best distinct texts, each as its newest copy with the best score of its copies.
+    """Return the `depth` best distinct texts, each as its newest copy with the best score of any copy.
 
-    It fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
+    To be deterministic, this fetches past the cut until the score changes, and sorts ties.
     """
     limit = depth + depth // 4 + 1
     text: dict[Ref, TextKey] = {}
@@ -117,7 +118,9 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
         # Before copies are merged: of a file in nested folders, the innermost document stays.
-        outer = nested_copies(db, {each.key[1] for each in first.values() if each.owner == "document"})
+        outer = copies_in_outer_sources(
+            db, {each.key[1] for each in first.values() if each.owner == "document"}
+        )
         first = {ref: each for ref, each in first.items() if not belongs_to_documents(each, outer)}
         text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
@@ -150,7 +153,7 @@ def _score_or_zero(candidate: Candidate) -> float:
 
 
 def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """Represent each text by the same candidate on all sides, since a side may not know the newest copy."""
+    """Use the same candidate for a text on all sides, since one side may not have seen its newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
     ordered = sort_ties(each for lists in sides.values() for rows in lists for each in rows)
@@ -168,14 +171,14 @@ def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
 
 
 class TextKey(NamedTuple):
-    """The `text_key` and `place` of a candidate."""
+    """A candidate's `text_key` and `place`."""
 
     text_key: Hashable
     place: Place = NOWHERE
 
 
 def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
-    """Return the key that each candidate shares with its copies; a fact or long text has a key of its own."""
+    """Return the key each candidate shares with its copies; a fact or very long text has its own."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
@@ -197,9 +200,9 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
 
 
 def normalise_words(text: str) -> str:
-    """Return the case-folded words of `text`, without trailing punctuation.
+    """Return the case-folded words of `text` without trailing punctuation.
 
-    Signs within a word, before a word, or between spaces stay, since they may be code.
+    Other signs are kept, since they may be code.
     """
     folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
     joined = " ".join(folded)

@@ -1,4 +1,4 @@
-"""The full-text side of a search: the best matches of an expression, by bm25."""
+"""The full-text side of a search: the best matches by bm25."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,9 +45,9 @@ for questions. It is added to scores from 0 to 1, and is formatted with the colu
 
 
 class SearchedMessage(NamedTuple):
-    """A matched message or a neighbour of one.
+    """A matching message, or a neighbour of one.
 
-    likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow the message as a hit.
+    likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow it as a hit.
     """
 
     key: tuple[str, str]
@@ -58,9 +58,9 @@ class SearchedMessage(NamedTuple):
 
 
 class SearchedPassage(NamedTuple):
-    """A matched passage of anything except a message.
+    """A matching passage of anything but a message.
 
-    likelihood: see `LIKELIHOOD`. relevance: the present relevance of a memory; None for other owners.
+    likelihood: see `LIKELIHOOD`. relevance: a memory's current relevance; None for other owners.
     topic: the topic of a memory or the key of a fact.
     """
 
@@ -70,14 +70,14 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """The factor of its score: 0.9 for a faded memory, 1 for a new one of importance 0.5, at most 1.1."""
+        """What to multiply its score by: 0.9 (faded) to 1.1 for a memory, 1 for anything else."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
 def candidate_priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
-    """Return the likelihood of each candidate, plus a weight if the question names its speaker or topic."""
+    """Return each candidate's likelihood, plus a bonus if the question names its speaker or topic."""
     words = _casefold_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
@@ -93,7 +93,7 @@ def candidate_priors(
 
 
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """Return the topics whose words are all in `words`; English words may differ in number and spelling."""
+    """Return the topics whose words are all in `words`, regardless of English number and spelling."""
     if not topics:
         return set()
     roots = set(map(_word_root, words))
@@ -102,12 +102,12 @@ def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
 
 
 def _word_root(word: str) -> str:
-    """Return one form for both numbers and both spellings of an English word."""
+    """Reduce both numbers and both spellings of an English word to one form."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
-    """Return the matched passage of each candidate that is not a message."""
+    """Return the matching passage of each candidate that is not a message."""
     refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
@@ -159,11 +159,11 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def places(self) -> dict[int, int]:
-        """The place of each message on the line."""
+        """Each message's place on the line."""
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
     def message_after(self, key: Key) -> Key | None:
-        """Return the key of the message after this one in its session; None if unknown."""
+        """Return the key of the next message in the session; None if unknown."""
         for number, message in self.messages.items():
             if message.key == key and (place := self.places.get(number)) is not None:
                 following = self.line[place + 1] if place + 1 < len(self.line) else None
@@ -171,15 +171,15 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
-        """Pair each message number on the line with its value; `values` has one for each place."""
+        """Pair each message number on the line with its value. values: one per place, gaps included."""
         return (
             (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
         )
 
     def spread(self, scores: Iterable[tuple[int, float]], weights: Sequence[float]) -> list[float]:
-        """Return the score of each place on the line, plus the weighted scores of its neighbours.
+        """Return each place's score plus the weighted scores of its neighbours.
 
-        scores: by place. weights: of neighbours one turn away, two turns away.
+        scores: by place. weights: of neighbours one turn away, two turns away, and so on.
         """
         spread = [0.0] * len(self.line)
         for place, score in scores:
@@ -221,9 +221,9 @@ def neighbourhood_of(
 
 
 def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
-    """Return the numbers in order, with gaps that no score crosses.
+    """Return the numbers in order, with gaps that scores do not cross.
 
-    following: for each message, the next message, unless a session break is between them.
+    following: maps each message to the next one, unless a session break lies between them.
     """
     gap = [None] * SPAN
     line: list[int | None] = [*gap]
@@ -240,7 +240,7 @@ def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list
 
 
 def _neighbour_sql(turns: int) -> str:
-    """Return the SQL of the number of the message `turns` after `m`; before it if negative."""
+    """Return SQL for the number of the message `turns` after `m`, or before it if negative."""
     sign, direction = (">", "ASC") if turns > 0 else ("<", "DESC")
     columns, own = (", ".join(f"{table}.{column}" for column in ORDER) for table in "nm")
     order = ", ".join(f"n.{column} {direction}" for column in ORDER)
@@ -255,7 +255,7 @@ _WINDOWS = f"SELECT {_NUMBERS} FROM messages m WHERE message_no IN (SELECT value
 
 
 class _Index(NamedTuple):
-    """A full-text table, the rows that it indexes, and the columns of a candidate."""
+    """A full-text table, the rows it indexes, and the columns of a candidate."""
 
     table: str
     rows: str
@@ -272,21 +272,21 @@ _INDEXES = (
 
 
 def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
-    """Return the best messages, the best memories and the best documents, up to `depth` of each."""
+    """Return the best messages, memories and documents, up to `depth` of each."""
     if filters.topic is not None:
         define_topic_function(db)
     return [_search_index(db, index, expression, filters, depth) for index in _INDEXES]
 
 
 def candidates_among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
-    """Return the candidates that the filters allow among the rows `numbers` of a full-text table."""
+    """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
     return _unscored_candidates(
         db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers])
     )
 
 
 def newest_candidates(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """Return the newest `most` candidates that the filters allow in a full-text table."""
+    """Return the newest `most` candidates in a full-text table that the filters allow."""
     return _unscored_candidates(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
@@ -301,10 +301,11 @@ def _unscored_candidates(
 
 
 def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
-    """Return the scores of the messages in `around` by their own words and by those of their neighbours.
+    """Score the messages in `around` by their own words and those of their neighbours.
 
-    A neighbour that the filters exclude counts for others, but is not a candidate.
-    terms: the words and phrases of the question, each an expression in FTS5's syntax.
+    A neighbour excluded by the filters adds to others' scores, but gets none.
+
+    terms: the question's words and phrases, each an FTS5 expression.
     """
     total = [0.0] * len(around.line)
     places = around.places
@@ -336,7 +337,7 @@ _DIGITS = 9
 
 
 def _term_scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """Return the number and score of each message in `numbers`, a JSON list, that matches a term."""
+    """Return the number and score of each message matching `term`, among `numbers`, a JSON list."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus keeps SQLite from running the match again for each number.

@@ -1,4 +1,4 @@
-"""Hits of a search: content, position in the log, and the evidence for each."""
+"""Search hits: content, position in the log, and why each was found."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -33,15 +33,15 @@ NOWHERE: Place = ("", 0, "", 0)
 
 
 class Candidate(NamedTuple):
-    """A message, memory or document that one side of a search found.
+    """A message, memory or document found by one side of a search.
 
-    key: (stream, id of an event, a memory, or a document).
+    key: (stream, id of an event, memory or document).
     score: of its side, higher is better; None for a message found only by its neighbours.
-    message_no: the number of a message; None for other owners.
-    chunk_no: the number of its best passage; None for a message that was found as a whole.
-    start, end: of the passage in its owner, in code points; the whole if `end` is None.
-    text_key: the key that it shares with its copies, which it represents. place: in the log, of a message.
-    copies: the number of copies, itself included.
+    message_no: a message's number; None for other owners.
+    chunk_no: the number of its best passage; None for a message found as a whole.
+    start, end: of the passage in its owner, in code points; the rest of it if `end` is None.
+    text_key: the key shared by the copies it stands for. place: in the log, for a message.
+    copies: the number of copies, including itself.
     """
 
     kind: Kind
@@ -68,14 +68,14 @@ Lists = list[list[Candidate]]
 
 
 def sort_ties(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Sort candidates of equal scores: newer first, then by kind, stream and id."""
+    """Sort candidates with equal scores: newest first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
 
 
 def candidate_of(row: Sequence[Any], score: float) -> Candidate:
-    """Return the candidate of a row with the columns below."""
+    """Build a candidate from a row with the columns below."""
     kind, owner, stream, name, ts, *place = row
     return Candidate(kind, owner, (stream, name), score, ts, *place)
 
@@ -118,10 +118,10 @@ def _own_key(ref: Ref) -> Hashable:
 
 
 class Ranked(NamedTuple):
-    """An entry of a list.
+    """An entry of a ranked list.
 
-    found: its score, including what its neighbours add. prior: how likely it answers any question.
-    scaled: `found`, scaled from 0 (the lowest of the list) to 1 (the highest), plus the prior.
+    found: its score, including what its neighbours add. prior: how likely it is to answer any question.
+    scaled: `found` scaled from 0 (lowest of the list) to 1 (highest), plus the prior.
     """
 
     ref: Ref
@@ -144,7 +144,7 @@ def rank_entries(
     in_order: InOrder,
     text_key: TextKeyOf = _own_key,
 ) -> list[Ranked]:
-    """Return the best `cut` entries of a list, by scaled score plus prior."""
+    """Return the best `cut` entries by scaled score plus prior."""
     if not scores:
         return []
     low = min(scores.values())
@@ -167,11 +167,11 @@ def fuse_lists(
     in_order: InOrder,
     text_key: TextKeyOf = _own_key,
 ) -> list[tuple[Ref, float]]:
-    """Return the best `cut` entries of all lists, best first, each with its fused score.
+    """Fuse ranked lists: return the best `cut` entries with their fused scores, best first.
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
-    factors: what each entry's score is multiplied by; 1 by default.
+    factors: what to multiply each entry's score by; 1 by default.
     """
     scores: dict[Ref, float] = {}
     for weight, rows in lists:
@@ -187,7 +187,7 @@ def fuse_lists(
 def _take_best(
     scores: Mapping[Ref, float], cut: int, in_order: InOrder, text_key: TextKeyOf
 ) -> list[tuple[Ref, float]]:
-    """Return the best `cut` entries without copies, by descending score; sort ties only as far as needed."""
+    """Return the best `cut` entries without copies, by descending score, sorting ties only where needed."""
     by_score: dict[float, list[Ref]] = {}
     for ref, score in scores.items():
         by_score.setdefault(score, []).append(ref)
@@ -204,7 +204,7 @@ def _take_best(
 
 
 def best_possible_score(weights: Iterable[float], ranking: Ranking) -> float:
-    """Return the score of an entry that is first on each list and has the highest possible prior."""
+    """Return the score of an entry that tops every list with the highest possible prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
 
@@ -220,11 +220,11 @@ _LEAD = 60
 class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.
 
-    rank: from 1, among the hits of that side; the full text ranks each kind separately.
+    rank: from 1, among that side's hits; full text ranks each kind separately.
     score: of that side, higher is better: -bm25 or the cosine similarity; None for a message found only by
         its neighbours.
-    found: the score with what its neighbours add; on the vector side, how much nearer it is than the
-        farthest candidate.
+    found: the score plus what its neighbours add; on the vector side, how much nearer it is than the farthest
+        candidate.
     prior: the bonus for its length, speaker, topic, and not being a question, on a scale from 0 to 1.
     weight: of the side.
     """
@@ -237,26 +237,26 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A message, memory or document of a search. Summaries, facts and daily events are hits of kind `memory`.
+    """A message, memory or document found by a search. Summaries, facts and daily events have kind `memory`.
 
-    id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
-        `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
+    id: the event id of a message, summary or daily event; the memory_id; `source_id/file` for a document;
+        `topic_key/rank` for a fact, followed by `/channel:chat_id` if it belongs to a chat.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score, divided by the best possible of the searched sides. Hits that a provider
-        reranks exchange their scores, so that the scores stay in order.
-    similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
-        found a message.
+    score: from 0 to 1: the fused score divided by the best possible on the sides searched. Hits that a
+        provider reranks trade scores, so that scores stay in order.
+    similarity: cosine similarity of its best passage, from 0 to 1; None if it has no vector, or for a
+        message found only by full text.
     relevance: the probability that a memory, fact or document belongs to the question; None for messages.
     only_context: whether only its neighbours matched.
-    content: the whole text; of a document the passage.
-    source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; of a document its source.
-    ts: of a daily event the beginning of its day.
+    content: the whole text; for a document, the passage.
+    source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; for a document, its source.
+    ts: for a daily event, the start of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None unless requested.
-    around: the neighbours of a message, or the text around a document's passage; None unless requested, and
-        for memories.
+    around: a message's neighbours, or the text around a document's passage; None for memories, or if not
+        requested.
     changed_by: a later memory that may change this one, if any.
-    copies: the number of copies (same words, kind, role and speaker), including this one, the newest; 1 for a
+    copies: the number of copies (same words, kind, role and speaker), of which this is the newest; 1 for a
         message found only by its neighbours.
     """
 
@@ -288,12 +288,12 @@ class Hit(msgspec.Struct, kw_only=True):
 
     @property
     def speaker(self) -> str:
-        """The role and the name of a message: `user/Anna`; "" for other hits."""
+        """The role and name of a message's author: `user/Anna`; "" for other hits."""
         return speaker_label(self.role, self.name)
 
     @property
     def note(self) -> str | None:
-        """The note that a later memory may change this one; None if none may."""
+        """A note that a later memory may change this one, or None."""
         return LATER if self.changed_by is not None else None
 
 
@@ -302,7 +302,7 @@ Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
 
 
 def document_text(db: Connection, event_id: str) -> str:
-    """Return the whole text of the document that an event indexed; "" if it has been removed."""
+    """Return the full text of the document that `event_id` indexed; "" if since removed."""
     row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
     return str(row[0]) if row else ""
 
@@ -329,7 +329,7 @@ _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 def hits_of(
     db: Connection, scored: Sequence[tuple[Candidate, float]], question: FtsQuery
 ) -> list[tuple[Candidate, Hit]]:
-    """Return candidates with their hits and snippets for a question; `add_evidence` completes them.
+    """Turn candidates into hits, with snippets for `question`; `add_evidence` fills in the rest.
 
     scored: candidates with their scores, from 0 to 1.
     """
@@ -380,13 +380,13 @@ _PASSAGES = (
 
 
 def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
-    """Return, by place, the row for each of the `given` keys, which begin with their place."""
+    """Run `sql` for the `given` keys, each starting with its place, and return the rows by place."""
     rows = db.execute(sql, (as_list(given),))
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 
 def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
-    """Return at most 200 characters of `text` between `start` and `end`, around the first of `marks`."""
+    """Return up to 200 characters of `text` between `start` and `end`, around the first of `marks`."""
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]
@@ -399,7 +399,7 @@ def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None
 def add_evidence(
     hits: Mapping[Ref, Hit], sides: Mapping[str, Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
 ) -> None:
-    """Set the similarity of each hit and, with `explain`, its rank and score on each side."""
+    """Set each hit's similarity and, with `explain`, its rank and score on each side."""
     found: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
     for side, lists in ranks.items():
         scores = {candidate.ref: candidate.score for rows in sides[side] for candidate in rows}

@@ -65,12 +65,12 @@ from memlog.query.search.vector_cache import HeldVectors
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
-    """The hits, best first.
+    """Search hits, best first.
 
     synced: whether the read model had caught up with the log.
-    certain: whether a hit certainly relates to the question; None for a query in FTS5's own syntax.
-    silent: the sides that were left out or incomplete, with the reason: `vector`, `multilingual`, `text`,
-        `pending`.
+    certain: whether some hit certainly relates to the question; None if not judged, as with a query in
+        FTS5's own syntax.
+    silent: sides that were skipped or are incomplete, and why: `vector`, `multilingual`, `text`, `pending`.
     took_ms: milliseconds.
     """
 
@@ -89,15 +89,15 @@ def search(
     held: HeldVectors | None = None,
     rate: "Callable[[Found], bool] | None" = None,
 ) -> SearchResult:
-    """Return the `k` best messages, memories and documents for a text.
+    """Search for `request.text`, and return the `k` best messages, memories and documents.
 
     models: for the vector side; `NO_MODELS` skips it.
-    held: the process's cache of vectors; None for a process that searches once.
-    rate: returns whether a hit is certainly related.
+    held: the process's cache of vectors; None if it searches only once.
+    rate: returns whether some hit is certainly related.
 
     Raises:
-        BadInput: `is_raw`, and FTS5 does not understand it.
-        sqlite3.Error (of the binding): the read model cannot be read.
+        BadInput: `is_raw`, and FTS5 rejects the query.
+        sqlite3.Error: the read model cannot be read.
     """
     started = time.perf_counter()
     (found,) = find_hits(db, request, [Quota(request.k, request.where)], models, held)
@@ -112,7 +112,7 @@ def search(
 
 
 class Found(NamedTuple):
-    """The hits of a search, best first, each with its candidate. near: the messages around them.
+    """Search hits, best first, each with its candidate. near: the messages around them.
 
     silent: see `SearchResult`.
     """
@@ -123,7 +123,7 @@ class Found(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """A request for the `k` best hits that the filters `where` allow."""
+    """How many hits to find (`k`), and the filters they must pass (`where`)."""
 
     k: int
     where: Filters
@@ -136,7 +136,7 @@ def find_hits(
     models: Models,
     held: HeldVectors | None = None,
 ) -> list[Found]:
-    """Return the hits for each quota, ranked separately; the `k` and filters of `request` are ignored."""
+    """Return the hits for each quota, ranked separately. `request.k` and its filters are ignored."""
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
         expression = None if request.mode == "vector" else _fts_expression(request, silent)
@@ -154,7 +154,7 @@ def find_hits(
 
 
 class _Pool:
-    """All possible hits, with one candidate for each `ref`: the last one found.
+    """All possible hits, one candidate per `ref`: the last one found.
 
     near: the messages, with their neighbours if `with_context`. passages: all other candidates.
     """
@@ -171,14 +171,14 @@ class _Pool:
         self.passages = passages_of(db, self._by_ref.values())
 
     def candidate(self, ref: Ref) -> Candidate:
-        """Return the candidate of `ref`; a message found only by its neighbours has no score."""
+        """Return the candidate for `ref`; a message found only by its neighbours has no score."""
         if isinstance(ref, int) and ref not in self._by_ref:
             message = self.near.messages[ref]
             return Candidate("message", "message", message.key, None, message.ts, ref)
         return self._by_ref[ref]
 
     def text_key(self, ref: Ref) -> Hashable:
-        """Return the key that an entry shares with its copies; None for a neighbour that copies a hit."""
+        """Return the key an entry shares with its copies; None for a neighbour that copies a hit."""
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].text_key
         if ref not in self._beside:
@@ -187,7 +187,7 @@ class _Pool:
         return self._beside[ref]
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
-        """Sort entries with equal scores."""
+        """Sort entries that have equal scores."""
         return [each.ref for each in sort_ties(map(self.candidate, refs))]
 
 
@@ -227,7 +227,7 @@ def _rank_candidates(
 def _score_with_neighbours(
     db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
-    """Return the scores of each side's candidates; a message's score includes what its neighbours add."""
+    """Return the scores of each side's candidates, including what neighbours add to messages."""
     scores: dict[str, list[Scores]] = {
         side: [{each.ref: each.score for each in rows if each.score is not None} for rows in lists]
         for side, lists in sides.items()
@@ -244,13 +244,13 @@ def _score_with_neighbours(
 
 
 def _side_weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
-    """Return the weights of the searched sides; a single side has weight 1."""
+    """Return the weight of each side searched; a single side has weight 1."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
 def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
-    """Return the full-text query of a question; None if the question has no words."""
+    """Return the question's full-text query, or None if it has no words; note omissions in `silent`."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
@@ -276,7 +276,7 @@ def _search_text(db: Connection, request: Search, quota: Quota, expression: str)
 def _embed_question(
     db: Connection, request: Search, models: Models, silent: dict[str, str]
 ) -> list[tuple[Compared, bytes]]:
-    """Return each model's vector of the question; if none can be compared, `silent` receives the reason."""
+    """Embed the question with each model that can compare it; if none can, `silent` receives the reason."""
     found = [
         (comparison, vector)
         for comparison in nearest.comparing_models(models, request.text)
@@ -322,12 +322,12 @@ eleven, or one of two, are enough; core memory is small, and written to be found
 
 
 def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
-    """Set the `relevance` of each hit except messages, and its `similarity` if it has none.
+    """Set each hit's `relevance`, except for messages, and its `similarity` if missing.
 
-    Return whether a hit is certainly related to the question.
+    Return whether some hit is certainly related to the question.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     prompt = ScoredPrompt(db, request, embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
@@ -352,12 +352,12 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
-    """Return the core values that contain enough of a question's words, best first.
+    """Return the core values that share enough words with the question, best first.
 
     Their source is `core`, and their id `section.key`.
 
     Raises:
-        sqlite3.Error (of the binding): the read model cannot be read.
+        sqlite3.Error: the read model cannot be read.
     """
     request = question.words
     found = []

@@ -1,4 +1,4 @@
-"""The vector side of a search: nearest passages by cosine similarity."""
+"""The vector side of a search: the nearest passages by cosine similarity."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """Return the question's vector as float32; None, and the reason in `silent`, if it cannot be compared."""
+    """Return the question's vector as float32; if it can't be compared, None, with the reason in `silent`."""
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = (
         why_no_vectors()
@@ -70,7 +70,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 
 def embedded_part(text: str, embedder: Embedder) -> str:
-    """Return the part of a question that is embedded."""
+    """Return the beginning of a question, up to the length that is embedded."""
     return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
@@ -84,12 +84,12 @@ def nearest_candidates(
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
 ) -> list[Candidate]:
-    """Return the `depth` messages, memories and documents nearest to a vector, by their best passages.
+    """Return the `depth` messages, memories and documents nearest to `vector`, by their best passages.
 
-    vector: float32, little endian, of the dimension of the generation's model.
-    min_similarity: the least cosine similarity, if any.
-    is_readable: whether the model supports the language of a text; None if it supports all languages.
-    held: the process's cache of vectors; None for a process that searches once.
+    vector: float32, little-endian, with the dimension of the generation's model.
+    min_similarity: the lowest cosine similarity, if any.
+    is_readable: whether the model supports a text's language; None if it supports all.
+    held: the process's cache of vectors; None if it searches only once.
     of: the set of vectors to search.
     """
     if filters.topic is not None:
@@ -117,7 +117,7 @@ def nearest_candidates(
 class Compared(NamedTuple):
     """A model that compares passages with a question.
 
-    reads: returns whether it compares a passage; None if it compares all.
+    reads: whether it compares a given passage; None if it compares all.
     """
 
     embedder: Embedder
@@ -127,8 +127,8 @@ class Compared(NamedTuple):
 def comparing_models(models: Models, text: str) -> list[Compared]:
     """Return the models that compare a question by meaning.
 
-    With the multilingual model, the bundled one only compares English with English, which it does better: see
-    docs/languages.md.
+    Alongside the multilingual model, the bundled one only compares English with English, which it does
+    better: see docs/languages.md.
     """
     first, multilingual = models
     if multilingual is None:
@@ -139,14 +139,15 @@ def comparing_models(models: Models, text: str) -> list[Compared]:
 
 
 def is_english(text: str) -> bool:
-    """Whether a text is in English."""
+    """Whether `text` is in English."""
     return detect_language(text) == ENGLISH
 
 
 def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
-    """Add to the score of each message the weighted scores of its neighbours.
+    """Add the weighted scores of its neighbours to each message's score.
 
-    Scores are first reduced by the lowest one on the list; a message that is not on the list has 0.
+    The list's lowest score is subtracted from all scores first; messages not on the list count as 0.
+
     add: whether neighbours that are not on the list become candidates.
     """
     farthest = min(scores.values(), default=0.0)
@@ -164,7 +165,7 @@ _WEIGHTS = (0.3,)
 
 
 class _VectorSource(NamedTuple):
-    """The columns of a candidate, and the queries for the passages of a shelf, each with its condition."""
+    """The columns of a candidate, and the queries for a shelf's passages, each with its condition."""
 
     columns: str
     queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
@@ -190,7 +191,7 @@ _SOURCES = (
 
 
 def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
-    """Yield, for each shelf to search, the columns of a candidate, the shelf, and the query for its passages.
+    """Yield, for each shelf to search, a candidate's columns, the shelf, and a query for its passages.
 
     The query returns the numbers of the passages that the filters allow; None allows all.
     """

@@ -1,4 +1,4 @@
-"""The request for a search. Every read of a store imports this module; only a search imports the others."""
+"""The request for a search. Kept apart from the other modules, which only a search imports."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,10 +35,10 @@ _VECTORS_ALONE = 2.0
 
 
 class Ranking(Request, frozen=True, kw_only=True):
-    """How the two sides of a search are ranked and joined.
+    """How the two sides of a search are ranked and fused.
 
     Raises:
-        BadInput: a value is out of its range, or both weights are 0.
+        BadInput: a value is out of range, or both weights are 0.
     """
 
     fusion: Annotated[
@@ -63,38 +63,38 @@ class Ranking(Request, frozen=True, kw_only=True):
     salience: Annotated[bool, "Whether the present relevance of memories counts."] = True
 
     def __post_init__(self) -> None:
-        """Refuse two weights of 0."""
+        """Reject two weights of 0."""
         super().__post_init__()
         if not (self.text_weight or self.vector_weight):
             raise BadInput("text_weight and vector_weight are both 0", hint="give at least one above 0")
 
     def text_pool(self, k: int) -> int:
-        """Return how many candidates the full text has to find for `k` hits."""
+        """Return how many candidates full text must find for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
     def vector_pool(self, k: int, *, alone: bool) -> int:
-        """Return how many candidates the vectors have to find for `k` hits.
+        """Return how many candidates the vectors must find for `k` hits.
 
-        alone: whether the full text is not searched.
+        alone: whether only vectors are searched.
         """
         times = max(_POOLS[self.fusion][1], _VECTORS_ALONE if alone else 0)
         return int(times * max(self.depth, k))
 
     def cut(self, k: int) -> int:
-        """Return the number of candidates that a side contributes for `k` hits."""
+        """Return how many candidates each side contributes for `k` hits."""
         return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
 
 
 class Search(OfText, frozen=True, kw_only=True, dict=True):
     """Search messages, memories and documents for `text`.
 
-    Words match themselves, their other forms, and longer words that begin with them; "double quotes" make a
-    phrase. A hit with more of the words ranks higher. A message is also found by its neighbours in the
+    Words match themselves, their other forms, and longer words that start with them; "double quotes" make a
+    phrase. Hits with more of the words rank higher. A message can also be found by its neighbours in the
     conversation.
 
     Raises:
-        BadInput: a value is not of its type or outside its bounds; FTS5 does not understand a raw text.
-        DatabaseError: the read model cannot be read, nor rebuilt.
+        BadInput: a value has the wrong type or is out of bounds, or FTS5 rejects a raw text.
+        DatabaseError: the read model can neither be read nor rebuilt.
     """
 
     k: Annotated[Hits, "Hits at most."] = DEFAULTS.search_limit
@@ -127,7 +127,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Refuse an empty text, and FTS5 syntax in a search by vectors alone."""
+        """Reject an empty text, and FTS5 syntax in a vector-only search."""
         super().__post_init__()
         if not self.text.strip():
             raise BadInput("text is empty", hint="give the words to search for")
@@ -138,18 +138,18 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def where(self) -> Filters:
-        """The filters, including `chat` if it is given."""
+        """The filters, including `chat` if given."""
         filters = Filters.of(self.filters)
         return filters if self.chat is None else replace(filters, chat=self.chat)
 
     @cached_property
     def ranked_by(self) -> Ranking:
-        """The ranking, read from `ranking`, which may be a mapping."""
+        """The ranking; `ranking` itself may be a mapping."""
         return Ranking.of(self.ranking)
 
     @cached_property
     def question(self) -> "FtsQuery":
-        """The parsed question, by which the full text is searched."""
+        """The question, parsed for full-text search."""
         return parse_raw(self.text) if self.is_raw else parse(self.text)
 
 
@@ -164,12 +164,12 @@ _PREFIX_LENGTH = 3
 
 
 class FtsQuery(msgspec.Struct, frozen=True, dict=True):
-    """A query of the full text.
+    """A full-text query.
 
     phrases: the texts in double quotes.
-    words: the rest, without stop words if other words remain.
-    names: the words of each path, address, version or code in the rest, which must be adjacent.
-    forms: an expression for all forms of each word.
+    words: the rest, without stop words unless nothing else would remain.
+    names: paths, addresses, versions and codes in the rest, whose words must be adjacent.
+    forms: for each word, an expression that matches all its forms.
     left_out: the number of distinct words beyond `MAX_WORDS`.
     is_cut: whether the question was longer than `LONGEST_QUESTION`.
     fts5: the expression, if it was given in FTS5's own syntax.
@@ -195,7 +195,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def terms(self) -> list[str]:
-        """Each phrase, name and word as an expression of its own."""
+        """Each phrase, name and word as an FTS5 expression."""
         if self.fts5 is not None:
             return [self.fts5]
         # A name may continue, but 1.20 does not continue 1.2.
@@ -209,7 +209,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
 
 def parse(text: str) -> FtsQuery:
-    """Return the query for `text`, of which at most `LONGEST_QUESTION` characters are analysed."""
+    """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
@@ -229,20 +229,20 @@ def parse(text: str) -> FtsQuery:
 
 
 def _join_phrase(words: Sequence[str]) -> str:
-    """Join the first `MAX_WORDS` words of a phrase, since FTS5 looks up each word."""
+    """Join the first `MAX_WORDS` words of a phrase, since FTS5 looks up every one."""
     return " ".join(words[:MAX_WORDS])
 
 
 def parse_raw(text: str) -> FtsQuery:
-    """Return the query for a text in FTS5's own syntax; its parsed words only place the snippet."""
+    """Wrap a query in FTS5's own syntax; its parsed words serve only to place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 
 def _search_terms(word: Word) -> list[str]:
     """Return the terms that find a word.
 
-    They are the word and its continuations, or in a known language the continuations of its stem; in English
-    also its other spelling. In a script without spaces they are its n-gram, or n-grams that begin with it.
+    These are the word and its continuations or, in a known language, the continuations of its stem, plus any
+    other spelling in English. In a script without spaces: its n-gram, or n-grams that start with it.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:

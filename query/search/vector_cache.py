@@ -1,6 +1,6 @@
-"""Cosine similarities of passages to a vector, from the file or from vectors cached in memory.
+"""Cosine similarities between passages and a vector, from the file or from vectors cached in memory.
 
-vec0 reads every vector from the file for each question, at 0.8 µs each; a cached one takes 0.07 µs.
+For each question, vec0 reads every vector from the file, at 0.8 µs each; a cached one takes 0.07 µs.
 """
 
 import math
@@ -38,10 +38,10 @@ _MIN_LENGTH = 1e-12
 
 
 class _ShelfVectors(msgspec.Struct):
-    """A snapshot of the vectors of a shelf by chunk number; chunk numbers are never reused.
+    """A snapshot of a shelf's vectors by chunk number. Chunk numbers are never reused.
 
-    vectors: [passages, dimension]. lengths: their norms. uncached: passages that had no vector yet.
-    last: the greatest chunk number.
+    vectors: [passages, dimension]. lengths: their norms. uncached: passages without a vector at the time.
+    last: the highest chunk number.
     """
 
     numbers: "NDArray[np.int64]"
@@ -52,14 +52,14 @@ class _ShelfVectors(msgspec.Struct):
 
 
 class _Shortlist(NamedTuple):
-    """The rows of the most similar cached vectors; all other rows are less similar than `floor`."""
+    """The rows of the most similar cached vectors. All other rows score below `floor`."""
 
     rows: "NDArray[np.intp]"
     floor: float
 
 
 class HeldVectors:
-    """A cache of the vectors of one generation, filled at the 20th question."""
+    """A cache of one generation's vectors, filled at the 20th question."""
 
     def __init__(self) -> None:
         self._of: tuple[Connection | str | None, ...] | None = None
@@ -71,7 +71,7 @@ class HeldVectors:
     ) -> dict[int, float] | None:
         """Return the cosine similarities of the `limit` passages nearest to `vector`, nearest first.
 
-        The keys are chunk numbers. None on a cache miss, so that vec0 has to compare.
+        Keys are chunk numbers. None if the cache cannot tell, so that vec0 must search instead.
         """
         self._drop_stale(db)
         held = self._held.get(shelf.vectors) or self._load_when_due(db, shelf, len(vector) // _FLOAT_BYTES)
@@ -157,9 +157,9 @@ def _drop_deleted(db: Connection, shelf: PassageTables, similar: dict[int, float
 
 
 def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
-    """Return, by chunk number, the cosine similarity to `vector` of each passage that has a vector.
+    """Return the cosine similarity to `vector` of each passage that has one, by chunk number.
 
-    vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
+    vector: float32, little-endian, with the dimension of the generation's model. Takes 16 µs per passage.
     """
     known, read = stored_vectors(db, shelf, numbers)
     return dict(zip(known, cosines(read, vector), strict=True))
@@ -168,7 +168,7 @@ def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vecto
 def stored_vectors(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "tuple[list[int], NDArray[np.float32]]":
-    """Return which passages in `numbers` have a vector, and their vectors, of shape [passages, dimension]."""
+    """Return which of `numbers` have a vector, and their vectors, of shape [passages, dimension]."""
     import numpy as np
 
     # CROSS JOIN: vec0 looks each of them up, and never scans.
@@ -184,7 +184,7 @@ def stored_vectors(
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     """Return the cosine similarity to `vector` of each row of `vectors`, [passages, dimension].
 
-    Each is computed separately, in double precision, so that it does not depend on the other vectors.
+    Each is computed separately in double precision, so that it does not depend on the other rows.
     """
     import numpy as np
 
@@ -197,6 +197,6 @@ def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
 
 
 def take_nearest(similar: dict[int, float], limit: int) -> dict[int, float]:
-    """Return the `limit` greatest similarities, greatest first; ties are ordered by chunk number."""
+    """Return the `limit` highest similarities, highest first, with ties ordered by chunk number."""
     ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
     return dict(ordered[:limit])

@@ -20,12 +20,12 @@ P = ParamSpec("P")
 class AsyncStore(AsyncOperations):
     """The methods of `Store` as coroutines, with the same arguments and errors.
 
-    Use it with `async with`, or call `close`. Each call runs in a thread: searches and contexts one at a
-    time, calls of any other kind two at a time. A short read never waits for a search. Callbacks (`notify`,
+    Use it with `async with`, or call `close`. Calls run in threads: searches and contexts one at a time, any
+    other kind of call two at a time, so a short read never waits for a search. Callbacks (`notify`,
     `progress`) run in these threads.
 
-    A call that is cancelled before it starts does nothing; one cancelled later completes, and its answer is
-    dropped. So a cancelled append is stored completely or not at all.
+    A call cancelled before it starts does nothing; one cancelled later completes, and its result is dropped.
+    So a cancelled append is stored completely or not at all.
     """
 
     def __init__(self, store: Store) -> None:
@@ -37,11 +37,11 @@ class AsyncStore(AsyncOperations):
 
     @property
     def path(self) -> Path:
-        """The folder of the store."""
+        """The store's folder."""
         return self._store.path
 
     async def close(self) -> None:
-        """Wait for pending calls, and close the store. It can be used again."""
+        """Wait for pending calls, then close the store. It can be used again afterwards."""
         self.maintenance.end_watches()
         # This runs in its own thread, because those of the loop may all be busy.
         closing = ThreadPoolExecutor(1, "memlog-close")
@@ -66,7 +66,7 @@ class AsyncStore(AsyncOperations):
 
 def _make_open_async(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
-        """Return an `AsyncStore` for the folder `path`, with the arguments of `open`. Nothing is read yet.
+        """Return an `AsyncStore` for the folder `path`; takes the arguments of `open`. Nothing is read yet.
 
         `async with open_async(path) as store` closes it; `await open_async(path)` also returns it.
         """

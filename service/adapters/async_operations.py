@@ -1,7 +1,7 @@
-"""The operations of a store as coroutines: `AsyncMemories` for `Memories`, and so on.
+"""A store's operations as coroutines: `AsyncMemories` for `Memories`, and so on.
 
-The classes are made from the groups of operations; `make snapshots` writes their types, for type checkers and
-editors, into async_operations.pyi.
+The classes are made from the groups of operations. `make snapshots` writes their types, for type checkers
+and editors, to async_operations.pyi.
 """
 
 import inspect

@@ -29,21 +29,21 @@ _SEARCHING = ("Store.search", "Store.context")
 
 
 class Threads(SplitByFork):
-    """Thread pools, one per kind of call, created on first use, so that no call waits for another kind."""
+    """Thread pools, one per kind of call, so that calls never wait for another kind. Created on first use."""
 
     def __init__(self) -> None:
         super().__init__()
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start new threads, since a child process has none of its parent's."""
+        """Start afresh: a child process has none of its parent's threads."""
         self.lock = threading.Lock()
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
     async def run(self, kind: str, call: Callable[[], R]) -> R:
-        """Run `call` in a thread of its kind, and return its result or raise its error.
+        """Run `call` in a thread of its kind; return its result or raise its error.
 
-        If cancelled before it starts, it never runs; if cancelled later, it still completes in its thread.
+        If cancelled before it starts, `call` never runs; if cancelled later, it still completes.
         """
         count = _SEARCHES if kind == "search" else _THREADS
         threads = self._by_kind.setdefault(kind, ThreadPoolExecutor(count, f"memlog-{kind}"))
@@ -52,14 +52,14 @@ class Threads(SplitByFork):
         )
 
     def close(self) -> None:
-        """Wait for pending calls, and end the threads. The next call starts new ones."""
+        """Wait for pending calls and end the threads. The next call starts new ones."""
         running, self._by_kind = self._by_kind, {}
         for threads in running.values():
             threads.shutdown()
 
 
 def _without_stop_iteration(call: Callable[[], R]) -> R:
-    """Return the result of `call`; convert StopIteration, which a future cannot hold, to RuntimeError."""
+    """Run `call`, converting StopIteration, which a future cannot hold, to RuntimeError."""
     try:
         return call()
     except StopIteration as error:
@@ -67,7 +67,7 @@ def _without_stop_iteration(call: Callable[[], R]) -> R:
 
 
 class Awaitable:
-    """A proxy that calls the methods of an object in threads.
+    """A proxy that calls an object's methods in threads.
 
     target: returns the object; called in a thread.
     """
@@ -112,7 +112,7 @@ class Watching(Awaitable):
         tell: Callable[[WatchStep], None] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """Watch as `Maintenance.watch` does, until cancelled or until the store is closed."""
+        """Run `Maintenance.watch` until it ends, is cancelled, or the store is closed."""
         stop = stop or threading.Event()
         self._stops.add(stop)
         watching = asyncio.ensure_future(self._watch(once=once, stop=stop, tell=tell, progress=progress))
@@ -126,6 +126,6 @@ class Watching(Awaitable):
     _watch = awaited_method(Maintenance.watch)
 
     def end_watches(self) -> None:
-        """Tell every watch to end."""
+        """Tell all watches to end."""
         for stop in self._stops:
             stop.set()

@@ -35,13 +35,13 @@ ChatId = Annotated[
 
 
 class SeedRequest(Request, frozen=True, kw_only=True):
-    """A request about one project."""
+    """A request to one project."""
 
     project_id: Annotated[str, "The project."] = "default"
 
 
 class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
-    """Append a message, and the ranked list that a user's message states."""
+    """Append a message and, if a user states a ranked list in it, that list."""
 
     chat_id: ChatId
     message_id: Annotated[str, "The message's id; a repeated call stores it once."]
@@ -76,7 +76,7 @@ class GetFacts(SeedRequest, frozen=True, kw_only=True):
 
 
 class CreateMemory(Request, frozen=True, kw_only=True):
-    """Save a memory of a session."""
+    """Save a memory in a session."""
 
     content: Annotated[str, "The text."]
     type: Annotated[MemoryKind, "The kind of memory."] = "fact"
@@ -87,12 +87,12 @@ _CHANNEL = "session"
 
 
 def chat_of(name: str | int) -> str:
-    """Return `channel:chat_id` for an id; an id without a channel belongs to the channel `session`."""
+    """Return an id as `channel:chat_id`; without a channel, it belongs to the channel `session`."""
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
 def _chats_of(name: str | int) -> list[str]:
-    """Return the chats that an id may mean; imported ChatDO data is in the channel `chatdo`."""
+    """Return the chats an id may mean. Imported ChatDO data is in the channel `chatdo`."""
     own = chat_of(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
 
@@ -102,9 +102,9 @@ def _chat_name(chat: str | None) -> str | None:
 
 
 def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
-    """Append a message, and store the ranked list that a user's message states.
+    """Append a message and, if a user states a ranked list in it, store that list.
 
-    `indexed` is false if the id belongs to another message, or the message was forgotten; see `warnings`.
+    `indexed` is false if the id belongs to another message or the message was forgotten; see `warnings`.
     """
     chat = chat_of(request.chat_id)
     channel, chat_id = Chat.of(chat)
@@ -128,9 +128,9 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
 
 
 def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Run the operation `pre_route`; the chat may be an id of the channel `session`.
+    """Run the operation `pre_route`; `chat` may also be an id in the channel `session`.
 
-    If nothing is stored yet, a question for a fact is answered with "not stored".
+    If nothing is stored yet, questions about facts are answered with "not stored".
     """
     chat = decimal(given.get("chat"))
     given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
@@ -142,7 +142,7 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def search(store: Store, request: SearchProject) -> dict[str, Any]:
-    """Return the hits of a search, each with its citation; none if nothing is stored yet."""
+    """Search a project; return the hits, each with its citation. Empty if nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
     found = store.search(request.query, k=request.limit)
@@ -162,7 +162,7 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store a value of a topic; a later value with the same rank replaces it."""
+    """Store one value of a topic, replacing any earlier value at the same rank."""
     is_single = request.kind == "single"
     chat = None if request.chat_id is None else chat_of(request.chat_id)
     done = store.facts.set(
@@ -182,7 +182,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank, of all chats if no chat is named."""
+    """Return a topic's values by rank; from all chats if none is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -212,7 +212,7 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
 
 
 def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
-    """Return the memories of a session.
+    """Return a session's memories.
 
     Raises:
         NotFound: there is no such session.
@@ -222,7 +222,7 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
 
 
 def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str, Any]:
-    """Save a memory of a session; the first memory creates the session."""
+    """Save a memory in a session, creating the session if need be."""
     chat, is_new = chat_of(session), not _is_session(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
@@ -232,7 +232,7 @@ def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str
 
 
 def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
-    """Return a memory of a session.
+    """Return one of a session's memories.
 
     Raises:
         NotFound: there is no such session, or it has no such memory.
@@ -245,7 +245,7 @@ def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
 
 
 def delete_memory(store: Store, session: str, memory_id: str) -> None:
-    """Delete a memory of a session.
+    """Delete one of a session's memories.
 
     Raises:
         NotFound: see `get_memory`.
@@ -267,7 +267,7 @@ def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
 
 
 def _is_session(store: Store, session: str) -> bool:
-    """Whether a session has a message, a break or a memory."""
+    """Whether the session has any messages, breaks or memories."""
     if not store.exists:
         return False
     try:

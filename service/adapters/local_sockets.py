@@ -25,7 +25,7 @@ _SECONDS = 5.0
 
 
 def listen_at(path: Path) -> socket.socket:
-    """Return a listening Unix socket in a folder that only this user can access; replace a leftover socket.
+    """Listen on a Unix socket in a folder only this user can access, replacing any leftover socket.
 
     Raises:
         OSError: others can access the folder, or the path is too long for a socket.
@@ -47,7 +47,7 @@ def listen_at(path: Path) -> socket.socket:
 
 
 def is_process_of_user(connected: socket.socket) -> bool:
-    """Whether the other end of a Unix socket is a process of this user."""
+    """Whether the process at the other end of a Unix socket runs as this user."""
     if sys.platform == "darwin":
         # struct xucred of <sys/ucred.h>: a version, the uid, and groups.
         data = connected.getsockopt(0, 1, 76)
@@ -57,7 +57,7 @@ def is_process_of_user(connected: socket.socket) -> bool:
 
 
 def token_proof(token: str, nonce: str, url: str) -> str:
-    """Return the proof for a nonce and an address, computable only with the token.
+    """Return the proof for a nonce and an address, which only holders of the token can compute.
 
     Raises:
         ValueError: the nonce is invalid.
@@ -68,20 +68,20 @@ def token_proof(token: str, nonce: str, url: str) -> str:
 
 
 class Stream(Protocol):
-    """A fresh connection to a server."""
+    """A new connection to a server."""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read some bytes; return b"" at the end."""
+        """Read some bytes; b"" at the end."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write all bytes."""
 
 
 def check_proof(stream: Stream, url: str, token: str) -> None:
-    """Check that the server has the token, before anything else is sent.
+    """Check that the server has the token, before sending anything else.
 
     Raises:
-        LogError: the server does not prove that it has the token.
+        LogError: the server cannot prove it.
     """
     nonce = secrets.token_hex(32)
     host = urlsplit(url).netloc

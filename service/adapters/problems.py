@@ -1,4 +1,4 @@
-"""Converts errors to answers of a service, and back for its clients."""
+"""Converts errors to a service's answers, and back for its clients."""
 
 import re
 from collections.abc import Callable
@@ -48,7 +48,7 @@ _WORDS = (
 class Problem(msgspec.Struct, frozen=True):
     """An error, for programs and people.
 
-    code: the code of the memlog error or, for a faulty request, `bad_request`, `unauthorized`, `forbidden`,
+    code: that of the memlog error or, for a bad request, `bad_request`, `unauthorized`, `forbidden`,
         `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
         `internal`.
     """
@@ -60,7 +60,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ProblemAnswer(msgspec.Struct, frozen=True):
-    """The body of an error answer."""
+    """The body of an error response."""
 
     error: Problem
 
@@ -68,7 +68,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Convert an error to a problem. spelled: returns the words for an operation in the hint."""
+    """Convert an error to a problem. spelled: returns how to name an operation in the hint."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
@@ -76,14 +76,14 @@ def problem_of(
 
 
 def status_of(error: MemlogError) -> int:
-    """Return the HTTP status of an error."""
+    """Return the HTTP status for an error."""
     if error.code == NO_ROOM:
         return STATUS[LogError]
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
 def error_of(problem: Problem, status: int) -> MemlogError:
-    """Convert the problem in a server's answer back to an error."""
+    """Convert a problem from a server's answer back to an error."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
     # Two classes of errors share the status 503; the code identifies the second class.
     kind = kinds[-1] if problem.code == "embedding" else kinds[0]
@@ -91,7 +91,7 @@ def error_of(problem: Problem, status: int) -> MemlogError:
 
 
 def append_and_acknowledge(store: Store, lines: bytes, root: Path | None) -> bytes:
-    """Append one event per line, and return a line for each: its position, or why it was refused.
+    """Append one event per line; return a line for each, with its position or why it was refused.
 
     root: see `restrict_files`.
     """

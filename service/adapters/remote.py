@@ -27,12 +27,12 @@ _LONGEST_WAIT = 86_400
 class ServerConnection:
     """A connection to a server.
 
-    socket: the Unix socket of a server of this user; its owner is checked before anything is sent.
+    socket: the Unix socket of a server run by this user; its owner is checked before anything is sent.
     is_proven: whether a server at a TCP address must first prove that it has the token.
 
     Raises:
-        LogError: the server is unreachable; the request may have been carried out.
-        MemlogError: the error that the server returned.
+        LogError: the server is unreachable; the request may still have been carried out.
+        MemlogError: the error returned by the server.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ServerConnection:
         )
 
     def _check_server(self, event: str, info: dict[str, Any]) -> None:
-        """Check the identity of the server on a new connection; a callback for the events of httpx."""
+        """Check the server's identity on a new connection; a callback for httpx's trace events."""
         stream = info.get("return_value")
         if event == "connection.connect_unix_socket.complete" and stream is not None:
             if not is_process_of_user(stream.get_extra_info("socket")):
@@ -90,7 +90,7 @@ class ServerConnection:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation, request: Request) -> Any:  # noqa: ANN401
-        """Run an operation on the server, and return its answer, decoded."""
+        """Run an operation on the server and return its decoded answer."""
         try:
             return _decode_answer(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
@@ -100,7 +100,7 @@ class ServerConnection:
             return None if type(None) in kinds else False if Literal[False] in kinds else []
 
     def post(self, path: str, request: Request) -> bytes:
-        """Post a request to a path, and return the answer as JSON."""
+        """Post a request to `path` and return the answer as JSON."""
         try:
             content = msgspec.json.encode(_to_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -132,13 +132,13 @@ class ServerConnection:
             return False
 
     def close(self) -> None:
-        """Close the connection; the next request opens it again."""
+        """Close the connection. The next request reopens it."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
 
 class Connected:
-    """A client with a connection to a server. Use it with `with`, or call `close`."""
+    """A client connected to a server. Use it with `with`, or call `close`."""
 
     _connection: ServerConnection
 
@@ -147,7 +147,7 @@ class Connected:
         return self._connection.available()
 
     def close(self) -> None:
-        """Close the connection; the next call opens it again."""
+        """Close the connection. The next call reopens it."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -158,7 +158,7 @@ class Connected:
 
 
 class Remote:
-    """A group of operations that a server carries out.
+    """A group of operations carried out by a server.
 
     group: the name of the group; "" for the store itself.
     """
@@ -168,7 +168,7 @@ class Remote:
 
 
 def remote_method(operation: T) -> T:
-    """Return a `Remote` method that runs an operation on the server; type checkers see the operation."""
+    """Return a `Remote` method that runs `operation` on the server. Type checkers see the original."""
     declared = cast("Operation", operation)
 
     @wraps(declared)
@@ -181,7 +181,7 @@ def remote_method(operation: T) -> T:
 
 @cache
 def remote_class(group: str) -> type[Remote]:
-    """Return the class of a group of operations that a server carries out."""
+    """Return the `Remote` class for a group of operations."""
     kind = group_named(group)
     methods = {
         name: remote_method(each) for name, each in operations_of(group).items() if not each.is_endless
@@ -191,7 +191,7 @@ def remote_class(group: str) -> type[Remote]:
 
 
 def _to_wire(value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to JSON types; of a request, only the fields that are neither local nor default."""
+    """Convert a value to JSON types, leaving out a request's local fields and those at their default."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

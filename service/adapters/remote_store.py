@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class RemoteStore(Connected, Remote):
     """The operations of `Store`, carried out by a server. Use it with `with`, or call `close`.
 
-    It raises the errors of the operations, and LogError if the server is unreachable.
+    Raises the errors of the operations, and LogError if the server is unreachable.
     """
 
     def __init__(self, connection: ServerConnection) -> None:
@@ -75,14 +75,14 @@ def connect(
     token: str | None = None,
     seconds: float = 60,
 ) -> RemoteStore:
-    """Return a client for a project of a server; see `memlog serve`. No request is sent yet.
+    """Return a client for a project on a server; see `memlog serve`. Sends nothing yet.
 
-    url: the address of the server, with its token. If None, the server of this user on this machine that
-        serves `store`, or all projects; its identity is checked before anything is sent.
-    store: the folder of a store. seconds: how long to wait for an answer.
+    url: the server's address; give its token too. If None, connect to this user's server on this machine
+        that serves `store`, or all projects; its identity is checked before anything is sent.
+    store: a store's folder. seconds: how long to wait for an answer.
 
     Raises:
-        LogError: no such server of this user runs on this machine. BadInput: an argument is wrong.
+        LogError: this user has no such server on this machine. BadInput: an argument is invalid.
     """
     if url is not None:
         if store is not None:
@@ -105,7 +105,7 @@ def connect(
     if connection is None:
         raise LogError(
             f"no server of this user serves {served}",
-            hint="start one with memlog serve, or give its url",
+            hint="start a server for the store, or give its url",
             code="server_away",
             retryable=True,
         )
@@ -117,9 +117,9 @@ _PATIENCE = 1.0
 
 
 class RunningServer(msgspec.Struct, frozen=True):
-    """A server: the address that it is bound to, the file of its token, and its version of memlog.
+    """A server: the address it is bound to, the file with its token, and its memlog version.
 
-    socket: a Unix socket in a folder that only this user can access; None if there is no such folder.
+    socket: a Unix socket in a folder only this user can access; None if there is no such folder.
     """
 
     url: str
@@ -128,11 +128,11 @@ class RunningServer(msgspec.Struct, frozen=True):
     socket: str | None = None
 
     def token(self) -> str | None:
-        """Return the token of the server; None if it requires none."""
+        """Read the server's token; None if it requires none."""
         return None if self.token_file is None else Path(self.token_file).read_text().strip()
 
     def connection(self, project: str, seconds: float = 60) -> ServerConnection | None:
-        """Return a connection to the server; None if its identity cannot be proven.
+        """Return a connection to the server; None if its identity could not be proven.
 
         Raises:
             OSError: the server's token cannot be read.
@@ -144,9 +144,9 @@ class RunningServer(msgspec.Struct, frozen=True):
 
 
 class Announcement(ExitStack):
-    """Announces a server to other processes of this user until it is closed.
+    """Announces a server to this user's other processes until closed.
 
-    sockets: further sockets for the server to listen on.
+    sockets: more sockets for the server to listen on.
     """
 
     def __init__(self) -> None:
@@ -161,11 +161,10 @@ def announce(
     """Let this user's processes find the server of a store or of all projects, while the context lasts.
 
     Close the announcement before the server stops listening, so that no client tries an address that another
-    process may bind.
+    process may have taken.
 
-    folder: the folder of the files that announce servers. Each file is locked while its server lives, so that
-        the file of a killed server is ignored. If another server serves the same store, clients find the
-        other server.
+    folder: where servers announce themselves. Each file stays locked while its server lives, so the file of a
+        killed server is ignored. If another server already serves the same store, clients find that one.
     runtime: the folder for its Unix socket; None for no socket.
     """
     file = _lock_file(folder, served)
@@ -186,7 +185,7 @@ def announce(
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
-    """Return the running server of a store, or of a folder of projects; None if there is none."""
+    """Return the running server of a store, or of a folder of projects, or None."""
     file = _lock_file(folder, served)
     if not _is_locked(file):
         return None
@@ -217,7 +216,7 @@ def servers_folder() -> Path:
 
 
 def sockets_folder() -> Path | None:
-    """Return the folder for the Unix sockets of this user's servers; None if there is none."""
+    """Return the folder for the Unix sockets of this user's servers, or None if unavailable."""
     # Imported here: most commands know no server.
     import warnings
 

@@ -1,4 +1,4 @@
-"""The client of ChatDO's memory service, for a server of `memlog serve`: see docs/five-systems.md."""
+"""The client of ChatDO's memory service, for a server run by `memlog serve`: see docs/five-systems.md."""
 
 from typing import Any
 
@@ -12,10 +12,9 @@ from memlog.service.adapters.remote import Connected, ServerConnection
 
 
 class MemoryServiceClient(Connected):
-    """The methods of the client of ChatDO's memory service. Answers are dicts with the fields that
-    docs/service.md lists.
+    """A client with the methods of ChatDO's. Answers are dicts with the fields listed in docs/service.md.
 
-    Use it with `with`, or call `close`. Every method raises BadInput for an invalid argument, and LogError if
+    Use it with `with`, or call `close`. All methods raise BadInput for an invalid argument, and LogError if
     the server is unreachable.
 
     seconds: how long to wait for an answer.
@@ -27,14 +26,20 @@ class MemoryServiceClient(Connected):
         self._connection = ServerConnection(url, "default", token, seconds)
 
     def search(self, project_id: str, query: str, limit: int = DEFAULTS.search_limit) -> list[dict[str, Any]]:
-        """Return the hits, best first, each with citation and score; none for a project without data."""
+        """Search a project; return the hits, best first, each with citation and score.
+
+        Empty for a project without data.
+        """
         request = SearchProject(project_id=project_id, query=query, limit=limit)
         return self._post("/search", request)["results"]  # type: ignore[no-any-return]
 
     def index_chat_message(
         self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
     ) -> dict[str, Any]:
-        """Append a message, which the next search finds. The message id makes a repeated call harmless."""
+        """Append a message and make it searchable immediately.
+
+        Repeating a call with the same message id is harmless.
+        """
         return self._post(
             "/index-chat-message",
             IndexChatMessage(
@@ -52,7 +57,7 @@ class MemoryServiceClient(Connected):
         chat_id: str | int | None = None,
         rank: int | None = None,
     ) -> dict[str, Any]:
-        """Store a value of a topic; a later value with the same rank replaces it."""
+        """Store one value of a topic, replacing any earlier value at the same rank."""
         return self._post(
             "/facts/store",
             StoreFact(
@@ -67,14 +72,14 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return the values of a topic by rank, of all chats if no chat is named; [] if there are none."""
+        """Return a topic's values by rank, from all chats if none is named; [] if there are none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._post("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
-        """Return the value of a topic at a rank; None if there is none."""
+        """Return the value of a topic at `rank`, or None."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
         return next(iter(self._post("/facts/get", request)["facts"]), None)
 

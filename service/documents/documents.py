@@ -69,7 +69,7 @@ def folder_requests(
     include: Iterable[str],
     exclude: Iterable[str],
 ) -> list[FolderRequest]:
-    """Return the folders to register: those among `paths`, and the parents of the files among them.
+    """Return the folders to register: each folder in `paths`, and the parent folder of each file.
 
     Raises:
         BadInput: a path, the name or a pattern is invalid.
@@ -112,7 +112,7 @@ def check_path(path: str | Path) -> Path:
 
 
 def check_name(name: str) -> str:
-    """Return `name` if it can name a source.
+    """Return `name` if it is valid as a source's name.
 
     Raises:
         BadInput: the name is invalid.
@@ -127,7 +127,7 @@ def check_name(name: str) -> str:
 
 
 def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
-    """Return the patterns for a source, after a check.
+    """Return the given patterns if they are valid.
 
     Raises:
         BadInput: a pattern is malformed, or can match nothing.
@@ -144,11 +144,7 @@ def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
 
 
 def check_no_keys(texts: Iterable[str]) -> None:
-    """Check that no text of a registration contains a key, before the texts are written anywhere.
-
-    Raises:
-        BadInput: a text has a probable key; masking it would change the meaning of the text.
-    """
+    """Raise BadInput if a text of a registration seems to contain a key: masking would change its meaning."""
     # Imported here: it compiles the patterns of all keys, which most runs do not need.
     from memlog.eventlog.secrets.detection import kinds_in
 
@@ -164,7 +160,7 @@ def build_registration(
 ) -> SourceRegistered:
     """Return the registration of a source after a request.
 
-    before: the current registration. may_move: whether the folder of the source may change.
+    before: the current registration, if any. may_move: whether the source may get another folder.
 
     Raises:
         BadInput: another folder has the source's name, or the patterns do not fit the request.
@@ -180,7 +176,7 @@ def build_registration(
 
 
 def _check_same_root(root: Path, source: Registered) -> str:
-    """Return the registered root of a source; raise BadInput unless `root` is the same folder."""
+    """Return the registered root of a source. Raise BadInput if `root` is another folder."""
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
@@ -205,7 +201,7 @@ def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patte
 
 
 def _add_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """Return `before`, changed to include files with the escaped `names`, even if removed by name before."""
+    """Return `before` with the escaped file `names` included, even if they were removed by name."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
     if is_known and not before.include:
@@ -254,7 +250,7 @@ class Documents(OperationGroup):
         return self._tools.readers
 
     def close(self) -> None:
-        """Kill the reader process. The next request starts a new one."""
+        """End the reader process. The next read starts a new one."""
         self._tools.readers.close()
 
     @operation("append", reads_paths=True)
@@ -268,7 +264,7 @@ class Documents(OperationGroup):
         kind: Kind = "docs",
         progress: ProgressField = None,
     ) -> IndexingReport:
-        """Register a folder, or one file of it, as a source of documents, and read new and changed files.
+        """Register a folder, or one file of it, as a source of documents, and index new and changed files.
 
         See `add_all`.
 
@@ -298,11 +294,11 @@ class Documents(OperationGroup):
         kind: Kind = "docs",
         progress: ProgressField = None,
     ) -> list[IndexingReport]:
-        """Register folders, or single files of folders, as sources of documents, and read changed files.
+        """Register folders, or single files, as sources of documents, and index new and changed files.
 
-        Only new and changed files are appended. If a run is interrupted, the next run continues from there.
-        Of a folder, the text files of known types are read, or the files that `include` matches. A source
-        keeps its patterns until others are given.
+        An interrupted run can be repeated, since only new and changed files are appended. All text files of
+        known types are read or, if given, the files that `include` matches. A source keeps its patterns until
+        others are given.
 
         A source that another copy of the store registered is left unchanged, unless `source` names it: then
         this copy of the store registers and refreshes it from now on.
@@ -330,15 +326,15 @@ class Documents(OperationGroup):
         *,
         progress: ProgressField = None,
     ) -> list[IndexingReport]:
-        """Read new and changed files of `source`, or of all sources, and remove documents of missing files.
+        """Index new and changed files of `source`, or of all sources, and remove documents of missing files.
 
-        Without changes nothing is appended. Files whose inode, size and times are unchanged are not read
-        again. If the folder of a source is gone, cannot be listed, or is read by another process for too
-        long, its documents stay, the answer says why, and the other sources are still read. Only the copy of
-        the store that registered a source refreshes it.
+        Files whose inode, size and times are unchanged are not read again. If the folder of a source is gone,
+        cannot be listed, or is being read by another process for too long, its documents stay, the answer
+        says why, and the other sources are still read. Only the copy of the store that registered a source
+        refreshes it.
 
         Raises:
-            NotFound: there is no source of this name.
+            NotFound: there is no source with this name.
             LogError, DatabaseError: as `add`.
         """
         found = self._decide(lambda db: queries.registered_sources(db, source))
@@ -355,7 +351,7 @@ class Documents(OperationGroup):
         """List all sources by name, or the documents of one source by file.
 
         Raises:
-            NotFound: there is no source of this name.
+            NotFound: there is no source with this name.
         """
         if source is None:
             return self._read(queries.sources)
@@ -366,7 +362,7 @@ class Documents(OperationGroup):
 
     @operation("read", missing="document_not_found")
     def get(self, name: DocumentName) -> DocumentText | Source | None:
-        """Show a source, or a document of a source with the text that was read."""
+        """Show a source, or one of its documents with the text that was read."""
         if "/" in name:
             return self._read(lambda db: queries.document_with_text(db, name))
         return self._read(lambda db: queries.source(db, name))
@@ -393,7 +389,7 @@ class Documents(OperationGroup):
 
     @operation("read")
     def jobs(self) -> _Jobs:
-        """List the last reading of each source, newest first, with its progress or result.
+        """List the last indexing of each source, newest first, with its progress or result.
 
         The list is stored in cache/, and is lost if cache/ is deleted.
         """
@@ -457,7 +453,7 @@ class Documents(OperationGroup):
             return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
-        """Whether another copy of the store registered the source, so that only that copy refreshes it."""
+        """Whether another copy of the store registered the source and thus refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
@@ -479,7 +475,7 @@ class Documents(OperationGroup):
         return SourceRecords(self._tools.store, source_id)
 
     def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
-        """Return the source, if registered, and the versions of its documents by file."""
+        """Return the source, if it is registered, and the versions of its documents by file."""
         registered, versions = self._decide(
             lambda db: (queries.registered_sources(db, source_id), queries.hashes_by_file(db, source_id))
         )
@@ -508,7 +504,7 @@ class Workspaces(OperationGroup):
         source: Annotated[str | None, Meta(title="NAME"), "Its name; by default the folder's."] = None,
         progress: ProgressField = None,
     ) -> IndexingReport:
-        """Register the folder of an agent as a workspace, and read its new and changed notes.
+        """Register an agent's folder as a workspace, and index its new and changed notes.
 
         MEMORY.md and memory/*.md are searched as memories. Values in USER.md that the core memory lacks are
         added to it, except values that were deleted there. `store.documents.refresh()` reads later changes.

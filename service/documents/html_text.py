@@ -1,6 +1,6 @@
-"""Extracts the text of an HTML page, and keeps each word on its line.
+"""Extracts the text of an HTML page, keeping each word on its line.
 
-Uses lxml, from memlog-store[documents]: it takes linear time for any input, and knows the line of each
+Uses lxml, from memlog-store[documents], which takes linear time for any input, and knows the line of each
 element. Python's own parser takes minutes for 200 kB of `<!--`.
 """
 
@@ -19,7 +19,7 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
 def extract_text(page: bytes) -> str:
-    """Return the text of a page, with headings as in Markdown and list items marked by a dash.
+    """Return the text of a page, with headings as in Markdown and a dash before each list item.
 
     Raises:
         ValueError: the page is nested too deeply.
@@ -35,7 +35,7 @@ def extract_text(page: bytes) -> str:
 def _texts_with_lines(page: bytes) -> Iterator[tuple[str, int]]:
     """Yield the texts of a page in order, each with the number of its first line.
 
-    A text outside elements begins where the previous text ends.
+    A text outside all elements begins on the line where the previous text ends.
     """
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     root = etree.fromstring(page, parser) if page.strip() else None

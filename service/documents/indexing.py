@@ -1,4 +1,4 @@
-"""Brings the documents of a source up to date, and records the outcome for each file."""
+"""Brings a source's documents up to date, and records the outcome for each file."""
 
 import errno
 import os
@@ -42,10 +42,10 @@ SourceState = Literal["idle", "indexing", "error"]
 
 
 class IndexingJob(msgspec.Struct, kw_only=True):
-    """The last reading of a source.
+    """The last indexing of a source.
 
-    state: `indexing` while a process reads it. started, ended: RFC 3339; `ended` is None until then.
-    done, total: numbers of files. failures: how many could not be read. error: what aborted it; else None.
+    state: `indexing` while a process reads the source. started, ended: RFC 3339; `ended` is None until then.
+    done, total: numbers of files. failures: how many could not be read. error: what aborted it, if anything.
     """
 
     source_id: str
@@ -59,13 +59,13 @@ class IndexingJob(msgspec.Struct, kw_only=True):
 
 
 class SourceStatus(msgspec.Struct, kw_only=True):
-    """A source, and the state of its reading.
+    """A source and its state.
 
-    state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last reading was
+    state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last indexing was
         aborted.
-    files, chunks, bytes: the numbers of documents, of their passages, and of the bytes of their files.
+    files, chunks, bytes: how many documents and passages it has, and the total size of its files.
     last_indexed: when the newest document was indexed, RFC 3339; None if there are no documents.
-    last_error: the current error, or the error of the last reading; None if there is no error.
+    last_error: the current error, or the error of the last indexing; None if there is no error.
     """
 
     source_id: str
@@ -78,7 +78,7 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """A file as last read. version: sha256 of its bytes. reason: why it is not a document, if it is not."""
+    """A file as last read. version: the SHA-256 of its bytes. reason: why it is not a document, if so."""
 
     look: Look
     version: str | None
@@ -90,7 +90,7 @@ class Sightings(msgspec.Struct, array_like=True):
     """The files of a source when they were last read.
 
     root: device and inode of the source's folder; None if the source was never read.
-    files: by path below the folder. seconds: the time limit per file; a longer limit may allow more files.
+    files: by path below the folder. seconds: the time limit per file; with a longer one, more may be read.
     """
 
     root: tuple[int, int] | None = None
@@ -102,7 +102,7 @@ _SUFFIXES: dict[type, str] = {IndexingJob: "job", Sightings: "seen"}
 
 
 class SourceRecords:
-    """The records of the last reading of one source, in the cache of the store at `store`."""
+    """What the store's cache records about the last indexing of one source."""
 
     def __init__(self, store: Path, source_id: str) -> None:
         self._source_id = source_id
@@ -122,7 +122,7 @@ class SourceRecords:
             yield
 
     def read_job(self) -> IndexingJob | None:
-        """Return the last reading; None if there is no record."""
+        """Return the last indexing; None if there is no record of it."""
         job = self._read(IndexingJob)
         # The kernel releases the lock when a process ends for any reason.
         if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
@@ -134,7 +134,7 @@ class SourceRecords:
         return self._read(Sightings) or Sightings()
 
     def write(self, record: IndexingJob | Sightings) -> None:
-        """Write the record of the last reading, or of the files."""
+        """Store a record: that of the last indexing, or that of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
             core_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
@@ -152,7 +152,7 @@ class SourceRecords:
 
 
 def to_status(source: Source, job: IndexingJob | None) -> SourceStatus:
-    """Return the status of a source. job: its last reading, if known."""
+    """Return the status of a source. job: its last indexing, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
     failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
@@ -178,7 +178,7 @@ def _why_unreachable(root: str | None) -> str | None:
 
 
 def describe_error(error: BaseException) -> str:
-    """Return a description, of one line, of an error that stopped work."""
+    """Describe, in one line, an error that aborted an indexing."""
     match error:
         case MemlogError():
             return error.message
@@ -222,10 +222,10 @@ Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 
 
 class IndexingTools(NamedTuple):
-    """The dependencies of indexing, shared by all sources of a store.
+    """What indexing needs, shared by all sources of a store.
 
     store: the store's folder, which is never indexed. append: appends events.
-    take_over: imports a text, given with its name, into the core memory.
+    take_over: imports a named text into the core memory.
     readers: read HTML, PDF and the rules of `.gitignore`. redact: skip files whose names look like keys.
     """
 
@@ -237,7 +237,7 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its lock; it holds one file at a time in memory."""
+    """One indexing of a source, by the process that holds its lock. Only one file at a time is in memory."""
 
     def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan
@@ -256,7 +256,7 @@ class Indexing:
     def run(self, *, is_by_name: bool) -> IndexingReport:
         """Bring the documents up to date with the files, and return a report.
 
-        is_by_name: whether a user named the folder; then an empty folder in its place is accepted.
+        is_by_name: whether a user named the folder, so that an empty folder in its place is accepted.
 
         Raises:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
@@ -327,7 +327,7 @@ class Indexing:
                 self._record_progress(number, len(files))
 
     def _line_if_new(self, root: Root, file: str) -> bytes | None:
-        """Return the event of a file; None if its document is up to date, or the file is not a document."""
+        """Return the event for a file; None if its document is up to date, or the file is not a document."""
         moment = time.time_ns()
         try:
             line = None if self._is_up_to_date(root, file) else self._read(root, file, moment)
@@ -344,7 +344,7 @@ class Indexing:
         return line
 
     def _is_secret(self, file: str) -> bool:
-        """Whether keys are masked and the file's name has a key: such a file is not read."""
+        """Whether a file is skipped because its name contains a key and keys are masked."""
         return self._tools.redact and masked(file) != file
 
     def _is_up_to_date(self, root: Root, file: str) -> bool:
@@ -368,7 +368,7 @@ class Indexing:
         return True
 
     def _read(self, root: Root, file: str, moment: int) -> bytes | None:
-        """Return the event of a file; None if the log already has its content."""
+        """Return the event for a file; None if the log already has its content."""
         text = text_files.read_text_file(root, file, self._tools.readers)
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
@@ -379,7 +379,7 @@ class Indexing:
         return line
 
     def _removal_events(self) -> list[DocumentRemoved]:
-        """Return events to remove documents whose files are gone, except below folders that were not read."""
+        """Return events that remove the documents of missing files, except below unread folders."""
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
@@ -403,7 +403,7 @@ class Indexing:
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _record_progress(self, done: int, total: int) -> None:
-        """Report how many files were read, and periodically write the record of the reading."""
+        """Report how many files have been read, and periodically save the record of the job."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:

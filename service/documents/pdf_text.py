@@ -21,6 +21,6 @@ def extract_text(data: bytes) -> str:
 
 
 def _without_page_ends(text: str) -> str:
-    """Return the text without form feeds, and without what JSON or SQLite cannot store."""
+    """Replace form feeds, and everything that JSON or SQLite cannot store."""
     kept = text.replace(PAGE_END, "\n").replace("\0", " ")
     return kept.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Selects the files of a folder that become documents: patterns, .gitignore rules, and the walk."""
+"""Selects the files in a folder that become documents: patterns, .gitignore rules, and the walk."""
 
 import os
 import re
@@ -28,10 +28,10 @@ GITIGNORE = ".gitignore"
 
 
 class Rules(NamedTuple):
-    """The rules of one `.gitignore`.
+    """The rules in one `.gitignore`.
 
-    file: its path relative to the root. prefix: how many characters of a path lead to the file's folder.
-    above: the path from the file's folder down to the root, if the file is above the root.
+    file: its path relative to the root. prefix: the length of the path to its folder.
+    above: the path from its folder down to the root, if it is above the root.
     """
 
     file: str
@@ -41,7 +41,7 @@ class Rules(NamedTuple):
 
 
 def read_rules_within(root: Root, folder: str) -> list[Rules]:
-    """Return the rules of the folder `folder` below `root`, if any.
+    """Return the rules in `folder` below `root`, if it has a `.gitignore`.
 
     Raises:
         Unfit: the `.gitignore` is unreadable.
@@ -73,7 +73,7 @@ def read_rules_above(root: Root) -> list[Rules]:
 def find_excluded(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
-    """Return the paths that rules exclude. A folder's path ends with `/`; the root's path is "".
+    """Return the paths that the rules exclude. Paths of folders end with `/`; the root's path is "".
 
     rules: nearest first. refuse: called with each .gitignore that cannot be applied, and the reason.
     """
@@ -116,7 +116,7 @@ _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
 class SkippedFile(msgspec.Struct, frozen=True):
-    """A skipped file or folder, by its path below the root. detail: the system's message, if any."""
+    """A file or folder that was skipped. file: its path below the root. detail: the system's message."""
 
     file: str
     reason: Reason
@@ -156,20 +156,20 @@ class Patterns:
         return not self.excludes(file) and (not self.include or self._include.match(file))
 
     def may_include_below(self, folder: str) -> bool:
-        """Whether a file below a folder may be included."""
+        """Whether any file below a folder may be included."""
         return not self.excludes(folder) and (not self.include or self._include.may_match_below(folder))
 
     def excludes(self, path: str) -> bool:
-        """Whether a file, or a folder with everything below it, is excluded."""
+        """Whether a path is excluded; for a folder, this includes everything below it."""
         return self._exclude.match(path)
 
     def names_path(self, path: str) -> bool:
-        """Whether a pattern without a wildcard names a path, or a path above or below it."""
+        """Whether a pattern without wildcards names a path, or a path above or below it."""
         return self._include.names_path(path)
 
     @property
     def are_names(self) -> bool:
-        """Whether the patterns are just names of files in the root."""
+        """Whether all patterns are just names of files in the root."""
         return bool(self.include) and all(_is_plain(each) and "/" not in each for each in self.include)
 
     @cached_property
@@ -182,7 +182,7 @@ class Patterns:
 
 
 class _Globs:
-    """A set of globs. Globs without a wildcard are looked up in a set: there may be one per file."""
+    """A set of globs. Those without wildcards are looked up in a set, since there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
@@ -199,11 +199,11 @@ class _Globs:
         return self._is_listed(parts) or any(len(glob) in _match_parts(parts, glob) for glob in self._wild)
 
     def may_match_below(self, folder: str) -> bool:
-        """Whether something below a folder may match."""
+        """Whether anything below a folder may match."""
         return self.names_path(folder) or any(_match_parts(folder.split("/"), glob) for glob in self._wild)
 
     def names_path(self, path: str) -> bool:
-        """Whether a glob without a wildcard names a path, or a path above or below it."""
+        """Whether a glob without wildcards names a path, or a path above or below it."""
         parts = tuple(path.split("/"))
         return parts in self._above or self._is_listed(parts)
 
@@ -216,9 +216,9 @@ def _is_plain(glob: str) -> bool:
 
 
 def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
-    """Return a finished walk through `root`, which opens no file but `.gitignore`, and follows no link.
+    """Walk through `root`, opening no file except `.gitignore` and following no link, and return the walk.
 
-    store: a folder to skip. To sources of memories `.gitignore` does not apply.
+    store: a folder to skip. In a source of memories, `.gitignore` has no effect.
 
     Raises:
         OSError: the root cannot be listed.
@@ -231,7 +231,7 @@ def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers
 class Walk:
     """A walk through a folder.
 
-    files: the paths of the included files below the root, in order. skipped: all other entries.
+    files: the paths of the included files below the root, sorted. skipped: all other entries.
     readers: match the rules of `.gitignore`; None if the rules do not apply.
     """
 
@@ -245,7 +245,7 @@ class Walk:
         self._refused: set[str] = set()
 
     def run(self) -> None:
-        """Walk the folders.
+        """Walk through all folders.
 
         Raises OSError if the root cannot be listed.
         """
@@ -255,7 +255,7 @@ class Walk:
             waiting += reversed(self._enter(*waiting.pop()))
 
     def _find_rules_above(self) -> list[Rules]:
-        """Return the rules from above the root; [] if they exclude the root itself, as the user named it."""
+        """Return the rules above the root; [] if they exclude the root itself, which the user named."""
         if self._readers is None:
             return []
         try:
@@ -310,7 +310,7 @@ class Walk:
         return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped, whatever the rules say: for its name, or as a link; else None."""
+        """Return why an entry is skipped regardless of the rules: for its name, or as a link; else None."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -318,7 +318,7 @@ class Walk:
         return "hidden" if entry.name.startswith(".") and not self._patterns.names_path(path) else None
 
     def _find_ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """Yield the paths that the rules exclude, except paths that patterns name."""
+        """Yield the paths that the rules exclude, except paths named by a pattern."""
         if self._readers is None:
             return
         paths = {
@@ -329,7 +329,7 @@ class Walk:
         yield from (paths[each] for each in find_excluded(paths, rules, self._readers, self._report_unusable))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped for its type; None if it is not skipped."""
+        """Return why an entry is skipped because of its type; otherwise None."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -349,7 +349,7 @@ class Walk:
 
 
 def _may_be_folder(link: _Entry) -> bool:
-    """Whether a link may point to a folder: it does not point to a file, or is broken."""
+    """Whether a link may lead to a folder: it does not lead to a file, or is broken."""
     try:
         return not link.is_file()
     except OSError:  # a cycle
@@ -357,9 +357,9 @@ def _may_be_folder(link: _Entry) -> bool:
 
 
 def _match_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """Return the possible numbers of pattern parts that a path has matched.
+    """Return how many parts of the pattern the path may have matched; there may be several possibilities.
 
-    The number of all parts is among them if the path, or a folder above it, matches; there are none if
+    They include the number of all parts if the path, or a folder above it, matches; there are none if
     nothing below can match. All ways are followed in parallel: with many `**`, backtracking is exponential.
     """
     reached = _skip_any_folders({0}, pattern)

@@ -1,4 +1,4 @@
-"""Registrations of sources, and reports on their files."""
+"""Registrations of sources, and reports about their files."""
 
 from glob import escape
 from pathlib import Path
@@ -16,9 +16,9 @@ USER_FILE = "USER.md"
 
 
 class FileWarning(msgspec.Struct, frozen=True):
-    """A warning about a file, in one short line. file: its path below the root.
+    """A one-line warning about a file. file: its path below the root.
 
-    The text comes from a library, so it is untrusted, or says that the file's event has a probable key.
+    The text comes from a library, so it is untrusted, or says that the file's event seems to contain a key.
     """
 
     file: str
@@ -66,9 +66,9 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 
 
 class SourcePlan(NamedTuple):
-    """The registration of a source, and the versions of its documents in the log.
+    """The registration that a source will have, and the versions of its documents in the log.
 
-    is_new: whether the log has no such registration. versions: the versions of its documents, by file.
+    is_new: whether the registration is not in the log yet. versions: by file.
     """
 
     registration: SourceRegistered
@@ -86,7 +86,7 @@ class SourcePlan(NamedTuple):
         return Path(str(self.registration.root))
 
     def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
-        """Return a report on no files, which the reading of the source fills in."""
+        """Return an empty report, which the indexing of the source fills in."""
         return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
@@ -97,12 +97,12 @@ class SourcePlan(NamedTuple):
 
 
 def claim_call(source_id: str) -> str:
-    """Return the call by which a user lets this copy of a store take over a source from another copy."""
+    """Return the call with which this copy of a store takes over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
 
 def why_not_refreshed(source_id: str, writer: str) -> str:
-    """Return the note that another copy of the store, with the writer `writer`, refreshes a source."""
+    """Say that another copy of the store, whose writer is `writer`, refreshes a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
         f" {claim_call(source_id)}"
@@ -110,17 +110,17 @@ def why_not_refreshed(source_id: str, writer: str) -> str:
 
 
 def registration_event(source: Registered) -> SourceRegistered:
-    """Return the event of the current registration of a source."""
+    """Return a source's current registration as an event."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
 def unchanged_plan(source: Registered, versions: dict[str, str]) -> SourcePlan:
-    """Return a plan that keeps the registration; a source from an older memlog gets this copy's writer."""
+    """Return a plan that keeps the registration. A source from an older memlog gets this copy's writer."""
     return SourcePlan(registration_event(source), source.writer == "", versions)
 
 
 def removal_events(source_id: str, source: Registered | None, file: str) -> list[Event]:
-    """Return the events that remove a document, and exclude its file so that it is not read again."""
+    """Return events that remove a document, and exclude its file so that it is not indexed again."""
     removed = DocumentRemoved(source_id=source_id, file=file)
     if source is None:
         return [removed]

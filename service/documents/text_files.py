@@ -22,7 +22,7 @@ from memlog.service.engine.sandbox import Extracted, ReaderFailed, Readers
 
 
 class Root:
-    """An open folder, as a context manager. Its own path may be a link.
+    """An open folder, as a context manager. The path itself may be a link.
 
     Raises:
         OSError: the folder cannot be opened.
@@ -43,7 +43,7 @@ class Root:
         disk.close(self._fd)
 
     def entries(self, folder: str) -> "list[os.DirEntry[str]]":
-        """Return the entries of a folder by name. They are valid until the next call.
+        """Return the entries of a folder, sorted by name. They are valid until the next call.
 
         Raises:
             OSError: the folder cannot be listed, or a part of its path is a link.
@@ -70,11 +70,7 @@ class Root:
         return disk.look(name, folder=folder)
 
     def check_same(self) -> None:
-        """Check that the root's path still names this folder.
-
-        Raises:
-            OSError: the folder is gone, or another one has replaced it.
-        """
+        """Raise OSError unless the root's path still leads to this folder."""
         if file_identity(disk.look(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
@@ -84,7 +80,7 @@ class Root:
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """Return the descriptor of a folder; it stays open until the next call, for its other files."""
+        """Return the descriptor of a folder, which stays open until the next call."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
             entered, fd = "", self._fd
@@ -170,7 +166,7 @@ _HEAD = 8 * 1024
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
-    """The part of a file's status that shows a change; times are in nanoseconds since 1970."""
+    """The fields of a file's status that reveal a change; times are in nanoseconds since 1970."""
 
     inode: int
     size: int
@@ -200,9 +196,9 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Unfit(Exception):
-    """The error for a file that cannot be a document.
+    """Raised for a file that cannot become a document.
 
-    detail: the message of the system or of a library. look: the file's look, if its content is the reason.
+    detail: a message of the system or of a library. look: the file's look, if its content is the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -216,7 +212,7 @@ class TextFile(msgspec.Struct, frozen=True):
     """The content of a file.
 
     content: the text, without a byte order mark. warning: what the library that read it printed, or "".
-    version: sha256 of its bytes, in hex. look: the file's look, unchanged during the reading.
+    version: the SHA-256 of its bytes, in hex. look: the file's look, which did not change during the read.
     """
 
     content: str
@@ -226,7 +222,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def filetype(file: str) -> str | None:
-    """Return the type that a file's suffix implies; None if memlog does not know the suffix."""
+    """Return the type implied by a file's suffix; None if the suffix is unknown."""
     suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
@@ -243,7 +239,7 @@ def look_at(root: Root, file: str) -> Look:
 
 
 def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
-    """Return the text of a file below a root, as it was at one moment.
+    """Return the text of a file below a root, from a consistent snapshot.
 
     Raises:
         FileNotFoundError, NotADirectoryError: the file is gone.
@@ -265,14 +261,14 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
     Raises the errors of `read_text_file`.
 
-    opened: opens the file without following a link or blocking: it may have become a pipe.
+    opened: opens the file without following a link or blocking, since it may have become a pipe.
     """
     with _os_errors_as_unfit(), os.fdopen(opened(), "rb", buffering=0) as file:
         return _read_consistently(file, is_pdf=is_pdf)
 
 
 def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
-    """Return a consistent snapshot of a file, whose look is the same before and after the reading."""
+    """Return a snapshot of a file, whose look is the same before and after the read."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
         look = Look.of(status)
@@ -288,10 +284,10 @@ def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
 
 
 def _read_up_to(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
-    """Return the bytes of a file, at most one more than its expected size.
+    """Return the bytes of a file, and at most one byte beyond its expected size.
 
     Raises:
-        Unfit: the file is binary, though `is_binary` is false.
+        Unfit: the file is binary, and `is_binary` is false.
     """
     found = file.read(_HEAD) or b""
     if b"\0" in found and not is_binary:

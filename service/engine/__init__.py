@@ -1,1 +1,1 @@
-"""The resources of operations: the log, the read model, local models, and requests to providers."""
+"""What operations use: the log, the read model, embedding models, and requests to providers."""

@@ -1,4 +1,4 @@
-"""Creates the folder of a store, and reads its log without a read model, even during writes."""
+"""Creates a store's folder, and reads its log without a read model, even while others write."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -53,7 +53,7 @@ class Creation(msgspec.Struct, frozen=True):
 
     store: the absolute path of the store's folder.
     made: the names of new files and folders; empty if the store was complete.
-    missing: the lines that existing files for git lack, by file name.
+    missing: by name, the lines that existing files for git should have but lack.
     """
 
     store: str
@@ -62,7 +62,7 @@ class Creation(msgspec.Struct, frozen=True):
 
 
 def create_store(store: Path, settings: str) -> Creation:
-    """Create the missing parts of the store in the folder `store`; existing files are left unchanged.
+    """Create the missing files of a store, leaving existing files unchanged.
 
     settings: the text of a new memlog.toml.
 
@@ -141,14 +141,14 @@ _NOTES = "MEMORY.md"
 
 
 def find_notes_beside(store: Path) -> Path | None:
-    """Return the parent folder of the store if it has a MEMORY.md and the store is empty; else None."""
+    """Return the parent folder of an empty store if it contains a MEMORY.md; otherwise None."""
     folder = store.absolute().parent
     is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
     return folder if is_empty and (folder / _NOTES).is_file() else None
 
 
 class LogReader:
-    """Reads the log of the store at `store`: all of it, one stream, or the streams of one chat.
+    """Reads a store's log: all of it, one stream, or the streams of one chat.
 
     Every method except `follow` raises NotFound if the log has segments, but none of the stream or chat.
 
@@ -175,7 +175,7 @@ class LogReader:
         return accepted_events(self._segments_or_raise(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
-        """Return the last `count` lines. all: whether to include redacted lines."""
+        """Return the last `count` lines. With `all`, redacted lines are included."""
         segments = self._segments_or_raise()
         return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
 
@@ -214,12 +214,12 @@ class LogReader:
 
 
 def describe_fault(entry: LogEntry) -> str | None:
-    """Return why a line holds no event; None if it holds an event."""
+    """Return the reason why a line is not an event; None if it is one."""
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
 def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
-    """Return the members of an entry's event in the current format.
+    """Return the members of an event in the current format.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
     """

@@ -1,4 +1,4 @@
-"""The embedding model of a store, and a cache of the vectors of recent questions."""
+"""A store's embedding model, and a cache of the vectors of recent questions."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ def has_multilingual() -> bool:
 
 
 class EmbeddingModel(ABC):
-    """The source of a store's embeddings. Thread-safe."""
+    """Where a store's embeddings come from. Thread-safe."""
 
     def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
         """Return the loaded model.
@@ -59,16 +59,16 @@ class EmbeddingModel(ABC):
     def embedder_or_why(
         self, patience: "RetryPolicy" = "background"
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return the loaded model, or None and the reason under `vector`."""
+        """Return (loaded model, {}), or None and the reason under `vector`."""
         try:
             return self.embedder(patience), {}
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
     def question_embedder_for(self, model_id: str) -> Embedder | None:
-        """Return an embedder of questions for vectors of an older model, which are still to be replaced.
+        """Return an embedder for questions to vectors of an older model that have not been replaced yet.
 
-        Return None unless that model is the bundled one.
+        Return None unless the older model is the bundled one.
         """
         known = bundled_model()
         if known is None or known.id != model_id or why_no_vectors() is not None:
@@ -77,21 +77,21 @@ class EmbeddingModel(ABC):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """The multilingual model used with this model; None if it is not installed or not wanted."""
+        """The multilingual model used beside this one; None if it is not installed or not wanted."""
         return None
 
     def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
-        """Return both models, and the reason under `vector` if the first one does not work."""
+        """Return both models and, if the first one does not work, the reason under `vector`."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def all_known(self) -> list[Model]:
-        """Return the id and dimension of both models, as far as they are known without loading."""
+        """Return the id and dimension of each model that are known without loading it."""
         return [each for each in (self.known(), self.multilingual) if each is not None]
 
     @property
     def providers(self) -> "list[Breaker]":
-        """The circuit breakers of the providers that this model may ask."""
+        """The circuit breakers of the providers that this model may use."""
         return []
 
     @abstractmethod
@@ -100,7 +100,7 @@ class EmbeddingModel(ABC):
 
 
 class LocalModel(EmbeddingModel, SplitByFork):
-    """The model in a folder, or the bundled one if the folder is None. Thread-safe."""
+    """The model in a folder, or the bundled model if `folder` is None. Thread-safe."""
 
     def __init__(self, folder: Path | None) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
         self._failure: EmbeddingError | None = None
 
     def after_fork_in_child(self) -> None:
-        """Discard the loaded model, whose compute threads a child process lacks."""
+        """Discard the loaded model, because its compute threads do not exist in the child process."""
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
@@ -121,7 +121,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """See `EmbeddingModel.multilingual`. Return None for a model folder, which is meant for all texts."""
+        """See `EmbeddingModel.multilingual`. None if a folder is given: its model embeds all texts."""
         if self._folder is not None or not has_multilingual():
             return None
         # Imported here: most stores have no such model.
@@ -151,7 +151,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
 
 class RemoteModel(EmbeddingModel):
-    """The model of a provider, for one store."""
+    """A provider's model, for one store."""
 
     def __init__(self, provider: "EmbeddingProvider", store: Path) -> None:
         self.provider = provider
@@ -179,7 +179,7 @@ class RemoteModel(EmbeddingModel):
         return embedder
 
     def known(self) -> Model | None:
-        """See `EmbeddingModel.known`. Send no request: return None until the dimension is known."""
+        """See `EmbeddingModel.known`. Sends no request: returns None while the dimension is unknown."""
         is_known = self.provider.dimension or self.breaker.record().dimension
         return self.embedder_or_why()[0] if is_known else None
 
@@ -188,13 +188,13 @@ NO_MODEL = "no model is to be used: embedding.type is none"
 
 
 class NoModel(EmbeddingModel):
-    """No model, as configured: only full-text search."""
+    """Used if the settings turn embeddings off: searches use full text only."""
 
     def embedder_or_why(
         self,
         patience: "RetryPolicy" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return None without a reason, because the settings ask for no model."""
+        """Return None without a reason, since the settings ask for no model."""
         return None, {}
 
     def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
@@ -208,7 +208,7 @@ class NoModel(EmbeddingModel):
 
 
 class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works; if none works, its error has all reasons."""
+    """The first of several models that works. If none does, the error names all reasons."""
 
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models
@@ -238,7 +238,7 @@ class FirstThatWorks(EmbeddingModel):
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model that the settings of a store choose; if `provider` is None, the bundled model."""
+    """Return the model chosen in a store's settings: the bundled one if `provider` is None."""
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":

@@ -1,4 +1,4 @@
-"""The resources that a store's operations share: log, read model and settings."""
+"""What all operations of a store share: the log, the read model and the settings."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -37,7 +37,7 @@ HEADER = "x-memlog-client"
 
 
 def client_header() -> dict[str, str]:
-    """Return the header that names the current client to a server; {} if there is no client."""
+    """Return the header that tells a server the current client; {} if there is no client."""
     client = _CLIENT.get()
     return {} if client is None else {HEADER: quote(client, safe="/ ()")}
 
@@ -53,12 +53,12 @@ def acting_for(client: str | None) -> Iterator[None]:
 
 
 def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """Apply `acting_for` to the client named in a header."""
+    """Enter `acting_for` with the client named in a header."""
     return acting_for(None if value is None else unquote(value))
 
 
 def add_client(events: Iterable[EventLike]) -> Iterable[EventLike]:
-    """Add the member `client` to events, except to lines and to events that already have one."""
+    """Add the member `client` to events, except to encoded lines and to events that already have it."""
     client = _CLIENT.get()
     return events if client is None else (_add_client(each, client) for each in events)
 
@@ -127,7 +127,7 @@ class Engine:
 
     @cached_property
     def readers(self) -> "Readers":
-        """The process that reads untrusted files; started on first use."""
+        """The process that reads untrusted files, started on first use."""
         from memlog.service.engine.sandbox import Readers
 
         return Readers(self._document_seconds, on_wait=self._on_wait)
@@ -138,22 +138,22 @@ class Engine:
         return disk.is_folder(self.log_path)
 
     def append(self, events: Iterable[EventLike]) -> list[Position]:
-        """Append events, with the current client in them; see `acting_for`."""
+        """Append events that record the current client; see `acting_for`."""
         return self.log.append(add_client(events))
 
     def draft(self, event: Event) -> "Draft":
-        """Check and encode an event, with the current client in it, for `Log.append_drafts`."""
+        """Check and encode an event that records the current client, for `Log.append_drafts`."""
         (given,) = add_client([event])
         return self.log.draft(given)
 
     @cached_property
     def log(self) -> "Log":
-        """The log for appends."""
+        """The log to append to."""
         return self._log(self.lock_timeout, find_stream=self._find_stream, look_up=self.known_ids)
 
     @cached_property
     def nonblocking_log(self) -> "Log":
-        """The log for records of reads; it waits only briefly for other writers."""
+        """The log in which reads are recorded. It waits only briefly for other writers."""
         return self._log(min(self.lock_timeout, _READS_WAIT))
 
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
@@ -173,7 +173,7 @@ class Engine:
 
     @cached_property
     def known_ids(self) -> "KnownIds":
-        """The lookup of known ids for appends."""
+        """The lookup of ids that are already in use."""
         # Imported here: most reads append nothing.
         from memlog.service.engine.ids import KnownIds
 

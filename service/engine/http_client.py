@@ -1,4 +1,4 @@
-"""Sends requests to providers within limits of time and size, and remembers which providers fail."""
+"""Sends requests to providers within time and size limits, and remembers which providers fail."""
 
 import json
 import re
@@ -63,7 +63,7 @@ class Endpoint:
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
-        """Send `body` to the provider, and return its answer, decoded as `into`, within `seconds`.
+        """Send `body` to the provider, and return the answer decoded as `into`, within `seconds`.
 
         Raises:
             ProviderError: the provider is unreachable, refuses, is too slow, or gives an unexpected answer.
@@ -101,7 +101,7 @@ class Endpoint:
             raise _add_detail(_answer_error(message), detail) from None
 
     def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
-        """Return the error in an HTTP 200 answer, with the status that it names."""
+        """Return the error described in an HTTP 200 answer, with the status that it names."""
         key, words = self._read_key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
@@ -114,7 +114,7 @@ class Endpoint:
         return _add_detail(failure, detail)
 
     def _describe(self, what: str, words: str) -> tuple[str, str]:
-        """Return an error message with a hash of the provider's words, and the words themselves."""
+        """Return an error message with a hash of the provider's words, and the words."""
         detail = " ".join(words.split())
         return f"{self.url}: {what}{label_words(self._store, detail)}", detail
 
@@ -170,7 +170,7 @@ class Endpoint:
         return _add_detail(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return a hint for HTTP 404, which has three causes in Ollama."""
+        """Return a hint for HTTP 404, for which Ollama has three causes."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -199,7 +199,7 @@ def _parse_retry_after(retry_after: str) -> float | None:
 
 
 def _mask_key(key: str | None, text: str) -> str:
-    """Mask the key in a message of a provider or library, even if partly escaped."""
+    """Mask the key in a message from a provider or library, even if the key is partly escaped."""
     shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
     return masked(shown)
 
@@ -236,7 +236,7 @@ def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderEr
 
 
 def late_error(message: str) -> ProviderError:
-    """Return the error of a provider that did not answer in time."""
+    """Return the error for a provider that did not answer in time."""
     failure = ProviderError(message, retryable=True)
     failure.is_late = True
     return failure
@@ -256,7 +256,7 @@ _HINTS = {
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """Return the TLS context, created once, since that takes 20 ms."""
+    """Return the TLS context, which is cached because creating it takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
@@ -311,7 +311,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether no request may be sent now; a clock that was set back cannot prolong the rest forever."""
+        """Whether no request may be sent now. Setting the clock back cannot prolong this forever."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -334,8 +334,8 @@ class ProviderState(msgspec.Struct, kw_only=True):
 
 
 class Breaker:
-    """A circuit breaker with exponential backoff: a failed provider rests 30 s, and up to 10 minutes after
-    repeated failures. https://martinfowler.com/bliki/CircuitBreaker.html
+    """A circuit breaker with exponential backoff. After a failure, no request is sent for 30 s, and for up to
+    10 minutes after repeated failures. https://martinfowler.com/bliki/CircuitBreaker.html
 
     role: `embedding` or `rerank`.
     """
@@ -346,17 +346,17 @@ class Breaker:
         self._name = " ".join(name for name in names if name)
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
-        """Return the address `url` of the provider."""
+        """Return the provider's endpoint at `url`."""
         provider = self._provider
         return Endpoint(url, provider.read_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
-        """Return the record of the provider."""
+        """Return what is recorded about the provider."""
         own = _unwritten.get((self._store, self._name))
         return own or _known_records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
-        """Return the state of the provider for display."""
+        """Return the state of the provider, for display."""
         record, provider = self.record(), self._provider
         return ProviderState(
             role=self._role,
@@ -370,7 +370,7 @@ class Breaker:
         )
 
     def check_available(self) -> None:
-        """Raise ProviderError while the provider rests."""
+        """Raise ProviderError if the provider must not be used now, because it failed."""
         record = self.record()
         if record.rests:
             until = timestamps.from_seconds(record.rests_until)
@@ -382,7 +382,7 @@ class Breaker:
     def record_failure(self, error: ProviderError, *, rests: bool = True) -> None:
         """Record a failure, unless its cause is local, such as a missing key.
 
-        rests: whether to send it no request for a while.
+        rests: whether to stop sending requests for a while.
         """
         known = self.record()
         if error.is_local:
@@ -403,7 +403,7 @@ class Breaker:
         )
 
     def count_unsent(self, count: int) -> None:
-        """Add `count` failures of requests that were not sent."""
+        """Count `count` requests that were not sent as failures."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))
@@ -414,12 +414,12 @@ class Breaker:
         return record.spent if record.spent_on == timestamps.today() else 0
 
     def record_tokens(self, tokens: int) -> None:
-        """Record the tokens of a question and its answer."""
+        """Add the tokens of a request and its answer to today's total."""
         spent = self.spent_today() + tokens
         self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
 
     def record_forms(self, forms: dict[str, str]) -> None:
-        """Record the forms in which the provider accepts parameters."""
+        """Record which forms of parameters the provider accepts."""
         known = self.record()
         self._write(replace(known, forms=known.forms | forms))
 
@@ -433,7 +433,7 @@ class Breaker:
             self._write(record)
 
     def _write(self, record: ProviderRecord) -> None:
-        """Write a record; if that fails, only this process remembers it."""
+        """Write the record. If that fails, it is kept only in this process."""
         _unwritten[self._store, self._name] = record
         if not (self._store / LOG).is_dir():
             return
@@ -444,12 +444,12 @@ class Breaker:
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return the number of all failures of the providers of a role, according to the cache."""
+    """Return how often providers with the given role have failed, according to the cache."""
     return sum(record.errors for name, record in _known_records(store).items() if name.split()[0] == role)
 
 
 def remove_provider_words(store: Path) -> None:
-    """Remove the providers' words that older versions kept: they may quote forgotten events.
+    """Remove providers' words that older versions kept, since they may quote forgotten events.
 
     An unreadable file is deleted: it is only a cache.
     """
@@ -496,10 +496,10 @@ _QUOTED_LETTERS = 24
 
 
 class _Parameter(NamedTuple):
-    """A parameter that providers may refuse.
+    """A request parameter that providers may refuse.
 
     named: how refusals name it. forms: its forms, in the order in which they are tried. put: changes a body
-    from the first form to another. unless: words of refusals for another reason.
+    from the first form to another. unless: words of refusals that have another reason.
     """
 
     named: str
@@ -573,10 +573,10 @@ _PARAMETERS = {
 def send_in_known_forms(
     breaker: Breaker, body: Body, chosen: Mapping[str, str], send: Callable[[Body], T]
 ) -> T:
-    """Send a body with its parameters in the forms that the provider accepts, and return the answer.
+    """Send `body` with its parameters in forms that the provider accepts, and return the answer.
 
-    body: the body with each parameter in its first form. chosen: the optional parameters, and the forms to
-    begin with; forms that the provider has refused are not retried.
+    body: has each parameter in its first form. chosen: the optional parameters, and the forms to begin with;
+    forms that the provider has refused are not retried.
 
     Raises:
         ProviderError: `send` fails for a reason other than a parameter.
@@ -638,7 +638,7 @@ def _match_parameters(told: str, words: str, names: Iterable[str]) -> set[str]:
 
 
 def _find_named_parameters(words: str) -> str:
-    """Return the parameters that a refusal names: `param` of OpenAI, `loc` of FastAPI."""
+    """Return the parameters named in a refusal: OpenAI's `param`, FastAPI's `loc`."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):
         answer = json.loads(words)
@@ -656,7 +656,7 @@ def _find_named_parameters(words: str) -> str:
 
 
 def _quotes_request(words: str, body: Body) -> bool:
-    """Whether a refusal quotes the request, so that the names of parameters in it mean nothing."""
+    """Whether a refusal quotes the request, so that parameter names in it mean nothing."""
     texts = [each["content"] for each in body.get("messages", ())]
     texts += body.get("input", ()) or ()
     letters = _keep_letters_and_digits(words)

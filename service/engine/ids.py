@@ -1,4 +1,4 @@
-"""Looks up caller-supplied event ids in the read model, which may lag behind the log."""
+"""Looks up ids given by callers in the read model, which may lag behind the log."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +20,7 @@ from memlog.query.provenance import forgotten_ids, id_holders
 
 
 class KnownIds(SplitByFork):
-    """The known event ids of the store at `store`. Thread-safe.
+    """Finds which event ids are already in use in a store. Thread-safe.
 
     Reads the current read model without building it, catching it up, or taking a memlog lock.
     """
@@ -33,7 +33,7 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Return the known ids among `ids` in `stream`; {} if no read model can be read.
+        """Return those of `ids` that are in use in `stream`; {} if no read model can be read.
 
         The events are already durable here, so an error of the read model must not hide them.
         """

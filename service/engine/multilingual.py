@@ -57,7 +57,7 @@ _PROBE = "Does it answer?"
 
 
 class MultilingualEmbedder(SplitByFork):
-    """The model, in a process that starts with the first text and stays. Thread-safe."""
+    """The multilingual model, in a process that starts with the first text and stays. Thread-safe."""
 
     is_remote = False
     id = _ID
@@ -74,13 +74,14 @@ class MultilingualEmbedder(SplitByFork):
         self._rests_until = 0.0
 
     def after_fork_in_child(self) -> None:
-        """Leave the process to the parent process."""
+        """Leave the model's process to the parent."""
         keep_alive(self._process)
         self._reset()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`. The error lists texts that keep crashing the process in `refused`, and has
-        the vectors of the others.
+        """See `Embedder.embed`. If texts keep crashing the process, the error lists them in `refused`.
+
+        It also has the vectors of the other texts.
         """
         if self._failure is not None and time.monotonic() < self._rests_until:
             raise self._failure
@@ -103,7 +104,7 @@ class MultilingualEmbedder(SplitByFork):
     def _embed_batch(
         self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
     ) -> None:
-        """Embed a batch or, if that fails, each of its texts alone; add the results to the dictionaries."""
+        """Embed a batch or, if that fails, each text alone. Results are added to the dictionaries."""
         try:
             vectors = self._request_vectors(texts, kind)
         except ReaderFailed as error:
@@ -143,7 +144,7 @@ class MultilingualEmbedder(SplitByFork):
             raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
-        """Raise an error now and, without a request, on each call within the next `seconds`."""
+        """Raise an error, and raise it again without a request on each call within `seconds`."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds
         raise self._failure
@@ -157,7 +158,7 @@ def multilingual_embedder() -> MultilingualEmbedder:
 
 @cache
 def why_unfit() -> str | None:
-    """Return why the package is missing or not the files that memlog was tested with; None if it fits."""
+    """Return why the package cannot be used: it is missing, or not the tested version; else None."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return f"{MULTILINGUAL_PACKAGE} is not installed"

@@ -65,9 +65,9 @@ class _Doc:
 
 
 class Operation:
-    """A method that takes its arguments, or a single request with the arguments as fields; see `operation`.
+    """A method that can be called with its arguments or with one request that has them as fields.
 
-    Each parameter is `Annotated` with its description. Type checkers see the plain method.
+    Each parameter is `Annotated` with its description. Type checkers see the plain method. See `operation`.
     """
 
     __doc__ = _Doc()
@@ -97,7 +97,7 @@ class Operation:
     @overload
     def __get__(self, owner: object, kind: type) -> Callable[..., Any]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
-        """Return the operation itself or, accessed by an object, the operation bound to it."""
+        """Return the operation itself, or bound to the object through which it is accessed."""
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -122,7 +122,7 @@ class Operation:
 
     @property
     def request(self) -> type[Request]:
-        """The arguments as a struct: for options, JSON schemas, OpenAPI, MCP and pages."""
+        """The arguments as a struct, for options, JSON schemas, OpenAPI, MCP and pages."""
         # Made when it is needed, since most processes call few operations. If two threads make it, the first
         # one's is kept.
         made: type[Request] | None = vars(self).get("_request")
@@ -150,7 +150,7 @@ class Operation:
         return cast("type[Request]", made)
 
     def build_request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the arguments of a call as a request.
+        """Convert the arguments of a call to a request.
 
         Raises:
             BadInput: an argument is unknown or missing, or its value is wrong.
@@ -176,14 +176,14 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The name by which adapters call it, such as `facts.set`."""
+        """The name that adapters use, such as `facts.set`."""
         kind = f":{self.__qualname__.partition('.')[0]}"
         group = next(group for group, place in (PLACES | _BESIDE).items() if place.endswith(kind))
         return f"{group}.{self.__name__}".lstrip(".")
 
     @cached_property
     def arguments(self) -> Sequence[str]:
-        """The parameters that may be given by position; commands take them as arguments, not as options."""
+        """The parameters that may be passed by position. Commands take them as arguments, not as options."""
         return [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
 
     @cached_property
@@ -197,7 +197,7 @@ class Operation:
         return [*inspect.signature(self._method).parameters.values()][1:]
 
     def _usage(self) -> str:
-        """Describe a call: `search(text)`, with the arguments given by position, and those given by name."""
+        """Describe a call, such as `search(text)`, with the parameters that must be passed by name."""
         usage = f"{self.__name__}({', '.join(self.arguments)})"
         by_name = [each.name for each in self._parameters if each.name not in self.arguments]
         return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
@@ -209,14 +209,14 @@ class Operation:
 
     @property
     def found(self) -> tuple[Any, ...]:
-        """The types of the answer, without None and False if they say that something is missing."""
+        """The types of the answer, except None and False where they mean that something is missing."""
         if self.answer is None or self.answer is NoneType:
             return (NoneType,)
         kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
         return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
     def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
-        """Return the types of the parameters and of the answer by name."""
+        """Return the types of the parameters, by name, and of the answer, as `return`."""
         # A module that imports the type of an answer only for type checkers uses a public name of the
         # package.
         package = import_module("memlog")
@@ -233,7 +233,7 @@ class Operation:
         return inspect.Signature([owner, *parameters], return_annotation=self.answer)
 
     def documentation(self) -> str:
-        """Return a docstring: what the operation does, its arguments, and its errors."""
+        """Return the full docstring: what the operation does, its arguments, and its errors."""
         says, raises, errors = inspect.cleandoc(self.request.__doc__ or "").partition("Raises:")
         arguments = "".join(f"{each.name}: {each.description}\n" for each in fields_of(self.request))
         return f"{says.rstrip()}\n\n{arguments}\n{raises}{errors}".rstrip() + "\n"
@@ -297,33 +297,33 @@ _BESIDE = {"projects": "projects:Projects"}
 
 
 def group_named(name: str) -> type[Any]:
-    """Return the class of a group of operations, importing it on the first call."""
+    """Return the class of a group of operations. The first call imports it."""
     module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 
 
 def operations_of(group: str) -> dict[str, Operation]:
-    """Return the operations of a group by the names of their methods."""
+    """Return the operations of a group, by the names of their methods."""
     return {name: each for name, each in vars(group_named(group)).items() if isinstance(each, Operation)}
 
 
 def operation_named(name: str) -> Operation:
-    """Return an operation by its name, such as `facts.set`."""
+    """Return the operation with a name such as `facts.set`."""
     group, _, method = name.rpartition(".")
     found: Operation = vars(group_named(group))[method]
     return found
 
 
 def bind_operation(store: object, name: str) -> Callable[[Request], Any]:
-    """Return an operation of a store by its name, such as `facts.set`."""
+    """Return the operation with a name such as `facts.set`, bound to a store."""
     group, _, method = name.rpartition(".")
     found: Callable[[Request], Any] = getattr(getattr(store, group) if group else store, method)
     return found
 
 
 def call_required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
-    """Call an operation of an object, and return its answer, which must not be empty.
+    """Call a bound operation, and return its answer.
 
     Raises:
         NotFound: the answer says that what the request names is missing.
@@ -336,7 +336,7 @@ def call_required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN4
 
 
 def _identifying_values(request: Request) -> list[str]:
-    """Return the values of a request's required fields or, if it has none, of all fields that are set."""
+    """Return the values of a request's required fields; if there are none, of all fields that are set."""
     fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]

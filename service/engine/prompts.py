@@ -1,6 +1,5 @@
-"""Versioned prompt files; the id of a prompt includes a hash of its text."""
+"""Versioned prompt files. A prompt's id includes a hash of its text."""
 
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -13,23 +12,11 @@ _FOLDER = Path(__file__).parent / "prompts"
 EXTRACT = "extract-2"
 """The prompt that distils a conversation."""
 
-COMPRESS = "compress-2"
-"""The prompt that distils the daily events of a day."""
-
-MERGE = "merge-2"
-"""The prompt that compares memories."""
-
-PROFILE = "profile-2"
-"""The prompt that derives core memory from memories."""
-
-SUMMARISE = "summarise-1"
-"""The prompt that summarises a part of a conversation."""
-
 
 class Prompt(msgspec.Struct, frozen=True):
     """A prompt for a language model.
 
-    id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e.
+    id: its name and the beginning of the SHA-256 of its text, such as extract-1/3f8a0c1d2b4e.
     """
 
     name: str
@@ -42,14 +29,23 @@ def prompt_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.md"))
 
 
-@cache
-def read_prompt(name: str) -> Prompt:
-    """Return a prompt by name.
+def read_prompt(name: str, folder: Path | None = None) -> Prompt:
+    """Return a prompt by name. folder: a file NAME.md there replaces the text of memlog.
 
     Raises:
-        BadInput: no prompt has this name.
+        BadInput: no prompt has this name, or its file in the folder is unreadable.
     """
     if name not in prompt_names():
         raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(prompt_names())}")
-    text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    path = _FOLDER / f"{name}.md"
+    if folder is not None:
+        if not folder.is_dir():
+            raise BadInput(f"extraction.prompts_dir is no folder: {folder}", hint="name a folder of prompts")
+        path = folder / path.name if (folder / path.name).exists() else path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise BadInput(f"the prompt {path} is unreadable: {error}", hint="write it as UTF-8") from None
+    if not text.strip():
+        raise BadInput(f"the prompt {path} is empty", hint="write it, or remove the file")
     return Prompt(name, f"{name}/{sha256(text.encode()).hexdigest()[:12]}", text)

@@ -1,4 +1,4 @@
-"""Embeddings from a provider: Ollama, or a server with OpenAI's `/v1/embeddings`."""
+"""Embeddings from a provider: Ollama, or a server with an OpenAI-compatible `/v1/embeddings`."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ _INSTRUCTION = "Instruct: Given a question, retrieve passages that answer it\nQu
 
 
 class Prefixes(NamedTuple):
-    """The prefixes of questions and passages."""
+    """What is prepended to questions and to passages."""
 
     query: str
     passage: str
@@ -46,7 +46,7 @@ _UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
 
 
 def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
-    """Return the prefixes from the settings or, where none is set, those known for the model."""
+    """Return the prefixes in the settings; where none is set, those known for the model."""
     words = re.split(r"[^a-z0-9]+", model.lower())
     known = next((both for name, both in _KNOWN_PREFIXES if {*name} <= {*words}), Prefixes("", ""))
     given = (provider.query_prefix, provider.passage_prefix)
@@ -54,7 +54,7 @@ def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def prefix_mark(prefixes: Prefixes) -> str:
-    """Return the part of a model's id that identifies its prefixes: only equal ids are comparable."""
+    """Return the part of a model's id that identifies its prefixes, as only equal ids are comparable."""
     if not any(prefixes):
         return ""
     if prefixes in _UNNAMED_PREFIXES:
@@ -69,7 +69,7 @@ _MAX_LENGTH = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return a vector, or None if it has no direction, per text; None if they do not match `count` texts.
+    """Return the vector of each text, or None if it has no direction; None if they do not match the texts.
 
     The vectors come in the order of the texts, or are numbered from 0 or 1.
     """
@@ -88,7 +88,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _find_vectors(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the list of vectors from OpenAI (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
+    """Return the vectors in an answer of OpenAI, Ollama or text-embeddings-inference; None without any."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # Ollama before 0.3.4
             return [alone]
@@ -97,7 +97,7 @@ def _find_vectors(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
 
 
 def _match_indexes(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Return for each entry the index of its text; None if that is ambiguous."""
+    """Return the index of each entry's text; None if that is ambiguous."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -155,7 +155,7 @@ _SHORTEST_PART = 200
 
 
 class AskVectors(Protocol):
-    """Asks a provider for the vectors of texts. A text may get an error instead of a vector."""
+    """Requests vectors from a provider. A text may get an error instead of a vector."""
 
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
         """Return a vector or an error for each text.
@@ -165,10 +165,10 @@ class AskVectors(Protocol):
 
 
 class EmbeddingRun:
-    """Embeds texts by a provider.
+    """Embeds texts with a provider.
 
-    found: the vectors, by text. refused: the error of each failed text.
-    most: how many texts the provider embeds in one request without a timeout.
+    found: the vectors, by text. refused: the errors, by text.
+    most: the most texts that the provider has embedded in one request without a timeout.
     is_brief: whether somebody waits, so that a timeout is not retried in parts.
     """
 
@@ -180,7 +180,7 @@ class EmbeddingRun:
         self._is_working = False
 
     def embed(self, texts: Sequence[str], *, is_part: bool = False) -> None:
-        """Embed texts; bisect a batch that fails as a whole, and retry single texts that fail.
+        """Embed texts. Bisect a batch that fails as a whole, and retry texts that fail alone.
 
         Raises:
             ProviderError: the provider embeds nothing.
@@ -260,7 +260,7 @@ class EmbeddingRun:
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
-        """Check that the provider embeds the control text, unless it already has.
+        """Check that the provider embeds a control text, unless it has already embedded one.
 
         is_first: whether to check again after other errors, because the provider may have gone down since.
         """
@@ -285,7 +285,7 @@ def _says_too_long(error: ProviderError) -> bool:
 
 
 def _is_too_long(error: ProviderError, text: str) -> bool:
-    """Whether a provider refuses a text for its length, and the text can still be divided."""
+    """Whether a provider refused a text because of its length, and the text can still be divided."""
     return _says_too_long(error) and len(text) >= _SHORTEST_PART
 
 
@@ -300,7 +300,7 @@ _LONGEST_WAIT = 60.0
 
 
 class RemoteEmbedder:
-    """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
+    """Embeds with a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
 
     All requests for one question share a timeout; the first may learn the dimension.
@@ -323,7 +323,7 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The dimension of the vectors; requested from the provider if unknown.
+        """The length of the vectors, requested from the provider if it is unknown.
 
         Raises:
             EmbeddingError: the provider does not answer.
@@ -335,7 +335,7 @@ class RemoteEmbedder:
 
     @property
     def id(self) -> str:
-        """Provider, model and dimension: ollama/all-minilm:l6-v2/384."""
+        """Provider, model and dimension, such as ollama/all-minilm:l6-v2/384."""
         return f"{self._label}/{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":

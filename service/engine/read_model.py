@@ -114,7 +114,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             )
 
     def _take_state(self) -> tuple[int, State | None]:
-        """Return a number greater than all before, and the state."""
+        """Return the next number and the current state."""
         return next(self._numbers), self._state()
 
     def _is_read(self, state: State | None) -> bool:
@@ -122,7 +122,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 
 def projection_notes(done: Projection, projector: Projector, people: People) -> Iterator[str]:
-    """Yield the notes of a projection in display order."""
+    """Yield the notes about a projection in the order in which people should read them."""
     # The first build of a new store is not worth a note.
     if done.rebuilt and done.read.events:
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
@@ -135,7 +135,7 @@ def projection_notes(done: Projection, projector: Projector, people: People) -> 
 
 
 def notes_of_separated_chats(done: Projection, projector: Projector, people: People) -> list[str]:
-    """Return the note, due once after an upgrade, that contexts no longer mix the chats of messengers."""
+    """Return a note, once after an upgrade, that contexts no longer mix the chats of messengers."""
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
@@ -213,7 +213,7 @@ class ReadModel(SplitByFork):
         self._told_behind: set[str] = set()
 
     def for_thread(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """Return a copy of this read model for another thread, with its own connection: neither waits.
+        """Return a copy for another thread, with its own connection, so that neither waits for the other.
 
         lock_timeout: seconds to wait for another projector, capped by the timeout of this read model.
         """
@@ -239,7 +239,7 @@ class ReadModel(SplitByFork):
         return self._in_use.lock
 
     def close(self) -> None:
-        """Close the connections, and drop the caches."""
+        """Close the connection, and drop the caches."""
         with self.mutex:
             self.projector.close()
             self.questions.clear()
@@ -262,10 +262,10 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
-        """Return the result of `ask` on a connection that is caught up with the log.
+        """Return the result of `ask` on a connection that has caught up with the log.
 
-        Waits at most 250 ms for another process that has locked the read model; then notifies that something
-        may be missing.
+        Waits at most 250 ms for another process that has locked the read model. If it is still locked,
+        `notify` is told that something may be missing.
 
         Raises:
             DatabaseError: the read model can neither be read nor rebuilt.
@@ -273,7 +273,7 @@ class ReadModel(SplitByFork):
         return self.with_repair(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """Return the result of `ask` for a decision, on a read model that has caught up completely.
+        """Return the result of `ask` on a read model that has caught up completely, to base a decision on.
 
         creates: whether to create a missing store, since something new will be stored.
 
@@ -408,7 +408,7 @@ class ReadModel(SplitByFork):
         return done
 
     def _open_read_only(self) -> Connection:
-        """Return a read-only connection to the live generation of a store that cannot be written."""
+        """Return a read-only connection to the live generation. The store cannot be written."""
         where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
             self.projector.live(read_only=True)  # why_unusable() reads by this connection
@@ -422,7 +422,7 @@ class ReadModel(SplitByFork):
         return self.projector.live(read_only=True)
 
     def make_store(self) -> None:
-        """Create the store if it is missing.
+        """Create the store if it does not exist.
 
         Raises:
             LogError: the store cannot be created or written.
@@ -434,7 +434,7 @@ class ReadModel(SplitByFork):
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raise NotFound if there is no store, LogError if one of its folders cannot be written."""
+        """Raise NotFound if there is no store, and LogError if one of its folders cannot be written."""
         check_store(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
             raise cannot_create_error(folder, "the folder cannot be written")
@@ -446,12 +446,12 @@ class ReadModel(SplitByFork):
 
     @property
     def is_only_read(self) -> bool:
-        """Whether the store's databases are read-only: a folder cannot be written, or the disk is full."""
+        """Whether the databases are used read-only: a folder cannot be written, or the disk is full."""
         return self.is_read_only or self.projector.frozen is not None
 
 
 def report_pending(db: Connection, silent: dict[str, str]) -> None:
-    """Add the number of passages without a vector, if any, to `silent`."""
+    """Add to `silent` how many passages have no vector yet, if any."""
     if pending := index.count_all_pending(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
@@ -459,9 +459,9 @@ def report_pending(db: Connection, silent: dict[str, str]) -> None:
 
 @contextmanager
 def _wrap_decode_errors() -> Iterator[None]:
-    """Convert decoding errors of columns to DatabaseError, and errors of a lone surrogate to BadInput.
+    """Convert decoding errors of columns to DatabaseError, and errors about lone surrogates to BadInput.
 
-    Every other exception passes: SQLite itself reports a damaged file.
+    Other exceptions pass: SQLite itself reports a damaged file.
     """
     try:
         yield
@@ -479,7 +479,7 @@ connection used for many searches caches up to 64 MiB of vectors per shelf."""
 
 
 class _Claim:
-    """The claim of a thread on a read model: it waits for a read model, or uses it."""
+    """A thread's claim on a read model, which it uses or waits for."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -526,12 +526,12 @@ class ReadPool(SplitByFork):
             self._release(claim)
 
     def with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
-        """See `ReadModel.with_repair`; `work` takes the read model."""
+        """See `ReadModel.with_repair`; the read model is passed to `work`."""
         with self._claim() as read_model:
             return read_model.with_repair(lambda: work(read_model))
 
     @contextmanager
-    def all_closed(self) -> Iterator[None]:
+    def holding_all_closed(self) -> Iterator[None]:
         """Close every connection, and block other threads until the end of the context."""
         with ExitStack() as held:
             # Maintenance goes first, as the others are still in use while it is waited for; the first one
@@ -553,7 +553,7 @@ class ReadPool(SplitByFork):
 
     @contextmanager
     def _claim(self) -> Iterator[ReadModel]:
-        """Yield a read model that no other thread uses; a nested read may share its thread's read model."""
+        """Yield a read model that no other thread uses. A nested read may use its thread's read model."""
         claim = _Claim()
         try:
             read_model = self._wait_for_read_model(claim)
@@ -584,7 +584,7 @@ class ReadPool(SplitByFork):
     def _pick_free(self, thread: int) -> ReadModel | None:
         """Return a free read model; None if all are in use.
 
-        While others read, the first one is the last choice, and no choice if another thread decides.
+        The first one is chosen last, and not at all while another thread decides.
         """
         taken = {id(each.read_model) for each in self._reading if each.thread != thread}
         own = [each.read_model for each in self._reading if each.thread == thread]

@@ -20,7 +20,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 @contextmanager
 def restrict_files(root: Path | None) -> Iterator[None]:
-    """Restrict operations in this context to files below `root`; if it is None, to no files at all."""
+    """Allow only files below `root` in this context; no files at all if it is None."""
     before = _ROOT.set(root)
     try:
         yield
@@ -34,10 +34,10 @@ def is_restricted() -> bool:
 
 
 def resolve_readable(path: Path) -> Path:
-    """Resolve a path against the root, and check that the path is below the root.
+    """Resolve `path` against the allowed folder.
 
     Raises:
-        BadInput: the path is not below the root, or no files may be used at all.
+        BadInput: the result is not below that folder, or no files may be used at all.
     """
     root = _ROOT.get()
     if root is None:
@@ -57,11 +57,7 @@ def resolve_readable(path: Path) -> Path:
 
 
 def check_source(event: Draft) -> None:
-    """Check that an event does not register a source outside the allowed folder.
-
-    Raises:
-        BadInput: the root of the source is relative, or is not below the allowed folder.
-    """
+    """Raise BadInput if an event registers a source whose root is relative or outside the allowed folder."""
     if _ROOT.get() == EVERYTHING or not event.head.startswith(_SOURCE):
         return
     members: dict[str, Any] = msgspec.json.decode(b"{" + event.tail[1:] + b"}")

@@ -1,4 +1,4 @@
-"""The types of fields that requests of several groups share, and their conversions."""
+"""Field types that the requests of several groups share, and their conversions."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -34,7 +34,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 
 
 def chat_text(chat: ChatName) -> str:
-    """Return the text by which memories and facts name a chat: `chat` itself if it is a text.
+    """Return a chat as memories and facts name it; a text is returned unchanged.
 
     Raises:
         BadInput: `chat` is neither a text nor (channel, chat_id).
@@ -70,7 +70,7 @@ PRUNED = ("temp", "debug")
 
 
 def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
-    """Return `given`, the factors of a decay by category, after a check of its type.
+    """Return the given decay factors by category if they are a mapping.
 
     Raises:
         BadInput: `given` is not a mapping.
@@ -117,17 +117,13 @@ ProgressField = Annotated[Progress | None, Local(), "Called repeatedly with the 
 
 
 def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
-    """Check the form of a chat for which nothing was found.
-
-    Raises:
-        BadInput: nothing was found, and `chat` does not have the form of a chat.
-    """
+    """Raise BadInput if nothing was found because `chat` does not have the form of a chat."""
     if chat is not None and not found:
         Chat.of(chat)
 
 
 def build_event(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
-    """Return the event whose members are the arguments of an operation; defaults are not written."""
+    """Build an event from the arguments of an operation, leaving out default values."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     return kind(

@@ -1,4 +1,4 @@
-"""Runs untrusted work in a bounded process, by framed requests; see `sandbox_program`.
+"""Runs untrusted work in a bounded process, which answers framed requests; see `sandbox_program`.
 
 A regular expression or a parser in C holds the GIL, and no exception stops it, but a process can be killed.
 One process serves many requests: it takes as long to start as thousands of short ones.
@@ -37,7 +37,7 @@ Why = Literal["damaged", "no_reader", "limit"]
 
 
 class Extract(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the text of a file, within `seconds` of CPU time."""
+    """A request for the text of a file, within `seconds` of CPU time."""
 
     data: bytes
     filetype: str
@@ -45,7 +45,7 @@ class Extract(msgspec.Struct, frozen=True, tag=True):
 
 
 class Match(msgspec.Struct, frozen=True, tag=True):
-    """Asks which paths a .gitignore excludes, within `seconds` of CPU time."""
+    """A request for the paths that a .gitignore excludes, within `seconds` of CPU time."""
 
     rules: bytes
     paths: list[bytes]
@@ -53,7 +53,7 @@ class Match(msgspec.Struct, frozen=True, tag=True):
 
 
 class SearchTexts(msgspec.Struct, frozen=True, tag=True):
-    """Asks whether a regular expression matches any of the texts, within `seconds` of CPU time."""
+    """A request whether a regular expression matches any of some texts, within `seconds` of CPU time."""
 
     pattern: str
     texts: list[str]
@@ -61,7 +61,7 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReadTable(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the first rows of a table of an SQLite file, within `seconds` of CPU time.
+    """A request for the first rows of a table in an SQLite file, within `seconds` of CPU time.
 
     known: the names of the columns to read, where the table has them.
     """
@@ -73,13 +73,13 @@ class ReadTable(msgspec.Struct, frozen=True, tag=True):
 
 
 class MoreRows(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the next rows of the table of the last `ReadTable`, within `seconds` of CPU time."""
+    """A request for the next rows of the table in the last `ReadTable`, within `seconds` of CPU time."""
 
     seconds: int
 
 
 class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
-    """Asks for vectors of the multilingual model, within `seconds` of CPU time."""
+    """A request for vectors from the multilingual model, within `seconds` of CPU time."""
 
     texts: list[str]
     is_query: bool
@@ -99,9 +99,9 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 
 
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """For each path: excluded (True), included (False), or not matched by any rule (None).
+    """Whether each path is excluded (True), included (False), or not matched by any rule (None).
 
-    For texts, a single verdict: whether the pattern matches any of them.
+    For texts, there is a single verdict: whether the pattern matches any of them.
     """
 
     verdicts: list[bool | None]
@@ -110,7 +110,7 @@ class Verdicts(msgspec.Struct, frozen=True, tag=True):
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The reply to a request that failed, with the reason.
 
-    detail: the message of the library. is_final: whether a new process would fail as well.
+    detail: the message of the library. is_final: whether a new process would fail, too.
     """
 
     why: Why
@@ -125,7 +125,7 @@ Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
 
 
 class ReaderFailed(Exception):
-    """The error of a request that has failed; see `Failed`."""
+    """Raised for a request that failed; see `Failed`."""
 
     def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:
         super().__init__(detail)
@@ -134,7 +134,7 @@ class ReaderFailed(Exception):
 
 
 def frame_message(message: Request | Reply) -> bytearray:
-    """Return the length of a message and the encoded message. A large message is copied only once."""
+    """Encode a message after its length. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
@@ -142,7 +142,7 @@ def frame_message(message: Request | Reply) -> bytearray:
 
 
 def message_length(head: bytes) -> int:
-    """Return the length of a message, in bytes, from its first `LENGTH_BYTES`."""
+    """Return the length in bytes of a message, given its first `LENGTH_BYTES`."""
     return int.from_bytes(head, "big")
 
 
@@ -157,7 +157,7 @@ Answer = TypeVar("Answer", TextReply, Verdicts, TablePage, VectorsReply)
 
 
 class BoundedProcess:
-    """A process with resource limits that answers requests in turn; it starts with the first one.
+    """A process with resource limits that answers one request at a time. The first request starts it.
 
     on_wait: called at least every 0.1 s during a request; raising in it kills the process.
     file_bytes: the size limit of files that it writes.
@@ -271,7 +271,7 @@ class _Exchange:
         return self._reply
 
     def _fail(self) -> NoReturn:
-        """Raise the error of a process that has closed its stdout without a reply."""
+        """Raise the error for a process that closed its stdout without a reply."""
         try:
             status = self._child.wait(_TICK)
         except subprocess.TimeoutExpired:
@@ -359,7 +359,7 @@ class Readers(SplitByFork):
         self._process = BoundedProcess(self._on_wait)
 
     def extract_text(self, data: bytes, filetype: str) -> Extracted:
-        """Return the text of a file, given its bytes; HTML is UTF-8.
+        """Return the text of an HTML (UTF-8) or PDF file, given its bytes.
 
         Raises:
             ReaderFailed: the library is missing, cannot read the file or crashes; or a limit is exceeded.

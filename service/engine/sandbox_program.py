@@ -1,4 +1,4 @@
-"""The program of the bounded process: parses untrusted files, and searches with untrusted patterns.
+"""The bounded process's program: parses untrusted files, and searches with untrusted patterns.
 
 Requests come through stdin, replies go to stdout, and what libraries print goes to stderr, which memlog
 keeps. The program opens no connection. Kernel limits kill it even if it runs hostile code.
@@ -95,7 +95,7 @@ def _forbid_event(event: str, _: tuple[Any, ...]) -> None:
 
 
 def _limit_seconds(seconds: int) -> None:
-    """Limit the CPU time from now on; the kernel kills the process if it takes more."""
+    """Limit the CPU time that may be used from now on. The kernel kills the process if it needs more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = math.ceil(used.ru_utime + used.ru_stime) + seconds
     _set_limit(resource.RLIMIT_CPU, most, for_good=False)
@@ -180,7 +180,7 @@ def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
 
 @cache
 def _parse_rules(rules: bytes) -> "GitIgnoreSpec":
-    """Parse the rules of a .gitignore: like git, treat names as bytes, and ignore invalid lines."""
+    """Parse a .gitignore as git does: names are bytes, and invalid lines are ignored."""
     from pathspec import GitIgnoreSpec
 
     lines = rules.decode("utf-8-sig", "surrogateescape").splitlines()

@@ -1,1 +1,1 @@
-"""Imports data of other programs, and exports data of a store."""
+"""Imports data from other programs, and exports data from a store."""

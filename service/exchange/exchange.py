@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class DataExchange(OperationGroup):
-    """Imports data of other programs, and exports data for them."""
+    """Imports data from other programs, and exports data for them."""
 
     @operation("append", reads_paths=True)
     def import_from(
@@ -44,11 +44,12 @@ class DataExchange(OperationGroup):
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ImportReport":
-        """Import the data of another program: memories, facts, daily events and messages become events.
+        """Import another program's data: memories, facts, daily events and messages become events.
 
-        Records that were imported before are recognised by their ids, and not written again; only their
-        changes are imported. Forgotten records do not come back. An interrupted import can be run again. If
-        another source has the same ids, its records get different ids. The answer accounts for every record.
+        Records that were imported before are recognised by their ids and not written again, but their changes
+        are imported. Forgotten records do not come back. An interrupted import can be run again. If two
+        sources use the same ids, the second source's records get different ids. The report accounts for every
+        record.
 
         A store is for one project: if a source has several projects, choose one.
 
@@ -112,7 +113,7 @@ class DataExchange(OperationGroup):
 
 
 def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
-    """Return the names of the projects in the data to import.
+    """Return the names of the projects in the data at `paths`.
 
     Raises:
         BadInput: a path does not exist.
@@ -126,7 +127,7 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
-    """Raise BadInput for an unknown project, and if one of several projects must be chosen."""
+    """Raise BadInput if the project is unknown, or if none of several projects is chosen."""
     named = ", ".join(map(shown, projects))
     if chosen is not None and chosen not in projects:
         hint = f"one of {named}" if projects else f"leave out the project: {name} has no projects"
@@ -136,7 +137,7 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
 
 
 def _store_key(store: Path, *, makes: bool) -> bytes:
-    """Return the key of the store. makes: whether to create a missing key; if not, return b""."""
+    """Return the store's key. With `makes`, create a missing key; otherwise return b"" for it."""
     from memlog.eventlog.secrets.outgoing import load_store_key
 
     if makes:
@@ -152,7 +153,7 @@ _TYPES = {
 
 
 class ExportReport(msgspec.Struct, kw_only=True):
-    """The result of an export. tables: the number of rows of each table, by name."""
+    """The result of an export. tables: the number of rows by table."""
 
     path: str
     tables: dict[str, int]

@@ -1,4 +1,4 @@
-"""Reads what the log holds of the records of a source: their events, and later changes."""
+"""Reads what the log already holds of a source's records: their events, and later changes."""
 
 import os
 from collections import Counter
@@ -32,8 +32,8 @@ _TEXTS = ("content", "value", "summary")
 class StoredChange(NamedTuple):
     """An event in the log, and the aspect of a record that it changes.
 
-    claimed: the time of the change, according to its source. wins: its precedence; ties are broken by the
-    place in the log.
+    claimed: the time of the change, according to its source. wins: its precedence; ties are broken by
+    `place`, the position in the log.
     """
 
     event: Event
@@ -44,7 +44,7 @@ class StoredChange(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A forgotten change: changes of its aspect up to the time `until` are not imported again."""
+    """A forgotten change. Changes of its aspect up to the time `until` are not imported again."""
 
     aspect: str
     until: str
@@ -63,13 +63,13 @@ class Holding:
 
     @property
     def is_archived(self) -> bool:
-        """Whether the source archived the record, and has not restored it since."""
+        """Whether the source has archived the record and not restored it since."""
         archivings = self.changes_of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
     def last_change_time(self) -> str:
-        """The time of the last change by the source that the log has; "" if there is none."""
+        """The time of the source's last change in the log; "" if there is none."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
@@ -79,7 +79,7 @@ class Holding:
         self.changes += gained.changes
 
     def changes_of(self, aspect: str) -> list[StoredChange]:
-        """Return the changes of an aspect in order of precedence; changes of the text begin with the base."""
+        """Return the changes of an aspect by precedence. Changes of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
@@ -92,14 +92,14 @@ class Holding:
         return found
 
     def has_told(self, text: str) -> bool:
-        """Whether the record has or had this text, which may be masked in the log."""
+        """Whether the record has, or once had, this text. The log may contain it with keys masked."""
         return not {text, masked(text)}.isdisjoint(
             event_text(each.event) for each in self.changes_of("updated")
         )
 
 
 def text_field(event: Event) -> str:
-    """Return the name of the field that holds the text of an event; "" if the event has no text."""
+    """Return the name of the field with an event's text; "" if the event has no text."""
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
@@ -109,7 +109,7 @@ def event_text(event: Event) -> str | None:
 
 
 def split_change_id(event_id: str, base_id: str) -> tuple[str, str]:
-    """Return the aspect and the time in the id of a change; "" as time in ids of older versions."""
+    """Return the aspect and the time from a change's id. The time is "" in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
@@ -142,7 +142,7 @@ def read_holdings(
 
 
 def _find_base(name: str, known: dict[str, Holding]) -> str:
-    """Return the id of the record to which the change with the id `name` belongs."""
+    """Return the id of the record to which the change `name` belongs."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name
@@ -176,7 +176,7 @@ Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
 
 
 def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Compare an event of a record with the event in the log under its id; None if the log has no event."""
+    """Compare a record's event with the event in the log under its id; None if the log has no such event."""
     base = holding.base
     if base is None:
         return None
@@ -195,7 +195,7 @@ def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | Non
 
 
 def may_change(record: Used) -> bool:
-    """Whether the log may hold changes of a record."""
+    """Whether the log may contain changes of a record."""
     return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
 
 
@@ -207,7 +207,7 @@ def last_change_time(record: Used) -> str:
 
 
 def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
-    """Return the id suffix of a source; "" for the first source, or if no other source has the same ids.
+    """Return the suffix of a source's ids: "" for the first source, or if no other source uses the same ids.
 
     records: the source's records, with ids without a suffix. prefix: the prefix of the ids.
     suffixes: the suffixes in use, "" first.
@@ -247,7 +247,7 @@ def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[
 
 
 def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
-    """Return the number of matching records; 0 if they are fewer than half.
+    """Return how many records match, or 0 if fewer than half do.
 
     Equal creation times prove nothing if records with other texts share them. If a record was forgotten,
     equal times suffice: forgotten records must not come back because another text was edited.
@@ -266,14 +266,14 @@ def _id_with_suffix(suffix: str, event: Event, prefix: str) -> str:
 
 
 def _source_marks(batch: Iterable[Used]) -> Iterator[str]:
-    """Yield marks that distinguish a source: hashes of ids and creation times, never of texts."""
+    """Yield hashes that tell sources apart, computed from ids and creation times, never from texts."""
     for record in batch:
         if record.created is not None:
             yield _short_hash(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:
-    """Return an unused suffix, which is the same on every copy of a store if records have creation times."""
+    """Return an unused suffix. It is the same on every copy of a store if records have creation times."""
     mark = marks[0] if marks else os.urandom(SUFFIX_LENGTH // 2).hex()
     while f"~{mark}" in used:
         mark = _short_hash(mark)

@@ -1,4 +1,4 @@
-"""Imports the records of a source as events, each once, and accounts for every record."""
+"""Imports a source's records as events, each once, and accounts for every record."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +57,7 @@ State = Literal["new", "known", "forgotten"]
 
 
 def add_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return a record's own event with a precedence: the lowest without a time, or with a future time.
+    """Return an event with a precedence: the lowest if its time is missing or in the future.
 
     is_changed: whether changes of the record follow, so that the event needs an earlier time.
     """
@@ -72,12 +72,12 @@ def add_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
 
 
 def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
-    """Convert a new event to a `StoredChange`, as if the log already had it."""
+    """Convert a new event to a `StoredChange`, as if it were already in the log."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return whether a change is new, known or forgotten; outdated and redundant changes count as known."""
+    """Return whether a change is new, known or forgotten. Outdated and redundant changes count as known."""
     aspect, _ = split_change_id(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
@@ -103,9 +103,9 @@ def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> 
 
 
 def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a claimed time is before a known change, so that it is from an older copy of the source.
+    """Whether a change is older than a known one, so that it comes from an older copy of the source.
 
-    A known change with a future time counts as of its import, unless `claimed` is in the future, too.
+    A known change dated in the future counts from its import, unless `claimed` is in the future, too.
     """
     if not claimed:
         return False
@@ -113,7 +113,7 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 
 def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect are equal; the text of the stored change may be masked."""
+    """Whether two changes of one aspect are equal. Keys in the stored one may be masked."""
     text = event_text(change)
     if text is not None:
         return event_text(other) in (text, masked(text))
@@ -125,10 +125,10 @@ def _count_accesses(changes: Iterable[StoredChange]) -> int:
 
 
 def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with its own id, and a precedence after the events that it changes.
+    """Return a new change with an id of its own and a precedence after the events that it changes.
 
-    A change without a time, or with a future time, directly follows its source's last change, so that it
-    overrules nothing else. For the same reason, the restoring of a record directly follows its archiving.
+    A change whose time is missing or in the future directly follows its source's last change, so that it
+    overrules nothing else. For the same reason, a record is restored directly after it was archived.
     """
     assert isinstance(change, Change)
     aspect, _ = split_change_id(str(change.id), base_id)
@@ -151,7 +151,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
 
 
 def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that restores an archived memory with its current content; None if it is active.
+    """Return an event that restores an archived memory with its content, or None if it is not archived.
 
     People's changes stay, because the source only says that the memory is active.
     """
@@ -182,7 +182,7 @@ _Outcome = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
-    """A record or event that was not stored. where: the name of the record or event."""
+    """A record or event that was not stored. where: its name."""
 
     where: str
     why: str
@@ -223,7 +223,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _New(NamedTuple):
-    """An event that the log lacks. drafted: the encoded event; None for a change."""
+    """An event that is not in the log. drafted: the encoded event; None for a change."""
 
     event: Event
     drafted: Draft | None = None
@@ -261,7 +261,7 @@ class Importing:
         """The id suffixes of all sources of the format."""
 
     def import_source(self, read: Read, path: Path) -> None:
-        """Import a source in batches. The source is read twice: first to find out whether it is known.
+        """Import a source in batches. It is read twice, the first time to find out whether it is known.
 
         Raises:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
@@ -340,7 +340,7 @@ class Importing:
     def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """Yield the events of a record that the log lacks, and count the outcome of each of its events."""
+        """Yield a record's events that are not in the log, and count the outcome of each event."""
         first = str(record.events[0].id)
         fates: list[_Outcome] = []
         for event in record.events:
@@ -375,7 +375,7 @@ class Importing:
     def _find_outcome(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Outcome:
-        """Return the outcome of a record's own event. why: why the log rejects it, if it does."""
+        """Return the outcome of a record's event. why: the reason if the log rejects it."""
         name, group, content = str(event.id), record.group, content_hash_without_openssl(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -420,7 +420,7 @@ class Importing:
         return "changed"
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event now has content that neither the log nor a new change has."""
+        """Whether a known event has content that is neither in the log nor in a new change."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
@@ -437,7 +437,7 @@ class Importing:
         ) != content_hash_without_openssl(base)
 
     def _ids_in_other_sources(self, record: Used) -> list[str]:
-        """Return the ids of an undated record's events in other sources; [] for a dated record."""
+        """Return the ids that an undated record's events have in other sources; [] for a dated record."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -452,7 +452,7 @@ class Importing:
         return made
 
     def _add_holding(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Add an event to the known holdings; in a dry run, also remember it for later records."""
+        """Add an event to the known ones; in a dry run, also remember it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
@@ -467,7 +467,7 @@ class Importing:
         return fate
 
     def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
-        """Return the encoded event and None, or None and why the log rejects it."""
+        """Return (encoded event, None), or (None, reason) if the log rejects the event."""
         try:
             return self._draft(event), None
         except BadInput as error:
@@ -478,7 +478,7 @@ class Importing:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
     def _append_accepted(self, new: list[_New]) -> list[_New]:
-        """Append the events that the log accepts, count the others as refused, and return the former."""
+        """Append and return the events that the log accepts, and count the others as refused."""
         taken = []
         for event, known in new:
             drafted, why = (known, None) if known is not None else self._try_draft(event)
@@ -493,7 +493,7 @@ class Importing:
 
 
 def _is_unfilled(event: Event) -> bool:
-    """Whether an event is a memory or a core memory value with a placeholder as content."""
+    """Whether an event is a memory or core memory value whose content is only a placeholder."""
     if isinstance(event, MemorySaved):
         return is_placeholder(event.content)
     if isinstance(event, CoreMemoryUpdated):

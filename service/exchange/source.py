@@ -1,4 +1,4 @@
-"""Read-only access to the files and tables of another program, for importers."""
+"""Read-only access to another program's files and tables, for importers."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class ForeignFiles:
     """A file or a folder of another program.
 
     tables: reads the program's databases.
-    suffix: distinguishes the ids of this source from the ids of another source: `~1f0c9a3e`.
+    suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
     project: the only project to read; None for all.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
@@ -69,9 +69,9 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def find_files(self, *patterns: str) -> list[Path]:
-        """Return the matching files of a folder, sorted; or the file itself if the path is a file.
+        """Return the matching files of a folder, sorted, or the path itself if it is a file.
 
-        Omits links that point outside the folder.
+        Links that point outside the folder are left out.
         """
         if not self.path.is_dir():
             return [self.path]
@@ -90,7 +90,7 @@ class ForeignFiles:
         return shown(path.relative_to(self.path) if path != self.path else path.name)
 
     def read_text(self, path: Path) -> str | Unreadable:
-        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark, or an `Unreadable`."""
+        """Return the text of a UTF-8 or UTF-16 file without its byte order mark, or an `Unreadable`."""
         try:
             with path.open("rb") as file:
                 data = file.read(_MAX_BYTES + 1)
@@ -157,13 +157,13 @@ class ForeignFiles:
                 yield Unreadable(where, "there is no such table")
 
     def modified_at(self, path: Path) -> str:
-        """Return the time of the last change of a file, RFC 3339."""
+        """Return the modification time of a file, RFC 3339."""
         return timestamps.from_seconds(path.stat().st_mtime)
 
     def parse_time(self, value: object) -> str | None:
-        """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
+        """Parse another program's time: seconds since 1970, or a text, in UTC if it has no offset.
 
-        Return None if there is no valid time; an invalid time is counted as unknown.
+        Return None if there is no valid time; an invalid time is counted in `unknown`.
         """
         if value is None or value == "":
             return None
@@ -181,7 +181,7 @@ class ForeignFiles:
 
 
 def read_projects(importer: Importer, paths: Iterable[Path]) -> list[str]:
-    """Return the names of the projects in the files of another program; [] if its format has none."""
+    """Return the names of the projects in another program's files; [] if the format has no projects."""
     if importer.projects is None:
         return []
     with Tables() as tables:
@@ -189,7 +189,7 @@ def read_projects(importer: Importer, paths: Iterable[Path]) -> list[str]:
 
 
 def _add_remedy(path: Path, error: str) -> str:
-    """Return an error message of SQLite, with a remedy if one is known."""
+    """Return one of SQLite's error messages, with a remedy if one is known."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"
         return f"{error}: it is a zip archive, unpack it" if is_zip else error

@@ -7,9 +7,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
+from msgspec.structs import FieldInfo
 
 from memlog.eventlog.fields import MemoryKind
 from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
@@ -132,9 +134,6 @@ _NAMES = {
 _NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
 """What models write if there is no topic."""
 
-_UNTYPED: MemoryKind = "fact"
-"""The type of an entry that names none: the most neutral one."""
-
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """The categories that a model may use: it sees no credentials, and writes summaries separately."""
 
@@ -147,89 +146,101 @@ _WRAPPINGS = 4
 _LONGEST_TOPIC = 60
 """The most characters of a topic: one to three words."""
 
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "memories": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "type": {"type": "string", "enum": [*get_args(MemoryKind)]},
-                    "category": {"type": "string", "enum": [*CATEGORIES_OF_MODELS]},
-                    "topic": {"type": ["string", "null"]},
-                    "content": {"type": "string"},
-                    "importance": {"type": "number"},
-                },
-                "required": ["type", "category", "topic", "content", "importance"],
-                "additionalProperties": False,
-            },
-        },
-        "summary": {"type": "string"},
-    },
-    "required": ["memories", "summary"],
-    "additionalProperties": False,
-}
 
-
-class Distilled(msgspec.Struct, frozen=True):
+class Distilled(msgspec.Struct):
     """A memory in an answer of the model."""
 
-    kind: MemoryKind
-    content: str
-    importance: float
-    category: str = OTHER
-    topic: str | None = None
+    type: MemoryKind = "fact"  # the most neutral one, for an entry that names none
+    category: Annotated[Any, Meta(extra_json_schema={"type": "string", "enum": CATEGORIES_OF_MODELS})] = None
+    topic: Annotated[Any, Meta(extra_json_schema={"type": ["string", "null"]})] = None
+    content: str = ""
+    importance: float = UNRATED
+
+    def __post_init__(self) -> None:
+        content = usable_text(self.content)
+        if content is None or not 0 <= self.importance <= 1 or is_about_project(content):
+            raise ValueError("it is no memory")
+        self.content = content
+        self.category, self.topic = _match_category(self.category), _normalise_topic(self.topic)
 
 
-class _Entry(msgspec.Struct):
-    content: str
-    type: MemoryKind = _UNTYPED
-    importance: Any = None
-    category: Any = None
-    topic: Any = None
-
-
-class ModelAnswer(msgspec.Struct):
-    """The usable part of an answer.
-
-    refused: the number of malformed entries, placeholders, and notes about a project.
-    """
+class MemoryAnswer(msgspec.Struct):
+    """The memories in a conversation or a diary, as a model answers them."""
 
     memories: list[Distilled]
-    summary: str = ""
-    refused: int = 0
+    summary: str
 
 
-def read_answer(text: str) -> ModelAnswer | None:
-    """Return the usable part of an answer; None if it has no JSON of memories, or no usable entry.
+class _Said(msgspec.Struct):
+    content: str
 
-    The JSON may be within prose, after a draft or in a fenced block, and may be only the list of memories.
+
+def schema_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
+    """Return the JSON schema of an answer.
+
+    Providers enforce only a schema without references in which every member is required and no other is
+    allowed, while an answer is read without some.
+    """
+    if get_origin(kind) is list:
+        return {"type": "array", "items": schema_of(*get_args(kind))}
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": [*get_args(kind)]}
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return msgspec.json.schema(kind)
+    members = {field.name: schema_of(field.type) for field in msgspec.structs.fields(kind)}
+    return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
+
+
+def read_answer(text: str, kind: type[T]) -> tuple[T, int] | None:
+    """Return the usable part of an answer, and how many of its entries and texts are not; None if nothing is.
+
+    The JSON may be within prose, after a draft or in a fenced block, and may be only a list of the entries.
+
+    kind: has a list of entries or a text, and perhaps more texts.
     """
     found = None
-    for entries, summary in _find_lists(text, "memories"):
-        answer = _build_answer(entries, summary)
-        found = answer if answer.memories or all(map(_says_nothing, entries)) else found
+    first, *others = msgspec.structs.fields(kind)
+    for members in _find_members(text, first):
+        given, refused = members[first.name], 0
+        if get_origin(first.type) is list:
+            entries = _read_entries(given, *get_args(first.type))
+            values: dict[str, Any] = {first.name: entries}
+            refused = len(given) - len(entries)
+            is_usable = bool(entries) or all(map(_says_nothing, given))
+        else:
+            values = {first.name: usable_text(given)}
+            is_usable = values[first.name] is not None
+        for name in (field.name for field in others):
+            beside = members.get(name)
+            shortened = beside[:LONGEST] if isinstance(beside, str) else ""
+            values[name] = usable_text(shortened) or ""
+            refused += bool(shortened.strip()) and not values[name]
+        found = (kind(**values), refused) if is_usable else found
     return found
 
 
-def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists named `member` in an answer, each with its summary; without any, top-level lists."""
+def _find_members(text: str, field: FieldInfo) -> Iterator[dict[str, Any]]:
+    """Yield the members of each object in an answer that has this field; without any, top-level lists."""
+    is_list = get_origin(field.type) is list
     alone = []
     is_found = False
     for value in find_json_values(text):
         if isinstance(value, list):
             alone.append(value)
         for each in _walk_objects(value):
-            members = {str(name).strip().lower(): inner for name, inner in each.items()}
-            given = members.get(member, ...)
-            if isinstance(given, dict):  # one entry
-                given = [given]
-            if isinstance(given, list) or given is None:
+            members = _fold_names(each)
+            given = members.get(field.name, ...)
+            if is_list and (isinstance(given, dict) or given is None):  # one entry, or none
+                given = [] if given is None else [given]
+            if isinstance(given, list if is_list else str):
                 is_found = True
-                yield given or [], members.get("summary")
-    if not is_found:
-        yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
+                yield members | {field.name: given}
+    if is_list and not is_found:
+        yield from ({field.name: value} for value in alone if value and all(map(_may_be_entry, value)))
+
+
+def _fold_names(given: dict[str, Any]) -> dict[str, Any]:
+    return {str(name).strip().lower(): value for name, value in given.items()}
 
 
 def _walk_objects(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
@@ -251,32 +262,23 @@ def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
 
-def _build_answer(entries: list[Any], summary: object) -> ModelAnswer:
-    scale = detect_scale(each.get("importance") for each in entries if isinstance(each, dict))
-    read = [_build_entry(each, scale) for each in entries]
-    memories = [each for each in read if each is not None]
-    shortened = summary[:LONGEST] if isinstance(summary, str) else ""
-    text = usable_text(shortened)
-    refused = len(read) - len(memories) + (text is None and bool(shortened.strip()))
-    return ModelAnswer(memories, text or "", refused)
+def _read_entries(given: list[Any], kind: type[T]) -> list[T]:
+    """Return the usable entries of a list, their importance on a scale from 0 to 1."""
+    entries = [{"content": each} if isinstance(each, str) else each for each in given]
+    known = [_fold_names(each) for each in entries if isinstance(each, dict)]
+    scale = detect_scale(each.get("importance") for each in known)
+    found: list[T] = []
+    for each in known:
+        importance = scaled_importance(each.get("importance"), scale)
+        each["importance"] = -1 if importance is None else importance
+        with suppress(msgspec.ValidationError):
+            found.append(_convert_entry(each, kind))
+    return found
 
 
 def _says_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether an entry says that there are no memories."""
-    entry = _read_entry(given)
-    return entry is not None and says_nothing(entry.content)
-
-
-def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a model's answer
-    entry = _read_entry(given)
-    if entry is None:
-        return None
-    content, importance = usable_text(entry.content), scaled_importance(entry.importance, scale)
-    if content is None or importance is None or is_about_project(content):
-        return None
-    return Distilled(
-        entry.type, content, importance, _match_category(entry.category), _normalise_topic(entry.topic)
-    )
+    return any(says_nothing(each.content) for each in _read_entries([given], _Said))
 
 
 def _match_category(given: object) -> str:
@@ -294,24 +296,15 @@ def _normalise_topic(given: object) -> str | None:
     return topic if is_topic and not kinds_in(topic) else None
 
 
-def _read_entry(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
-    try:
-        return _convert_entry({"content": given} if isinstance(given, str) else given, _Entry)
-    except msgspec.ValidationError:
-        return None
-
-
-def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
+def _convert_entry(members: dict[str, Any], kind: type[T]) -> T:
     """Convert an entry, with synonyms of members and words in any case; raise ValidationError if invalid."""
-    if isinstance(given, dict):
-        text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
-        given = {}
-        for field in msgspec.structs.fields(kind):
-            names = (name for name in _NAMES.get(field.name, (field.name,)) if name in text)
-            if (name := next(names, None)) is not None:
-                value = text[name]
-                is_word = get_origin(field.type) is Literal and isinstance(value, str)
-                given[field.name] = _match_word(value, get_args(field.type)) if is_word else value
+    given = {}
+    for field in msgspec.structs.fields(kind):
+        names = (name for name in _NAMES.get(field.name, (field.name,)) if members.get(name) is not None)
+        if (name := next(names, None)) is not None:
+            value = members[name]
+            is_word = get_origin(field.type) is Literal and isinstance(value, str)
+            given[field.name] = _match_word(value, get_args(field.type)) if is_word else value
     return msgspec.convert(given, kind, strict=False)
 
 
@@ -328,34 +321,3 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
     # JSON may escape a lone surrogate.
     is_unicode = given.encode(errors="ignore").decode() == given
     return given.strip() if is_unicode else None
-
-
-class Listed(msgspec.Struct, Generic[T]):
-    """The usable entries of a list in an answer.
-
-    refused: the number of malformed entries.
-    """
-
-    entries: list[T]
-    refused: int
-
-
-def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list `member` of an answer, or a bare list; None without a list or a usable entry."""
-    found = None
-    for given, _ in _find_lists(text, member):
-        entries: list[T] = []
-        for each in given:
-            with suppress(msgspec.ValidationError):
-                entries.append(_convert_entry(each, kind))
-        found = Listed(entries, len(given) - len(entries)) if entries or not given else found
-    return found
-
-
-def read_summary(text: str) -> str | None:
-    """Return the summary in an answer; None if it has no summary."""
-    found = None
-    for value in find_json_values(text):
-        if isinstance(value, dict):
-            found = usable_text(value.get("summary")) or found
-    return found

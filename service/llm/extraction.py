@@ -3,13 +3,11 @@
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
 from memlog.eventlog.events import AppendWarning, Message, warnings_of
 from memlog.eventlog.fields import Chat
@@ -18,7 +16,6 @@ from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
 from memlog.query.conversations import newest_messages
-from memlog.query.records import daily_events
 from memlog.query.request import ChatField, Day
 from memlog.service.engine import prompts
 from memlog.service.engine.engine import Engine
@@ -29,7 +26,7 @@ from memlog.service.engine.requests import ProgressField, Retry
 if TYPE_CHECKING:
     from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
-    from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
+    from memlog.service.llm.tasks.extract import ExtractionReport
 
 
 class NoModelToAsk(NamedTuple):
@@ -89,15 +86,18 @@ class Extractions(OperationGroup):
             BadInput: no language model is configured. Busy: another process distils.
             ProviderError: the model fails; earlier results stay.
         """
-        extractor = create_extractor(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
+        from memlog.service.llm.tasks.extract import ExtractTask
+
+        questions = create_questions(
+            self._engine, is_patient=True, retry=retry, is_bounded=not unbounded, is_requested=True
+        )
         chat = None if chat is None else Chat.of(chat)
+        task = ExtractTask(self._engine, questions, chat, mode)
         if dry_run:
-            return [*extractor.plan(chat, mode), *extractor.report_withheld(chat)]
+            return [*task.plan(), *task.withheld_reports()]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
-        timeout = self._engine.lock_timeout
-        reports = extractor.run(chat, mode, lock_timeout=timeout, is_requested=True)
-        done = _collect_reports(reports, "messages distilled", waiting, progress)
-        return [*done, *extractor.report_withheld(chat)]
+        done = _collect_reports(task.reports(chat), "messages distilled", waiting, progress)
+        return [*done, *task.withheld_reports()]
 
     @operation("append")
     def days(
@@ -116,11 +116,12 @@ class Extractions(OperationGroup):
             BadInput: no language model is configured. Busy: another process distils.
             ProviderError: the model fails; earlier results stay.
         """
-        extractor = create_extractor(self._engine, is_patient=True, retry=retry)
-        until = str(until) if until else yesterday(self._engine)
-        found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
-        reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _collect_reports(reports, "daily events distilled", found, progress)
+        from memlog.service.llm.tasks.days import DaysTask
+
+        questions = create_questions(self._engine, is_patient=True, retry=retry)
+        task = DaysTask(self._engine, questions, str(until) if until else None)
+        waiting, _ = task.pending()
+        return _collect_reports(task.reports(), "daily events distilled", len(waiting), progress)
 
     @operation("append")
     def extract(
@@ -138,7 +139,7 @@ class Extractions(OperationGroup):
         Raises:
             BadInput: no language model is configured. BadInput, Busy, LogError: as `Store.append`.
         """
-        create_extractor(self._engine)  # raises if no model is configured
+        create_questions(self._engine)  # raises if no model is configured
         chat = Chat.of(session)
         given = [("user", user), ("assistant", assistant)]
         known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
@@ -165,16 +166,17 @@ class Extractions(OperationGroup):
         """Show a prompt for the language model. Events from its answers contain the prompt's id.
 
         Raises:
-            BadInput: there is no such prompt.
+            BadInput: there is no such prompt, or its file in extraction.prompts_dir is unreadable.
         """
-        return prompts.read_prompt(name)
+        return prompts.read_prompt(name, rules_of(self._engine).prompts_dir)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
-        questions = create_questions(self._engine)
-        extractor = _build_extractor(self._engine, questions)
+        from memlog.service.llm.tasks.extract import ExtractTask
+
+        questions = create_questions(self._engine, is_requested=True)
         missed = 0
         try:
-            done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_requested=True)]
+            done = [*ExtractTask(self._engine, questions, chat, mode).reports(chat)]
             is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
             missed = calls if is_set_aside else 0
         except ProviderError as error:
@@ -248,47 +250,39 @@ class _Background(SplitByFork):
                 raise
 
 
-def create_extractor(
-    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
-) -> "Extractor":
-    """Return the extractor of a store.
-
-    is_patient: see `LanguageModel`. retry, is_bounded: see `Questions`.
-
-    Raises:
-        BadInput: no language model is configured.
-    """
-    return _build_extractor(
-        engine, create_questions(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
-    )
-
-
-def _build_extractor(engine: Engine, questions: "Questions") -> "Extractor":
-    # Imported here: most processes distil nothing.
-    from memlog.service.llm.tasks.extract import Extractor
-
-    return Extractor(engine.path, engine.decide, questions, rules_of(engine), user_time_zone(engine))
-
-
 def create_questions(
-    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
+    engine: Engine,
+    *,
+    lock_timeout: float | None = None,
+    is_patient: bool = False,
+    retry: bool = False,
+    is_bounded: bool = True,
+    is_requested: bool = False,
 ) -> "Questions":
     """Return the `Questions` to the language model of a store.
 
-    is_patient: see `LanguageModel`. retry, is_bounded: see `Questions`.
+    lock_timeout: by default the store's. is_patient: see `LanguageModel`. Others: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
     """
+    # Imported here: most processes ask no model.
+    from memlog.eventlog.schedules import load_zone
     from memlog.service.llm.model import LanguageModel
     from memlog.service.llm.task import Questions
 
     if why := why_no_model(engine):
         raise BadInput(why.message, hint=why.hint)
     assert engine.language_model is not None
-    model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
     return Questions(
-        model, engine.append, engine.decide, rules_of(engine), retry=retry, is_bounded=is_bounded
+        engine,
+        LanguageModel(engine.language_model, engine.path, is_patient=is_patient),
+        rules_of(engine),
+        None if engine.job_rules is None else load_zone(engine.job_rules.timezone),
+        lock_timeout=engine.lock_timeout if lock_timeout is None else lock_timeout,
+        retry=retry,
+        is_bounded=is_bounded,
+        is_requested=is_requested,
     )
 
 
@@ -302,19 +296,6 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
         hint = "choose a model with memlog.open(language_model=…)"
         return NoModelToAsk("no language model is configured", hint)
     return None
-
-
-def user_time_zone(engine: Engine) -> tzinfo | None:
-    """Return the time zone of the user; None means the system's zone."""
-    from memlog.eventlog.schedules import load_zone
-
-    return None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
-
-
-def yesterday(engine: Engine) -> str:
-    """Return the last full day in the user's time zone."""
-    today = timestamps.in_zone(timestamps.now(), user_time_zone(engine)).date()
-    return str(today - timedelta(days=1))
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

@@ -1,17 +1,22 @@
-"""Asks a language model, and appends the events from its answers."""
+"""Runs a task of a language model: asks, retries, sets aside, and appends the events from its answers."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
-from typing import Any, TypeVar
+from contextlib import suppress
+from datetime import tzinfo
+from functools import partial, reduce
+from itertools import chain
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
-from memlog.eventlog.events import Event, ModelFailed, Position
+from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
+from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
@@ -24,13 +29,16 @@ from memlog.query.context.scope import (
 from memlog.query.context.token_counters import CHARACTERS, count_text_tokens
 from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
-from memlog.service.engine.prompts import EXTRACT, read_prompt
-from memlog.service.engine.read_model import Deciding
+from memlog.query.sendable import mask_memories
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
 from memlog.service.exchange.formats import is_imported
-from memlog.service.llm.answers import SCHEMA, read_answer
+from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
 from memlog.service.llm.model import Completion, LanguageModel
 
-A = TypeVar("A")
+A = TypeVar("A", bound=msgspec.Struct)
+B = TypeVar("B", bound="Batch")
+E = TypeVar("E")
 T = TypeVar("T")
 
 _FAILURES_OF_PROVIDER = 5
@@ -46,32 +54,82 @@ _PROMPT = 1000
 _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
+class Asked(msgspec.Struct, Generic[A]):
+    """The answer to the requests of a batch.
+
+    origin: of the events that the task makes of it. refused: the number of malformed entries.
+    """
+
+    answer: A
+    origin: Extraction
+    refused: int
+    cost: Completion
+
+    def close(self, kind: Callable[..., E], refused: int = 0, **about: object) -> E:
+        """Return the event that closes the extraction. refused: how many entries the task refuses."""
+        return kind(
+            id=self.origin.id,
+            model=self.origin.model,
+            prompt=self.origin.prompt,
+            tokens_in=self.cost.tokens_in,
+            tokens_out=self.cost.tokens_out,
+            refused=self.refused + refused,
+            **about,
+        )
+
+
+class Batch(msgspec.Struct, kw_only=True):
+    """What one answer is about.
+
+    chat, event_ids: recorded with a failure. requests: as JSON; an entry that is too long is in several.
+    count, line: the number of changes, and a line about them, which the task sets when it has the answer.
+    is_done: whether the events from the answer are in the log.
+    """
+
+    chat: str | None
+    event_ids: list[str]
+    requests: list[str]
+    count: int = 0
+    line: str | None = None
+    is_done: bool = False
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The outcome of a step. count: the number of changes.
+
+    note: what remains to be done or checked.
+    """
+
+    count: int
+    note: str | None = None
+
+
 class Questions:
     """Asks questions of one model, within the rules and the daily budget.
 
-    append: makes events durable. decide: calls a function with the read model after it has caught up.
+    zone: the user's time zone, which defines days; None for the system's.
+    lock_timeout: seconds to wait for another process that distils.
     retry: whether to ask again about items that were set aside today.
     is_bounded: whether the daily token budget applies.
+    is_requested: whether a person requested the run, so that conversations need not be due.
     """
 
     def __init__(
         self,
+        engine: Engine,
         model: LanguageModel,
-        append: Callable[[Sequence[Event]], list[Position]],
-        decide: Deciding,
         rules: ExtractionRules,
+        zone: tzinfo | None,
         *,
+        lock_timeout: float,
         retry: bool = False,
         is_bounded: bool = True,
+        is_requested: bool = False,
     ) -> None:
-        self._model, self._append, self._decide, self._retry = model, append, decide, retry
-        self._rules, self._is_bounded = rules, is_bounded
+        self._engine, self._model, self.rules, self.zone = engine, model, rules, zone
+        self._retry, self._is_bounded = retry, is_bounded
+        self.lock_timeout, self.is_requested = lock_timeout, is_requested
         self._sent: list[Completion] = []
-
-    @property
-    def model(self) -> str:
-        """The name of the model."""
-        return self._model.name
 
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
         """Whether a message or a daily event may be sent.
@@ -80,7 +138,7 @@ class Questions:
         channel, its format.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
-        return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
+        return self._model.is_of_this_machine or named in self.rules.channels or not is_imported(event_id)
 
     def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
         """Return the ids of memories that may not be sent, because they or their sources were imported."""
@@ -104,44 +162,51 @@ class Questions:
 
     def why_over_budget(self) -> str | None:
         """Return why no more requests are sent today; None while the budget allows another request."""
-        most = self._rules.max_tokens_per_day
-        spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
-        if not spent or spent + self._rules.tokens + _PROMPT <= most:
+        most = self.rules.max_tokens_per_day
+        spent = max(self._model.spent_today, self._engine.decide(tokens_of_today)) if self._is_bounded else 0
+        if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
         return f"{spent_of}: the rest waits until tomorrow"
 
-    def begin(self, task: ModelTask) -> "Items":
-        """Begin a run of a task."""
-        read = partial(failures_of_today, provider=self._model.provider, model=self.model)
-        return Items(self, task, Failures() if self._retry else self._decide(read))
+    def failures(self) -> Failures:
+        """Return the failed requests of today, unless they are to be retried."""
+        read = partial(failures_of_today, provider=self._model.provider, model=self._model.name)
+        return Failures() if self._retry else self._engine.decide(read)
 
-    def ask(
-        self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
-    ) -> tuple[A, Completion]:
-        """Return the parsed answer of the model, and its cost; ask again if the first answer is unusable.
+    def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> Asked[A]:
+        """Return the answers to the requests as one, and its cost.
 
-        read: parses an answer, and returns None if it is unusable.
+        prompt: the id of the prompt that `system` begins with.
 
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
         """
-        made = self._complete(system, user, schema)
-        answer = read(made.text)
-        if answer is None:
-            again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
-            more = self._complete(system, again, schema)
-            made = made.followed_by(more)
-            answer = read(made.text)
-        if answer is None:
-            why = "it answered twice with something other than the JSON object"
-            raise self._model.record_failure(why, is_of_answer=True)
-        return answer, made
+        made = [self._ask_once(system, request, kind) for request in requests]
+        origin = Extraction(new_id(), self._model.name, prompt)
+        answers, refused = zip(*made, strict=True)
+        return Asked(join_answers(answers), origin, sum(refused), self._cost())
+
+    def _ask_once(self, system: str, user: str, kind: type[A]) -> tuple[A, int]:
+        """Return an answer and its number of refused entries; ask again if the first answer is unusable."""
+        again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
+        for request in (user, again):
+            self._sent.append(Completion(""))
+            self._sent[-1] = self._model.complete(system, request, schema_of(kind))
+            found = read_answer(self._sent[-1].text, kind)
+            if found is not None:
+                return found
+        why = "it answered twice with something other than the JSON object"
+        raise self._model.record_failure(why, is_of_answer=True)
+
+    def _cost(self) -> Completion:
+        """Return the requests and tokens since the last `check`."""
+        return reduce(Completion.followed_by, self._sent, Completion("", requests=0))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
         try:
-            self._append(events)
+            self._engine.append(events)
         except BadInput:  # its message quotes the answer
             raise self._model.record_failure("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
@@ -154,7 +219,7 @@ class Questions:
         self._model.count_unsent(count)
 
     def check(self) -> None:
-        """Check, before the next item, that a request may be sent to the provider.
+        """Check, before the next batch, that a request may be sent to the provider.
 
         Raises:
             ProviderError: the provider rests or fails for every request, or the budget is spent.
@@ -172,35 +237,30 @@ class Questions:
                 self._model.record_provider_failure(error)
                 raise
 
-    def record_failure(
-        self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
-    ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record a failed request, and return arguments for `Failures.add`; None if the provider failed."""
+    def record_failure(self, task: ModelTask, batch: Batch, error: ProviderError) -> ModelFailed | None:
+        """Record a failed request, and return its event; None if the provider failed."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _RETRY_HINT)))
+        cost = self._cost()
         event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
             task=task,
-            event_ids=[*event_ids],
+            event_ids=batch.event_ids,
             provider=self._model.provider,
-            model=self.model,
+            model=self._model.name,
             kind=kind,
             why=error.message,
-            chat_id=chat,
-            requests=len(self._sent),
-            tokens_in=sum(each.tokens_in for each in self._sent),
-            tokens_out=sum(each.tokens_out for each in self._sent),
+            chat_id=batch.chat,
+            requests=cost.requests,
+            tokens_in=cost.tokens_in,
+            tokens_out=cost.tokens_out,
         )
-        self._append([event])
-        return set_aside_request(event), kind, event.requests
-
-    def catch_up(self) -> None:
-        """Bring the read model up to date, since `status` reads it without a catch-up."""
-        self._decide(lambda _: None)
+        self._engine.append([event])
+        return event
 
     def _classify_failure(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
@@ -217,72 +277,168 @@ class Questions:
             return "late"
         return "refused" if error.status is not None and error.status < 500 else "failed"
 
-    def _complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        self._sent.append(Completion(""))
-        self._sent[-1] = self._model.complete(system, user, schema)
-        return self._sent[-1]
-
     def _greet(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, SCHEMA)
+            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
         except ProviderError as error:
             error.is_of_answer = False
             raise
-        if read_answer(made.text) is None:
+        if read_answer(made.text, MemoryAnswer) is None:
             raise self._model.record_failure("it answers even a greeting without the JSON object")
         self._model.record_success()
 
 
-class Items:
-    """The items of one run of a task; all processes together send each item at most twice a day."""
+class Task(ABC, Generic[A, B]):
+    """A task of the language model: a module of the folder `tasks`, whose `TASK` is a subclass.
 
-    def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
-        self._questions, self._task, self._failures = questions, task, failures
+    All processes together send each batch at most twice a day.
+
+    name: recorded with failures. job, step: the job that does it, and its name there.
+    prompt: the name of its prompt. answer: the struct of its answer; see `schema_of`.
+    """
+
+    name: ClassVar[ModelTask]
+    job: ClassVar[str]
+    step: ClassVar[str]
+    prompt: ClassVar[str]
+    answer: type[A]
+
+    def __init__(self, engine: Engine, questions: Questions) -> None:
+        self._engine, self._decide, self._questions = engine, engine.decide, questions
+        self._room = questions.rules.tokens
+        self._count = 0
+        self._failures = Failures()
         self._failure: ProviderError | None = None
         self._has_worked = False
 
-    def is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether the item of these events is set aside until tomorrow."""
-        return self._failures.is_exhausted(self._task, chat, event_ids)
+    @abstractmethod
+    def batches(self) -> Iterator[B]:
+        """Yield what is due, in batches that fit into a request. Each is done, or has failed, before the next
+        one is requested.
+        """
 
-    def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether a request about these events failed today."""
-        return self._failures.requests(self._task, chat, event_ids) > 0
+    @abstractmethod
+    def apply(self, db: Connection, batch: B, asked: Asked[A]) -> list[Event] | None:
+        """Return the events of an answer, the closing one last; None if the batch has changed meanwhile."""
 
-    def attempt(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Run `work` on the item of these events, and return its result; None after a failure of the item.
+    def _system(self, prompt: str) -> str:
+        """Return the system message. prompt: the text of the task's prompt."""
+        return prompt
 
-        The failure is recorded; the next run retries the item, unless it is then set aside.
+    def _notes(self) -> Iterable[str]:
+        """Return notes on the run for a person."""
+        return ()
+
+    def _count_withheld(self) -> int:
+        """Return the number of imported memories that the run has not sent."""
+        return 0
+
+    def run(self) -> Iterator[B]:
+        """Ask about what is due, and yield each batch after its answer or failure.
+
+        The next run retries a failed batch, unless it is then set aside.
 
         Raises:
-            ProviderError: the provider fails for every request.
+            ProviderError: the provider fails for every request, or every batch failed; what is done stays.
         """
-        self._questions.check()
-        try:
-            made = work()
-        except ProviderError as error:
-            failure = self._questions.record_failure(self._task, chat, event_ids, error)
-            if failure is None:
-                raise
-            self._failures.add(*failure)
-            self._failure = error
-            return None
-        self._has_worked = True
-        return made
+        self._failures = self._questions.failures()
+        self._failure, self._has_worked, self._count = None, False, 0
+        for batch in self.batches():
+            if self._is_set_aside(batch.chat, batch.event_ids):
+                continue
+            self._questions.check()
+            try:
+                batch.is_done = self._complete(batch)
+                self._has_worked = True
+            except ProviderError as error:
+                failure = self._questions.record_failure(self.name, batch, error)
+                if failure is None:
+                    raise
+                self._failures.add(set_aside_request(failure), failure.kind, failure.requests)
+                self._failure = error
+            yield batch
+        self._end()
 
-    def end(self, chat: str | None = None) -> list[SetAside]:
-        """End the run, and return the items of `chat`, or of all chats, that are set aside until tomorrow.
+    def do(self, told: Callable[[str | None], None]) -> Outcome:
+        """Run the task as a step of a job. told: called after each batch with a line about it, if any.
 
         Raises:
-            ProviderError: every request failed.
+            ProviderError: see `run`.
         """
+        for batch in self.run():
+            self._count += batch.count
+            told(batch.line)
+        set_aside = set_aside_note([each.why for each in self._set_aside()])
+        notes = filter(None, (*self._notes(), set_aside, withheld_note(self._count_withheld())))
+        return Outcome(self._count, "; ".join(notes) or None)
+
+    def _complete(self, batch: B) -> bool:
+        used = self._read_prompt()
+        asked = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
+        events = self._decide(lambda db: self.apply(db, batch, asked))
+        if events is not None:
+            self._questions.append(events)
+        return events is not None
+
+    def _read_prompt(self) -> Prompt:
+        return read_prompt(self.prompt, self._questions.rules.prompts_dir)
+
+    def _end(self) -> None:
+        """End a run; raise ProviderError if every request failed."""
         if self._failure is not None or self._has_worked:
-            self._questions.catch_up()
+            self._decide(lambda _: None)  # `status` reads without a catch-up
         if self._failure is not None and not self._has_worked:
             raise self._failure
-        found = self._failures.set_aside()
-        return [each for each in found if each.task == self._task and chat in (None, each.chat)]
+
+    def _is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether the batch of these events is set aside until tomorrow."""
+        return self._failures.is_exhausted(self.name, chat, event_ids)
+
+    def _has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether a request about these events failed today."""
+        return self._failures.requests(self.name, chat, event_ids) > 0
+
+    def _set_aside(self) -> list[SetAside]:
+        """Return the batches that are set aside until tomorrow."""
+        return [each for each in self._failures.set_aside() if each.task == self.name]
+
+
+def join_answers(answers: Sequence[A]) -> A:
+    """Return several answers as one: their lists one after another, and their texts with spaces between."""
+    kind = type(answers[0])
+    found: dict[str, Any] = {}
+    for name in kind.__struct_fields__:
+        values = [getattr(each, name) for each in answers]
+        is_text = isinstance(values[0], str)
+        found[name] = " ".join(filter(None, values)) if is_text else [*chain.from_iterable(values)]
+    return kind(**found)
+
+
+def is_storable(event: Event, *texts: str) -> bool:
+    """Whether an event from an answer is valid, and no text holds a key, which a model may invent."""
+    with suppress(BadInput):
+        draft(event)
+        return not any(map(kinds_in, texts))
+    return False
+
+
+def encode_request(request: object) -> str:
+    """Return a request as JSON."""
+    return msgspec.json.encode(request).decode()
+
+
+def memory_entries(memories: Sequence[Memory]) -> list[dict[str, Any]]:
+    """Return the numbered entries of memories in a request, with keys masked."""
+    return [
+        memory_entry(number, memory, text)
+        for number, (memory, text) in enumerate(zip(memories, mask_memories(memories), strict=True), 1)
+    ]
+
+
+def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
+    """Return the entry of a memory in a request."""
+    return {"number": number, "date": memory.updated_at[:10], "text": text}
 
 
 _HEAD, _TAIL = 1000, 500
@@ -333,6 +489,19 @@ def entry_size(entry: dict[str, Any]) -> int:
     return count_text_tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
+def take_fitting(items: Iterable[T], size: Callable[[T], int], room: int, *, skips: bool = False) -> list[T]:
+    """Return the first items that fit into `room` together. skips: whether smaller ones behind may follow."""
+    taken: list[T] = []
+    for item in items:
+        needed = size(item)
+        if needed <= room:
+            taken.append(item)
+            room -= needed
+        elif not skips:
+            break
+    return taken
+
+
 def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
     """Yield batches of entries, each of at most `room` tokens as JSON.
 
@@ -381,16 +550,6 @@ def _split_text(text: str, room: int) -> Iterator[str]:
         if end >= len(text):
             return
         start = end
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of a step. count: the number of changes.
-
-    note: what remains to be done or checked.
-    """
-
-    count: int
-    note: str | None = None
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Tokenizes a text and detects its language, for the comparison of near duplicates."""
+"""Splits a text into tokens and detects its language, to compare near duplicates."""
 
 import re
 import unicodedata
@@ -34,7 +34,7 @@ def languages_with_fillers() -> list[str]:
 
 
 def has_certain_words(text: str, language: str) -> bool:
-    """Whether `text`, in lower case, has words that distinguish `language` from others in its script."""
+    """Whether `text`, in lower case, has words that only `language` has among the languages in its script."""
     words = languages("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
 
@@ -45,7 +45,7 @@ def negates(word: str) -> bool:
 
 
 def is_filler(word: str, language: str | None) -> bool:
-    """Whether a sentence means the same without `word`; `word` may be a run of Chinese characters."""
+    """Whether a sentence means the same without `word`, which may be a run of Chinese characters."""
     if language is None:
         return False
     return word in _filler_words(language) or _filler_run_pattern(language).fullmatch(word) is not None
@@ -58,7 +58,7 @@ def is_conjunction(word: str) -> bool:
 
 @cache
 def _all_words(name: str) -> Collection[str]:
-    """Return the words in the table `name` of all languages, in order; ё becomes е, as in tokens."""
+    """Return the words in the table `name` of all languages, in order, with ё replaced by е, as in tokens."""
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
@@ -112,10 +112,10 @@ _SHORTEST_STEM = 5
 
 
 class Token(NamedTuple):
-    """A word, a Chinese character, a number, an address or a sign.
+    """A word, a number, an address or a sign; or one character of a script written without spaces.
 
     word: the folded text. is_fixed: whether near duplicates must share the token.
-    is_cjk: whether the token is a character of a script that is written without spaces.
+    is_cjk: whether the token is a character of a script written without spaces.
     """
 
     word: str
@@ -131,12 +131,12 @@ class Text:
 
     @cached_property
     def normalised(self) -> str:
-        """The text with white space, case and compatibility forms folded."""
+        """The text with whitespace, case and compatibility forms folded."""
         return fold_content(self._content)
 
     @cached_property
     def language(self) -> str | None:
-        """The language of the text, if it is certain and memlog knows its words.
+        """The language of the text; None if it is uncertain, or memlog does not know its words.
 
         English requires most words to be in the dictionary; a non-Latin language requires a function word.
         """
@@ -191,12 +191,12 @@ class Text:
 
     @cached_property
     def joined(self) -> str:
-        """The tokens as a text, with spaces between words."""
+        """The tokens joined into a text; see `join_tokens`."""
         return join_tokens(self.tokens)
 
 
 def join_tokens(tokens: Sequence[Token]) -> str:
-    """Join tokens into a text, with spaces between words."""
+    """Join tokens into text, with spaces except between adjacent CJK tokens."""
     runs = groupby(tokens, key=lambda token: token.is_cjk)
     return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
 
@@ -207,13 +207,13 @@ def is_in_latin(language: str) -> bool:
 
 
 def is_in_dictionary(word: str) -> bool:
-    """Whether the English dictionary contains `word`, unchanged or without an English ending."""
+    """Whether the dictionary contains `word`, as it is or without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
     return word in _load_words() or any(len(b) >= _SHORTEST_STEM and b in _load_words() for b in bare)
 
 
 def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the pieces of a text, each with whether it begins a sentence, and whether it is code."""
+    """Yield the pieces of a text, with whether each begins a sentence and whether it is code."""
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True
@@ -254,7 +254,7 @@ def _split_word(word: str) -> Iterator[str]:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character that is not a letter carries meaning, as the vowel signs of Indian scripts do."""
+    """Whether a non-letter carries meaning, such as a symbol or a vowel sign of an Indian script."""
     return character in _SIGNS or unicodedata.category(character)[0] in "SM"
 
 
@@ -268,7 +268,7 @@ def _run_of_marks(line: str, at: int) -> tuple[int, int]:
 
 
 def _is_sentence_punctuation(line: str, at: int, start: int, end: int) -> bool:
-    """Whether the mark at `at` only separates or quotes: after a word, before a word, or between spaces.
+    """Whether the mark at `at` only separates or quotes: after a word, before one, or between spaces.
 
     start, end: the run of marks that contains it.
     """

@@ -38,7 +38,7 @@ _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file is JSON, according to its suffix.
+    """Whether the suffix of a file is that of JSON.
 
     Raises:
         BadInput: the suffix is not one of JSON, Markdown or text.
@@ -72,7 +72,7 @@ def read_limited(path: Path) -> bytes:
 
 
 def parse_json(data: bytes, path: Path) -> CoreMemory:
-    """Return the core memory in a JSON file with the schema of model/core_memory.json.
+    """Return the core memory in a JSON file, which has the schema of model/core_memory.json.
 
     Raises:
         BadInput: the file does not match the schema.
@@ -87,7 +87,7 @@ def parse_json(data: bytes, path: Path) -> CoreMemory:
 
 
 def parse_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
-    """Return the core memory in a Markdown or text file, and the number of lines not understood.
+    """Return the core memory in a Markdown or text file, and how many lines were not understood.
 
     Raises:
         BadInput: the file is not UTF-8.
@@ -170,7 +170,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
 
 def _stored_key(section: dict[str, str], key: str) -> str:
-    """Return the section's key that is canonically equivalent to `key`; if there is none, `key` itself."""
+    """Return the key of the section that is canonically equivalent to `key`; otherwise `key`."""
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
@@ -245,7 +245,7 @@ class Core(OperationGroup):
         return self._append_one(CoreMemoryDeleted(section=section, key=key))
 
     def _section_values(self, section: Section, *, creates: bool = False) -> dict[str, str]:
-        """Return the values of a section for all chats. creates: whether to create a missing store."""
+        """Return a section's values for all chats. With `creates`, create a missing store."""
         rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
@@ -256,7 +256,7 @@ class Core(OperationGroup):
         *,
         force: Annotated[bool, "Let the values of a Markdown file replace existing values."] = False,
     ) -> CoreImportReport:
-        """Import the values of a file that the core memory lacks.
+        """Import values that the core memory lacks from a file.
 
         A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; existing
         values stay, unless `force` is set. From a JSON file with the schema of model/core_memory.json, all
@@ -279,7 +279,7 @@ class Core(OperationGroup):
         return done
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
-        """Import those values of a Markdown text that the core memory lacks, like `import_file`.
+        """Import values that the core memory lacks from a Markdown text, like `import_file`.
 
         Values that a text of this `name` has set before are skipped, so that deleted values stay deleted: the
         id of each event derives from the name, key and value.
@@ -341,7 +341,7 @@ class Core(OperationGroup):
 
 
 def _read_visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
-    """Return the core memory in contexts of `chat` or, if `chat` is None, in contexts without a chat."""
+    """Return the core memory that contexts of `chat` show; for None, contexts without a chat."""
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
@@ -355,7 +355,7 @@ def _set_event(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdat
 
 
 def _import_id(name: str, value: CoreValue) -> str:
-    """Return the id of the event that sets a value from the text `name`."""
+    """Return the id of an event that sets a value imported from the text `name`."""
     joined = "\0".join((name, value.section, value.key, value.value))
     return short_sha256(joined.encode()).hexdigest()[:32]
 

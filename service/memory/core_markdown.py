@@ -1,4 +1,4 @@
-"""Reads Markdown such as USER.md: `key: value` lines, and lists under headings.
+"""Reads core memory from Markdown such as USER.md: `key: value` lines, and lists under headings.
 
 docs/memory/core-memory.md describes what is understood; everything else is skipped.
 """
@@ -87,7 +87,7 @@ class Headings:
         self._titles: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str) -> None:
-        """Add a heading, which replaces earlier headings of its level and of deeper levels."""
+        """Add a heading, replacing earlier headings of its level and of deeper levels."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._titles = [each for each in self._titles if each[0] < level]
         self._titles.append((level, re.sub(r"\s+", " ", folded)))
@@ -99,7 +99,7 @@ class Headings:
 
     @property
     def are_below_user(self) -> bool:
-        """Whether the last heading, or one above with no project's heading in between, is about the user."""
+        """Whether the last heading is about the user, or below such a heading and not below a project's."""
         for at in reversed(range(len(self._titles))):
             if self._is_of_user(at):
                 return True
@@ -109,7 +109,7 @@ class Headings:
 
     @property
     def are_of_project(self) -> bool:
-        """Whether the last heading, or one above it except the title of the file, is about a project."""
+        """Whether the last heading, or one above it other than the file's title, is about a project."""
         below_title = [title for level, title in self._titles if level > 1]
         own = below_title or [title for _, title in self._titles]
         return not self.are_below_user and any(map(_is_of_project, own))
@@ -129,7 +129,7 @@ def _is_of_project(title: str) -> bool:
 def without_front_matter(text: str) -> str:
     """Return a text without its front matter: a mapping at its top, between `---` and `---` or `...`.
 
-    Unclosed front matter ends at the first blank line. If the part is not a mapping, only the first line, a
+    Unclosed front matter ends at the first blank line. If the part is not a mapping, only its first line, a
     horizontal rule, is removed.
     """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
@@ -268,7 +268,7 @@ def normalise_key(label: str) -> str:
 
 
 def is_fact_of_project(key: str, value: str) -> bool:
-    """Whether a key and its value describe a project, such as its parts or programming language."""
+    """Whether a key and its value describe a project, such as its components or programming language."""
     bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", normalise_key(key))
     if bare in _PROJECT_KEYS or normalise_key(key) in _PROJECT_KEYS:
         return True
@@ -277,7 +277,7 @@ def is_fact_of_project(key: str, value: str) -> bool:
 
 
 def is_about_project(text: str) -> bool:
-    """Whether a text is about a project: a heading, `Framework: Django`, or "The project uses Go"."""
+    """Whether a text, such as a heading, `Framework: Django` or "The project uses Go", is about a project."""
     if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
     bare_text = fold_content(text).strip()
@@ -324,12 +324,12 @@ _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)
 
 
 def is_of_project(name: str) -> bool:
-    """Whether files of this name, without its suffix, are about a project: CLAUDE is, USER is not."""
+    """Whether a file with this name is about a project: CLAUDE is, USER is not. name: without suffix."""
     return name.casefold() in _OF_PROJECTS
 
 
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
-    """Return the values in `text`, and the number of lines that were not understood.
+    """Return the values in `text`, and how many lines were not understood.
 
     of_project: whether the file is about a project, so that only values marked as the user's are accepted.
     """
@@ -340,7 +340,7 @@ def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
 
 
 def label_to_key(label: str) -> str:
-    """Return the key for a label, such as `name` for `User name`; "" if the label has no letter or digit."""
+    """Return the key for a label, such as `name` for `User name`; "" if it has no letters or digits."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -348,14 +348,14 @@ def label_to_key(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The key for the items that follow. indent: that of the list item with the label; -1 for other lines."""
+    """The key of the items that follow. indent: that of the label's list item; -1 if it is not in a list."""
 
     key: str
     indent: int
 
 
 class _MarkdownReader:
-    """Collects the values of a Markdown text, which is read line by line."""
+    """Collects the values in a Markdown text, line by line."""
 
     def __init__(self, of_project: bool) -> None:
         self.skipped = 0
@@ -380,7 +380,7 @@ class _MarkdownReader:
             self._read_line(line.strip())
 
     def memory(self) -> CoreMemory:
-        """Return the core memory that was read, without repeated values."""
+        """Return the core memory that has been read, without repeated values."""
         # Not `map`, which would join millions of lines without releasing the GIL.
         values = {
             key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in text))
@@ -421,7 +421,7 @@ class _MarkdownReader:
             self._label = _Label(pair[0], -1)
 
     def _add(self, key: str, value: str) -> None:
-        """Add a value; the following lines up to a blank line continue it."""
+        """Add a value, which the lines up to the next blank line continue."""
         key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)
         if key:
@@ -430,7 +430,7 @@ class _MarkdownReader:
             self.skipped += 1
 
     def _is_of_user(self, key: str, value: str) -> bool:
-        """Whether a value has content, and is about the user instead of a project."""
+        """Whether a value has content, and is about the user rather than a project."""
         if self._headings.are_of_project or is_fact_of_project(key, value):
             return False
         if is_placeholder(value) and not is_denial(value):  # from a template that is not filled in

@@ -1,4 +1,4 @@
-"""Classifies a new memory against existing ones: exact duplicate, near duplicate, or new."""
+"""Decides whether a new memory is an exact duplicate, a near duplicate, or new."""
 
 import re
 from collections.abc import Container, Iterator, Sequence
@@ -86,7 +86,7 @@ _SHORTEST_OTHER_LETTER = 7
 
 
 def similarity(older: Text, newer: Text) -> float | None:
-    """Return the similarity (above `ALIKE`) if `newer` is a near duplicate of `older`; else None."""
+    """Return the similarity of two texts if `newer` is a near duplicate of `older`; else None."""
     from rapidfuzz.distance import Levenshtein
 
     language = _common_language(older, newer)
@@ -98,7 +98,7 @@ def similarity(older: Text, newer: Text) -> float | None:
 
 
 def says_all(text: Text, other: Text) -> bool:
-    """Whether `text` says all that `other` says, whatever their similarity."""
+    """Whether `text` says everything that `other` says, however similar they are."""
     language = _common_language(other, text)
     orders = _order_clauses(other.tokens, text.tokens, language)
     return any(_is_covered(words, text.tokens, language) for words in orders)
@@ -111,7 +111,7 @@ def _common_language(one: Text, other: Text) -> str | None:
 def _order_clauses(
     older: Sequence[Token], newer: Sequence[Token], language: str | None
 ) -> Iterator[Sequence[Token]]:
-    """Yield the older text's words unchanged, then with two clauses swapped as in the newer text."""
+    """Yield the older text's words as they are, then with two clauses in the order of the newer text."""
     yield older
     if language is None:
         return
@@ -126,7 +126,7 @@ def _order_clauses(
 
 
 def _swap_clauses(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Yield `part` with two clauses, adjacent or joined by "and", swapped so that it begins with `first`.
+    """Yield `part` with two clauses swapped so that it begins with `first`, and any "and" between them kept.
 
     fixed: the fixed words of the newer text; a capital at the beginning of a text need not mean a name.
     """
@@ -140,7 +140,7 @@ def _swap_clauses(part: Sequence[Token], first: str, fixed: Container[str]) -> I
 
 
 def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
-    """Whether words may be moved as a clause: no lone number, name or "not", and no single Chinese word.
+    """Whether words may move as a clause, unlike a lone number, name, "not" or Chinese word.
 
     The position of a name shows who does what, except in Russian, where its ending does.
     """
@@ -173,7 +173,7 @@ def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | 
 
 
 def _is_content(word: str, language: str) -> bool:
-    """Whether `word` is a content word; adding a function word, such as "will", changes the meaning."""
+    """Whether `word` is a content word. Adding a function word, such as "will", changes the meaning."""
     return (
         len(word) >= _SHORTEST_ADDED
         and is_latin(word) == is_in_latin(language)
@@ -185,7 +185,7 @@ def _is_content(word: str, language: str) -> bool:
 def _find_differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """Yield the differences: the shared word before (None at the beginning), the older and newer parts."""
+    """Yield the differing parts of two texts, with the shared word before them (None at the beginning)."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -203,7 +203,7 @@ def _find_differences(
 def _find_unmatched(
     before: Sequence[Token], after: Sequence[Token], language: str | None
 ) -> tuple[list[Token], list[Token]]:
-    """Return the words of each part that have no match in the other part, in order."""
+    """Return the words of `before` and of `after` that have no match in the other, in order."""
     lost: list[Token] = []
     added: list[Token] = []
     rest = list(after)
@@ -226,7 +226,7 @@ def _are_fillers(tokens: Sequence[Token], leading: Token | None, language: str) 
 
 
 def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
-    """Whether two words are equal, apart from spelling variants and typos."""
+    """Whether two words are the same, apart from spelling variants and typos."""
     if one.word == other.word:
         return True
     if language is None or one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
@@ -238,7 +238,7 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
 
 
 def _is_word_form(one: str, other: str) -> bool:
-    """Whether two English words differ in British spelling, in number, or like `drinks` and `drinking`.
+    """Whether two English words differ only in British spelling, in number, or like `drinks`/`drinking`.
 
     A progressive tense also has an auxiliary, which counts as an added word.
     """
@@ -249,16 +249,16 @@ def _is_word_form(one: str, other: str) -> bool:
 
 
 def _normalise_spelling(word: str) -> str:
-    """Return an English word in American spelling and singular."""
+    """Convert an English word to American spelling and the singular."""
     spelled = to_american(word).replace("is", "iz").replace("ys", "yz")
     # `https` is not a plural.
     return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
 
 
 def _is_typo(one: str, other: str, language: str) -> bool:
-    """Whether the words differ by a likely typo: not in the first letter, and not between two known words.
+    """Whether two words differ by a likely typo, which is not in the first letter.
 
-    In English exactly one of them must be in the dictionary. A different ending, by last letter or stem,
+    In English, exactly one of them must be in the dictionary. A different ending, by last letter or stem,
     means another case or tense.
     """
     from rapidfuzz.distance import OSA
@@ -283,7 +283,7 @@ def _stem_word(word: str, language: str) -> str:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether a single difference is a slip: the words are long enough, and not of different tenses."""
+    """Whether a single difference is a slip: the words are long enough, and are not different tenses."""
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
     long = max(one, other, key=len)
@@ -292,7 +292,7 @@ def _is_slip(one: str, other: str) -> bool:
 
 
 def _doubles_letter(one: str, other: str) -> bool:
-    """Whether the longer word only doubles a letter of the other, before the ending."""
+    """Whether the longer word differs only by a doubled letter before its ending."""
     short, long = sorted((one, other), key=len)
     at = _first_difference(one, other)
     is_one_more = len(long) == len(short) + 1 and long[at:][1:] == short[at:]
@@ -300,7 +300,7 @@ def _doubles_letter(one: str, other: str) -> bool:
 
 
 def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the index of the first difference of two words, or of two lists of words."""
+    """Return the index at which two words, or two lists of words, begin to differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -309,7 +309,7 @@ _OWN_FIELDS = ("category", "kind", "importance", "topic", "title")
 
 
 def own_event(memory: Memory) -> MemorySaved:
-    """Return the event that saves a memory unchanged, as if a person had saved it."""
+    """Return an event that saves a memory unchanged, as if a person had saved it."""
     return MemorySaved(
         memory_id=memory.memory_id,
         content=memory.content,
@@ -324,9 +324,9 @@ def own_event(memory: Memory) -> MemorySaved:
 
 
 def takeover_event(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
-    """Return the event by which a person who saves `event` takes over a memory that says the same.
+    """Return an event that makes a distilled memory a person's own, with the fields given in `event`.
 
-    Fields that the person does not give stay unchanged.
+    Other fields stay unchanged.
     """
     plain = MemorySaved(content=content)
     given = {
@@ -351,7 +351,7 @@ _DIGITS = 6
 
 
 class Decision(NamedTuple):
-    """How to save a text: the memory that holds it, the decision in words, and the event to append."""
+    """How to save a text: the memory that will contain it, the decision in words, and the event to append."""
 
     memory_id: str
     decision: str
@@ -382,7 +382,7 @@ def save_once(
 
 
 def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
-    """Decide how to store `event` beside the existing memories; see `save_once`."""
+    """Decide how to save `event`, given the existing memories; see `save_once`."""
     own_id = derive_memory_id(event.chat_id, event.content)
     before = _find_earlier_attempt(db, log, event)
     if before is not None:
@@ -407,7 +407,7 @@ def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -
 def _compare_with_others(
     db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool
 ) -> Decision | None:
-    """Decide by a comparison with memories of similar length; None if `event` is to be saved separately.
+    """Compare `event` with memories of similar length; None if it is to be saved separately.
 
     own: the memory whose id derives from this text; its own text may have changed since.
     """
@@ -448,7 +448,7 @@ def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any
 
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
-    """Whether `event` may update a memory: equal kind, category and topic, and no later change."""
+    """Whether `event` may update a memory: same kind, category and topic, and no later change."""
     now = timestamps.now() if event.ts is None else timestamps.normalise(event.ts, naive_is_utc=False)
     return (
         (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
@@ -458,7 +458,7 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 
 def _is_same(stored: str, content: str) -> bool:
-    """Whether a stored text equals `content`, with or without masked keys."""
+    """Whether a stored text equals `content`, whose keys may be masked in it."""
     known = fold_content(mark_quantities(stored))
     return known in (fold_content(mark_quantities(content)), fold_content(mark_quantities(masked(content))))
 
@@ -466,7 +466,7 @@ def _is_same(stored: str, content: str) -> bool:
 def _decide_known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
     """Return the decision for a text that a memory already contains.
 
-    content: the memory's text if it says more than `event`.
+    content: the memory's text, if it says more than `event`.
     """
     if _is_taken_over(db, memory, event):
         return Decision(memory.memory_id, SAVED, takeover_event(memory, event, content or event.content))
@@ -492,7 +492,7 @@ def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decisio
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
-    """Whether `event` is a person's save of a memory that a model distilled and nobody has reworded."""
+    """Whether a person saves a memory that a model distilled and nobody has reworded."""
     return event.source not in DISTILLED and memory.memory_id not in memories_worded_by_hand(db)
 
 
@@ -504,7 +504,7 @@ def _find_earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> Stor
 
 
 def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
-    """Return the first attempt's decision, with its stored line: appending that line again changes nothing.
+    """Return the decision of the first attempt. Appending its stored line again changes nothing.
 
     Raises:
         BadInput: the stored event has other content.

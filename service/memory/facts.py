@@ -204,7 +204,7 @@ def _without_joints(item: str) -> str:
 
 
 def _end_of_line(last: str) -> int:
-    """Return the length of the first line; raise NoCertainList if the list may go on after it."""
+    """Return the length of the first line. Raise NoCertainList if the list may continue below it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
     if is_indented or following[:1].islower():
@@ -343,7 +343,7 @@ class Facts(OperationGroup):
         source_message_id: Annotated[str | None, "The id of the message that states it."] = None,
         chat: Scope = None,
     ) -> FactUpdate:
-        """Set the ranked list of a topic, instead of any earlier list; the first value has rank 1.
+        """Set the ranked list of a topic, replacing any earlier list; the first value has rank 1.
 
         The topic may have any spelling: favourite_colours and `my favorite color` both mean favorite_colors.
 
@@ -423,7 +423,7 @@ class Facts(OperationGroup):
         dry_run: Annotated[bool, "Store nothing; only report what would be stored."] = False,
         chat: Scope = None,
     ) -> FactExtraction:
-        """Find the ranked list of its author's favourites in a text, and store it, without a model.
+        """Find a ranked list of the author's favourites in a text, without a model, and store it.
 
         Texts are in English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`. If the topic
         or the list is uncertain, nothing is stored, and the answer says why.
@@ -466,7 +466,7 @@ class Facts(OperationGroup):
 
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
-        """List facts, beginning with the topic that was set last; the values of a topic by rank."""
+        """List facts by topic, the topic that was set last first, and by rank."""
         scope = chat and chat_text(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics(db, scope))
         check_chat(chat, found)
@@ -510,7 +510,7 @@ def _check_values(values: Sequence[str]) -> None:
 
 
 def _removal_events(standing: Topic, rank: int | None) -> list[Event]:
-    """Return the event that removes a rank or, for the whole topic, one event for each spelling of its key.
+    """Return the event that removes a rank; for a whole topic, one event for each spelling of its key.
 
     To remove the only rank is to remove the whole topic, including its older kinds and spellings.
     """

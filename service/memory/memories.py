@@ -83,7 +83,7 @@ def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
 
 
 class Memories(OperationGroup):
-    """The memories of a store. Every change is an event; the log loses nothing."""
+    """The memories of a store. Every change is an event, so the log loses nothing."""
 
     @operation("append", check=_check_duplicates)
     def save(
@@ -149,7 +149,7 @@ class Memories(OperationGroup):
 
     @operation("read")
     def conflicts(self) -> _Conflicts:
-        """List conflicts of memories that a person must decide: open ones first, then decided ones.
+        """List memory conflicts that a person must resolve: open ones first, then resolved ones.
 
         The weekly job compares memories. A model never changes a memory that a person saved; a person decides
         instead. At most 20 conflicts wait at a time; the others are queued. Of contradicting memories that a
@@ -165,7 +165,7 @@ class Memories(OperationGroup):
         conflict: Annotated[str, "The conflict's id."],
         keep: Annotated[Sequence[str], Meta(title="ID"), "The memories to keep, or the proposed memory."],
     ) -> "MemoryConflict":
-        """Decide a conflict: keep some of its memories, and archive the others.
+        """Resolve a conflict: keep some of its memories, and archive the others.
 
         If you keep only the memory that the model proposes, it replaces the others.
 
@@ -241,7 +241,7 @@ class Memories(OperationGroup):
 
     @operation("append")
     def archive_all(self, memory_ids: MemoryIds, *, dry_run: DryRun = False) -> _Memories:
-        """Archive memories; the answer has those that were still active, before the change.
+        """Archive memories; return those that were active, as they were before the change.
 
         Raises:
             NotFound: some memories do not exist; none is archived.
@@ -273,7 +273,7 @@ class Memories(OperationGroup):
 
     @operation("append")
     def touch(self, *memory_ids: Annotated[str, Meta(title="ID"), "The memories."]) -> Position:
-        """Record one access by an agent to each of some memories.
+        """Record that an agent accessed memories, once for each.
 
         Raises:
             NotFound: some memories do not exist; no access is recorded.
@@ -297,7 +297,7 @@ class Memories(OperationGroup):
         archived: Annotated[bool, "List archived memories instead of active ones."] = False,
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
     ) -> _Memories:
-        """List memories by descending salience; of equal ones, the last changed first.
+        """List memories by descending salience; ties are sorted by the most recent change.
 
         Events change the salience of a memory, its age lowers its freshness, and its relevance is the product
         of salience, freshness and importance.
@@ -345,9 +345,9 @@ class Memories(OperationGroup):
             Unit, "The relevance up to which a memory is archived."
         ] = DEFAULTS.archive_threshold,
     ) -> "PruneReport":
-        """Archive faded memories: those whose relevance today is at most a threshold.
+        """Archive faded memories: those whose relevance today is at most `threshold`.
 
-        They are kept, but left out of searches; a save restores a memory. Decays and age lower relevance.
+        They are kept, but left out of searches; saving one again restores it. Decays and age lower relevance.
 
         Raises:
             BadInput: there is no such category, or none is given.

@@ -1,4 +1,4 @@
-"""Recognises what a language model writes when it has nothing to say: `…`, `string`, `N/A`, "No memories.".
+"""Recognises placeholders that language models write instead of content: `…`, `string`, "No memories.".
 
 Only a whole text is a placeholder, not one that merely contains such a word. Parts of the model's own
 instructions are placeholders, too.
@@ -17,7 +17,7 @@ from memlog.service.engine.prompts import prompt_names, read_prompt
 
 
 class _TellingWords(NamedTuple):
-    """Words of one language, as patterns for their forms.
+    """One language's words for saying nothing, as patterns that match all their forms.
 
     denying: negations. telling: verbs such as "say" and "contain". told: nouns and pronouns for anything that
     can be said. others: who might have said it, and function words. is_spaced: whether spaces separate words.
@@ -233,7 +233,7 @@ _FORM = re.compile(
 
 
 def tells_nothing(text: str) -> bool:
-    """Whether a folded sentence only says that somebody told nothing, or that there is nothing to tell."""
+    """Whether a folded sentence only says that somebody said nothing, or that there is nothing to say."""
     spelled = re.sub(r"n['’]t\b", " not", text)
     if _FORM.fullmatch(spelled):
         return True
@@ -245,9 +245,9 @@ def tells_nothing(text: str) -> bool:
 
 
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
-    """Whether a sentence has only words of `language`, and denies that anything was told.
+    """Whether a sentence consists of words of `language` and denies that anything was said.
 
-    is_of_somebody: whether the sentence is about what a person has, so that it must also name the telling.
+    is_of_somebody: whether it is about what a person has, so that it must also name the telling.
     """
     words = _WORD.findall(text) if language.is_spaced else [text]
     if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, text)):
@@ -262,7 +262,7 @@ def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: 
 
 
 class _TellingPatterns(NamedTuple):
-    """Patterns for words of one language. any: for all words. parts: for `denying`, `telling`, `told`."""
+    """Patterns for one language. any: matches all its words. parts: match `denying`, `telling` and `told`."""
 
     any: re.Pattern[str]
     parts: list[re.Pattern[str]]
@@ -409,7 +409,7 @@ _MARKUP = re.compile(r"[`*_]+")
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text has no content: an example, a slot of a template, a denial, or a part of a prompt."""
+    """Whether a text has no content: an example, a template's slot, a denial, or a part of a prompt."""
     folded_text = fold_content(text)
     if len(folded_text) > _LONGEST:
         return _is_instruction(folded_text)
@@ -432,7 +432,7 @@ def says_nothing(text: str) -> bool:
 
 
 def is_denial(text: str) -> bool:
-    """Whether a text is only a denial, such as `none`, which may be the answer to a question."""
+    """Whether a text is only a denial, such as `none`, which may still answer a question."""
     return _DENIAL.fullmatch(_strip_marks(fold_content(text))) is not None
 
 
@@ -442,7 +442,7 @@ def _is_empty_clause(part: str) -> bool:
 
 
 def _split_clauses(text: str) -> list[str]:
-    """Return the clauses of a folded text without marks; [] if it is an example or has only marks."""
+    """Split a folded text into clauses, without marks; [] if it is an example or has only marks."""
     whole = _strip_marks(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]
@@ -452,7 +452,7 @@ def _split_clauses(text: str) -> list[str]:
 
 
 def _strip_marks(text: str) -> str:
-    """Return a folded text without quotes, brackets, markup and a leading label."""
+    """Strip quotes, brackets, markup and a leading label from a folded text."""
     start, end = 0, len(text)
     while start < end and not text[start].isalnum():
         start += 1

@@ -18,14 +18,14 @@ ALREADY_KNOWN = "already known"
 
 
 def merged_into(memory_id: str) -> str:
-    """Return the `decision` of a report for a text that was merged into a memory."""
+    """Return the `decision` that reports a merge into a memory."""
     return f"merged into {memory_id}"
 
 
 class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
-    memory_id: the id of the memory that holds the text.
+    memory_id: the id of the memory that contains the text.
     decision: `saved`: a new memory, or one that replaced the memory with its memory_id or an equivalent one
         that a model had distilled.
         `merged into ID`: a near duplicate, which now has this text.
@@ -41,7 +41,7 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def save(append: Append, event: MemorySaved) -> SaveReport:
-    """Append `event`; if it has no memory_id, derive it from the chat and content.
+    """Append `event`, deriving its memory_id from the chat and content if it has none.
 
     The id is part of the event, so that a search of the log finds it. Raises the errors of `Append`.
     """
@@ -52,7 +52,7 @@ def save(append: Append, event: MemorySaved) -> SaveReport:
 
 
 def new_report(memory_id: str, decision: str, position: Position) -> SaveReport:
-    """Return the report on a save whose event was appended."""
+    """Return a report on a save whose event was appended."""
     return SaveReport(
         memory_id=memory_id,
         event_id=position.id,

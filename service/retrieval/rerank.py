@@ -34,12 +34,12 @@ class _TeiScore(msgspec.Struct):
 
 
 class Reranker:
-    """Ranks the hits of one question. All requests for a question share the provider's timeout.
+    """Ranks the hits for one question. All requests for it share the provider's timeout.
 
     https://docs.cohere.com/reference/rerank,
     https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
 
-    may_be_sent: whether to send a hit. has_key: whether the question contains what looks like a key.
+    may_be_sent: whether a hit may go to the provider. has_key: whether the question seems to contain a key.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class Reranker:
         self._seconds_left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
-        """Return `hits`, with the first `top_n` in the order of the provider.
+        """Return `hits` with the first `top_n` reordered by the provider.
 
-        The scores stay in their places, in descending order. Hits that may not be sent keep their places; if
-        the provider fails, all do.
+        Scores stay in place, in descending order. Hits that may not be sent keep their places; if the
+        provider fails, all do.
         """
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
@@ -76,7 +76,7 @@ class Reranker:
         return ranked
 
     def rank(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
-        """Return the indexes of `texts`, best first. though_it_rests: ask even a provider that rests.
+        """Return the indexes of `texts`, best first. though_it_rests: ask the provider even while it rests.
 
         Raises:
             ProviderError: the provider fails, or rests and is not asked.

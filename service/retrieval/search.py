@@ -1,4 +1,4 @@
-"""Searches the read model after catching up with the log; builds contexts, and records them."""
+"""Searches the read model after catching up with the log; builds contexts and records them."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
 def search_store(reads: ReadPool, request: Search) -> SearchResult:
-    """Return the result of a search; no read model is claimed while a provider works."""
+    """Run a search, without holding a read model while a provider works."""
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
@@ -79,10 +79,10 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
 
 
 class EmbeddingClient:
-    """The models for a question. The constructor lets a provider embed the question, before any lock.
+    """The models for one question. On construction, a provider embeds the question, before any lock is held.
 
-    chat: the chat of the question. silent: why a model is missing. has_key: whether providers are configured
-    and the question contains what looks like a key.
+    chat: the question's chat. silent: why a model is missing. has_key: whether providers are configured and
+    the question seems to contain a key.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class EmbeddingClient:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has tried to embed a question. text: the question; None if it has a key."""
+    """A remote embedder that has already embedded the question, or failed to. text: None if it has a key."""
 
     is_remote = True
 
@@ -140,7 +140,7 @@ class _EmbeddedBefore:
 
 
 def provider_states(read_model: ReadModel) -> "list[ProviderState]":
-    """Return the states of the providers of embeddings and reranking that searches use."""
+    """Return the states of the embedding and reranking providers that searches use."""
     known = [breaker.state() for breaker in read_model.model.providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.
@@ -153,9 +153,9 @@ def provider_states(read_model: ReadModel) -> "list[ProviderState]":
 def create_reranker(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """Return the reranker for the hits of one question; None if no provider is configured.
+    """Return the reranker for one question's hits, or None if no provider is configured.
 
-    read: calls a function with the read model. has_key: whether the question contains what looks like a key.
+    read: calls a function with the read model. has_key: whether the question seems to contain a key.
     """
     if read_model.rerank is None:
         return None
@@ -192,7 +192,7 @@ _BuiltContext = tuple[Context, GivenContext | None]
 
 
 def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
-    """Return the context for a message, and record it in `log`."""
+    """Build the context for a message and record it in `log`."""
     started = time.perf_counter()
     if reads.first.is_off:
         return Context(
@@ -275,12 +275,12 @@ def _build_context(
 
 
 class PreRoute(msgspec.Struct, kw_only=True):
-    """The way to answer a message.
+    """How to answer a message.
 
-    route: `facts`: answer with `answer`, without a language model. `search`: a language model answers, with
+    route: `facts`: reply with `answer`, without a language model. `search`: let a language model answer, with
         `system` before its prompt. `none`: the store has nothing about it.
-    answer: the answer from the facts; None for another route.
-    system: the memory context for the system prompt; "" for another route than `search`.
+    answer: the answer from the facts; None for other routes.
+    system: the memory context for the system prompt; "" for other routes than `search`.
     citations: the entries of `system` by citation, such as M1.
     """
 
@@ -298,9 +298,9 @@ def pre_route(
     chat: ChatName | None,
     max_tokens: int,
 ) -> PreRoute:
-    """Return how to answer a message; see `Store.pre_route`.
+    """Decide how to answer a message; see `Store.pre_route`.
 
-    ask, context: the operations `facts.ask` and `context` of a store.
+    ask, context: a store's operations `facts.ask` and `context`.
     """
     found = ask(text, chat=chat)
     # The answer to a question for a list, or for a rank of it, must not be guessed if nothing is stored.
@@ -317,6 +317,6 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 
 
 def create_highlighter(request: Search) -> Highlighter:
-    """Return the highlighter of a search; it marks nothing in a search by vectors only."""
+    """Return the highlighter for a search; it marks nothing in a vector-only search."""
     marks = Marks() if request.mode == "vector" else request.question.marks
     return lambda text: marked_spans(text, marks)

@@ -80,12 +80,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def findings_or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the `findings`; if there are none, an "ok" finding of `check` with `message`."""
+    """Return `findings` as a list; if it is empty, a single "ok" finding for `check` with `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
 def count_with_words(count: int, one: str, many: str) -> str:
-    """Return a number with `one` or `many` after it: `1 segment is`, `2 segments are`."""
+    """Format a count with the words that agree with it: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -122,7 +122,7 @@ def _check_model(read_model: ReadModel) -> Finding:
 
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
-    """Return a message if many texts lack vectors without the multilingual model; None otherwise."""
+    """Return a message if many texts have no vector without the multilingual model; otherwise None."""
     known = model.known()
     if model.multilingual is not None or known is None or not is_bundled(known):
         return None
@@ -133,7 +133,7 @@ def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
 
 
 def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
-    """Return why the multilingual model cannot embed a question; None if it can."""
+    """Try the multilingual model on a short text; return its error, or None if it works."""
     try:
         embedder.embed(["Does it answer?"], "query")
     except EmbeddingError as error:
@@ -160,7 +160,7 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
 
 
 def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
-    """Test the language model with a minimal request; return [] if there is none."""
+    """Send the language model a minimal request; return [] if no model is configured."""
     if provider is None:
         return []
     try:
@@ -171,7 +171,7 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
 
 
 def _check_reranker(read_model: ReadModel) -> list[Finding]:
-    """Test the reranker with one request; return [] if there is none."""
+    """Send the reranker one request; return [] if none is configured."""
     rerank = create_reranker(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
@@ -183,7 +183,7 @@ def _check_reranker(read_model: ReadModel) -> list[Finding]:
 
 
 def examine_log(log: Path) -> list[Finding]:
-    """Check the ends, seals and names of segments, without reading lines.
+    """Check the tails, seals and names of all segments, without decoding their lines.
 
     Raises:
         OSError: the log cannot be read.
@@ -271,7 +271,7 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
 
 
 def _check_days(segments: list[Segment]) -> Iterator[Finding]:
-    """Yield a finding for each segment whose day precedes that of its predecessor: a clock was wrong."""
+    """Yield a finding for each segment dated before its predecessor, which means that a clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
@@ -289,7 +289,7 @@ def _segment_name(segment: Segment) -> str:
 
 
 def check_notes(store: Path) -> list[Finding]:
-    """Return a finding about notes beside an empty store; [] if there are none."""
+    """Suggest an import if the store is empty and its folder contains notes."""
     folder = find_notes_beside(store)
     if folder is None:
         return []
@@ -298,7 +298,7 @@ def check_notes(store: Path) -> list[Finding]:
 
 
 def check_contradictions(db: Connection) -> list[Finding]:
-    """Return a finding about memory conflicts that a person must resolve; [] if there are none."""
+    """Warn of memory conflicts that a person must resolve."""
     count = count_open_conflicts(db)
     text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
     remedy = "say which memories hold: store.memories.conflicts() lists the conflicts"
@@ -309,7 +309,7 @@ _MOST_CHATS = 8
 
 
 def check_scope(db: Connection, people: People) -> Iterator[Finding]:
-    """Yield findings: the default scope of contexts, and chats joined by equal names or left apart."""
+    """Report the default scope of contexts, and which chats share it because their names are equal."""
     scope, why, _ = choose_automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
@@ -320,7 +320,7 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
 
 
 def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
-    """Yield a finding for each name that alone makes messenger chats share a scope."""
+    """Report each name that makes several messenger chats share a scope."""
     for name, chats in chats_by_name(db).items():
         alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
         if len(alike) > 1:
@@ -353,10 +353,10 @@ _OVER_A_NETWORK = re.compile(
 def examine(
     read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
 ) -> list[Finding]:
-    """Run all checks.
+    """Run all checks. A check that cannot read its subject reports a problem.
 
-    With `fix`, the read model and the cache are rebuilt, and other users lose access to the store; nothing
-    else changes. What cannot be read is a problem.
+    With `fix`, damaged read models and caches are rebuilt, and other users lose access to the store.
+    Nothing else changes.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _check_sqlite,
@@ -446,7 +446,7 @@ def file_system_type(folder: Path, mounts: str) -> str | None:
 
 
 def is_network_file_system(kind: str) -> bool:
-    """Whether a file system is on a network, where locks and fsync may be unreliable; FUSE counts as one."""
+    """Whether file systems of this type, including FUSE, may be remote, with unreliable locks and fsync."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
 
 
@@ -471,7 +471,7 @@ def _nearest_folder(folder: Path) -> Path:
 
 
 def _check_owner(store: Path, *, fix: bool) -> Finding:
-    """Check that this user may read and write the whole store: another user may have created parts of it."""
+    """Check that this user may read and write every file of the store, whoever created it."""
     refused = list(find_refusals(store))
     if fix:
         removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
@@ -506,7 +506,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
 
 
 def _own_paths(store: Path) -> Iterator[Path]:
-    """Yield memlog's own paths in the store, except links. The folder itself may be shared on purpose."""
+    """Yield the store's files and folders except symlinks, but not its own folder, which may be shared."""
     for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
@@ -549,7 +549,7 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
 
 
 def _check_lines(read_model: ReadModel) -> list[Finding]:
-    """Check for lines of the log that no read shows, and report conflicts and the scope."""
+    """Report conflicts and quarantined lines, which no read returns, and memory conflicts and the scope."""
     try:
         with converting_errors("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
@@ -560,7 +560,7 @@ def _check_lines(read_model: ReadModel) -> list[Finding]:
 
 
 def _check_conflicts(db: Connection) -> Finding:
-    """Check for acknowledged events that no read shows, because an earlier event has the same id."""
+    """Report acknowledged events that are never returned, because an earlier event has the same id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")

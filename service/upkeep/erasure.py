@@ -29,9 +29,9 @@ from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, 
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """The place of what looks like a key of a `kind`, without the key itself.
+    """Where the log seems to contain a key, without the key itself.
 
-    id: the id of the event; for a line without an event, its position.
+    kind: the kind of key. id: the id of the event, or the position of a line that is not an event.
     offset, line: the byte offset of the line in its segment, and its number from 1.
     """
 
@@ -44,9 +44,9 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def secrets_in(log: Path) -> Iterator[SecretPlace]:
-    """Yield the place of every line with a key, once for each kind of key, in log order.
+    """Yield the place of each line that contains a key, once for each kind of key, in log order.
 
-    Includes duplicates, lines without an event, and forgotten lines that are not yet overwritten.
+    This includes duplicates, lines that are not events, and forgotten lines that are not overwritten yet.
     """
     for segment in select_segments(log):
         with open_segment(segment) as fd:
@@ -75,17 +75,17 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """A file below the store, and the byte offset of the text in it; None if the file's name has the text."""
+    """A file of the store that contains the text, and the byte offset; None if it is in the file's name."""
 
     file: str
     offset: int | None
 
 
 class Proof(msgspec.Struct):
-    """The result of a search of every byte of a store.
+    """The result of searching every byte of a store.
 
     left_out: links and special files below the store's folders, which were not read.
-    git: each `.git` that may have versions of the store in compressed objects, which were not searched.
+    git: each `.git` folder that may hold compressed versions of the store's files, which were not searched.
     """
 
     found: list[Occurrence]
@@ -153,7 +153,7 @@ class _Forms(msgspec.Struct):
 
     @classmethod
     def of(cls, text: str) -> "_Forms":
-        """Return a pattern for a text and its hashes, plain or as JSON strings, in any canonical form."""
+        """Return a pattern for `text` and its hashes, plain or as JSON strings, in any canonical form."""
         letters = [_equivalent_forms(letter) for letter in _split_letters(text)]
         spelt = {tuple(_spellings(style, forms) for forms in letters) for style in _spelling_styles()}
         canonical = (text, *(normalize(form, text) for form in _FORMS))
@@ -180,7 +180,7 @@ def _split_letters(text: str) -> list[str]:
 
 @cache
 def _canonical_duplicates() -> dict[str, list[str]]:
-    """Return the canonical duplicates of characters, such as the kelvin sign for K."""
+    """Return, by character, the other characters that NFC turns into it, such as the kelvin sign for K."""
     others: dict[str, list[str]] = {}
     for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
         if (composed := normalize("NFC", character)) != character:
@@ -199,9 +199,10 @@ _Style = Callable[[str], str]
 
 
 def _spelling_styles() -> list[_Style]:
-    """Return the functions that spell a text: as given, as JSON, and as JSON within JSON.
+    """Return functions that spell a text as it is, as a JSON string, and as JSON within a JSON string.
 
-    Each applies to a whole text: mixed styles would match a run of backslashes in exponentially many ways.
+    Each applies to a whole text, because mixed styles would match a run of backslashes in exponentially
+    many ways.
     """
     # Imported here: most commands do not need it.
     import json
@@ -244,7 +245,7 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield a file's blocks; for an SQLite file, again without the page numbers that may split a text."""
+    """Yield the blocks of a file; an SQLite file again, without the page numbers that split long texts."""
     head = file.read(100)
     yield _split_blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
@@ -256,7 +257,7 @@ def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
 
 
 def _split_blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
-    """Yield blocks of `size` bytes from the offset `first`, each without its first `head` bytes."""
+    """Yield each block of `size` bytes from `first` on, without its first `head` bytes, with its offset."""
     offset = file.seek(first)
     while block := file.read(size):
         yield offset + head, block[head:]
@@ -362,20 +363,20 @@ class Erasure(OperationGroup):
 
     @operation("read")
     def prove(self, text: Annotated[str, "The text."]) -> Proof:
-        """Search every byte of the store for `text`, and list the files and offsets that have it.
+        """Search every byte of the store for `text`, and list each file and offset where it occurs.
 
         Raises:
             BadInput: the text is empty. LogError: a file cannot be read.
         """
         check_store(self._engine.path)
         # Closing a file drops the POSIX locks that SQLite has on it in the same process.
-        with self._engine.reads.all_closed():
+        with self._engine.reads.holding_all_closed():
             self._engine.known_ids.close()
             return prove(self._engine.path, text)
 
     @operation("read")
     def secrets(self) -> list[SecretPlace]:
-        """List the lines of the log that seem to hold a key: its kind and place, but never the key.
+        """List the lines of the log that seem to contain a key, with its kind and place, but never the key.
 
         Forgotten events are included until a scrub overwrites them.
         """

@@ -44,11 +44,11 @@ from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTe
 
 
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of the log that is to be forgotten.
+    """A log line to forget.
 
-    id: the id of its event; for a line without an event, its position, such as `2026-02-24.jsonl:1042`.
+    id: the id of its event, or the position of a line that is not an event, such as `2026-02-24.jsonl:1042`.
     offset, line: its byte offset in its segment, and its number from 1.
-    type: the type of its event, or the reason why it has none. words: the beginning of its text.
+    type: the type of its event, or the reason why it is not an event. words: the beginning of its text.
     """
 
     id: str
@@ -66,13 +66,13 @@ class DoomedLine(msgspec.Struct, frozen=True, gc=False):
 
 
 class ForgetReport(msgspec.Struct, kw_only=True):
-    """The lines that were forgotten, or would be.
+    """The lines that were forgotten or, in a dry run, would be.
 
     lines: all affected lines of the log, including duplicates and conflicts of an event.
     redacted: how many redactions were appended; 0 in a dry run.
     already: how many of the events had already been redacted.
     vectors: how many orphaned vectors were removed from the cache.
-    unreachable: lines in folders that are not streams and cannot hold a redaction: `place/file:line`.
+    unreachable: lines in folders that are not streams, where a redaction has no effect: `folder/file:line`.
     """
 
     lines: list[DoomedLine]
@@ -84,9 +84,9 @@ class ForgetReport(msgspec.Struct, kw_only=True):
 
 
 class ScrubReport(msgspec.Struct, kw_only=True):
-    """The bytes that were overwritten, or would be.
+    """The bytes that were overwritten or, in a dry run, would be.
 
-    lines, bytes, segments: how many hold forgotten events.
+    lines, bytes, segments: how many contain forgotten events.
     done: whether they were overwritten. generation: the file of the new read model.
     vectors: how many vectors were removed from the cache.
     notes: remarks for people.
@@ -168,7 +168,7 @@ def forget(
 
 @contextmanager
 def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """Yield a function that searches texts, as given and composed (NFC), for an untrusted pattern.
+    """Yield a function that tells whether an untrusted pattern matches any of some texts, as given or in NFC.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` holds the GIL meanwhile. So
     a bounded process does the search.
@@ -227,7 +227,7 @@ def _select_target(db: Connection, log: Path, target: Target) -> _Selection:
 
 
 def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
-    """Select every line of a stream with the id of an event, including torn lines."""
+    """Select every line with an event's id in its stream, including torn lines that seem to have it."""
     known = event_index.streams_of(db, event_id)
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
@@ -280,13 +280,13 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
 
 
 def _is_of_chat(event: object, chat: str) -> bool:
-    """Whether an event belongs to a chat, or was distilled from the chat."""
+    """Whether an event belongs to a chat, or was distilled from it."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
 
 
 def _profile_keys(log: Path, memories: Collection[str]) -> set[Key]:
-    """Return the keys of the profile events that a language model derived from the memories."""
+    """Return the keys of core memory events that a language model derived from any of `memories`."""
     entries = entries_in_log_order(_segments_of(log, ("core",)))
     extractions = ((entry.key, getattr(entry.event, "extraction", None)) for entry in entries)
     return {key for key, each in extractions if each and not {*each.memory_ids}.isdisjoint(memories)}
@@ -297,7 +297,7 @@ def _segments_of(log: Path, streams: Container[str]) -> list[Segment]:
 
 
 def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """Return the lines to forget, with the contexts that name them, and the keys not yet redacted."""
+    """Return the lines to forget, including contexts that name them, and the keys not redacted yet."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
     shown_of = {stream: _message_lines(db, stream) for stream in selection.whole}
@@ -335,7 +335,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
 
 
 def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """Return the messages of a stream in the caught-up read model, by segment.
+    """Return the messages of a stream by segment, from a read model that has caught up.
 
     Decoding their lines again would take half as long as projecting them.
     """
@@ -352,7 +352,7 @@ def _forgettable_entries(segment: Segment, leave_out: Container[int] = ()) -> It
 
 
 def _further_keys(entry: LogEntry) -> list[Key]:
-    """Return the key with the id of an event that only a newer memlog understands; [] for other lines."""
+    """Return the key of an event that only a newer memlog understands, if it has a valid id; else []."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _FROM_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
             return [(entry.segment.stream, msgspec.convert(_parse_members(entry)["id"], Id))]
@@ -388,7 +388,7 @@ def _shorten(text: str) -> str:
 def texts_of(entry: LogEntry) -> Iterator[str]:
     """Yield every text in a line, at any depth, except texts that identify or classify the event.
 
-    For a line without an event, also the whole line; for one too long to load, nothing.
+    A line that is not an event also yields itself as a whole. A line too long to load yields nothing.
     """
     envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_members(entry.event)
     # A `context_given` has no texts: its ids and hashes would match by chance.
@@ -409,7 +409,7 @@ def _parse_members(entry: LogEntry) -> dict[str, Any]:
 
 
 def _may_have_id(entry: LogEntry, event_id: str) -> bool:
-    """Whether a line without an event seems to have this id."""
+    """Whether a line that is not an event seems to contain this id."""
     named = re.escape(msgspec.json.encode(event_id))
     is_bad = isinstance(entry.event, BadLine)
     return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
@@ -485,13 +485,13 @@ def scrub_store(
 
 @contextmanager
 def _updating_markers(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """Update the watermarks and checkpoints of an open segment while its bytes are erased."""
+    """Keep the watermarks and checkpoint of an open segment valid while its bytes are erased."""
     with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
         yield
 
 
 def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
-    """Build a new generation, remove the others, and prune the cache; return how many vectors were pruned."""
+    """Build a new generation, remove the others, and prune the cache. Return how many vectors were pruned."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()

@@ -1,6 +1,7 @@
 """The operations of `store.jobs`, and the runner of the jobs."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -27,14 +28,13 @@ from memlog.query.records import (
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
-from memlog.service.llm.task import Outcome, set_aside_note
-from memlog.service.llm.tasks.merge import Merger
+from memlog.service.llm.task import Outcome
+from memlog.service.llm.tasks import load_tasks
+from memlog.service.llm.tasks.merge import merge_exact
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
     from memlog.eventlog.schedules import Schedule
-    from memlog.service.llm.task import Questions
-    from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
 _Jobs = list["Job"]
 """An alias, because inside the class `list` is a method."""
@@ -48,9 +48,9 @@ JobName = Literal["extraction", "summaries", "daily", "weekly"]
 class Job(msgspec.Struct, kw_only=True):
     """A job of a store.
 
-    due: when it runs, in words. next: when it runs next, or the run it missed; None for a job without a
-        schedule, or one that is off.
-    last: when it last ran; None if never. period: the local day of that run. steps: of that run.
+    due: its schedule in words. next: its next run, or the run it missed; None if it has no schedule or
+        is off.
+    last: its last run; None if it never ran. period: the local day of that run. steps: its steps.
     """
 
     name: str
@@ -66,9 +66,9 @@ class Jobs(OperationGroup):
 
     @operation("read")
     def list(self) -> _Jobs:
-        """List the jobs of a store: when each is due, when it ran last, and what became of it.
+        """List the jobs of a store: when each is due, when it last ran, and the outcome.
 
-        `memlog watch` and `memlog serve` run the jobs. After missed runs, a job runs once.
+        `memlog watch` and `memlog serve` run the jobs. Missed runs are coalesced into one run.
         """
         from memlog.service.llm.extraction import rules_of
 
@@ -111,7 +111,7 @@ class Jobs(OperationGroup):
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
-        runner = runner_of(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
+        runner = JobRunner(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
         return [*runner.run_due()] if job is None else [runner.run(job)]
 
     @operation("read")
@@ -136,155 +136,23 @@ class Jobs(OperationGroup):
         return job
 
 
-def runner_of(
-    engine: Engine,
-    *,
-    lock_timeout: float,
-    is_requested: bool = False,
-    retry: bool = False,
-    heartbeat: Callable[[], None] = lambda: None,
-    notify: Callable[[str], None] = lambda _: None,
-) -> "JobRunner":
-    """Return the job runner of a store.
-
-    lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
-    retry: include what was set aside today. notify: called with a line per request to the language model.
-    """
-    # Imported here: most processes run no job.
-    from memlog.service.llm.extraction import create_extractor, create_questions, rules_of, why_no_model
-
-    why = why_no_model(engine)
-    has_model = why is None
-    steps = Steps(
-        engine,
-        create_extractor(engine, is_patient=is_requested, retry=retry) if has_model else None,
-        create_questions(engine, is_patient=is_requested, retry=retry) if has_model else None,
-        room=rules_of(engine).tokens,
-        why_no_model=None if why is None else why.message,
-        lock_timeout=lock_timeout,
-        is_requested=is_requested,
-        heartbeat=heartbeat,
-        notify=notify,
-    )
-    return JobRunner(
-        engine, _job_rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, heartbeat=heartbeat
-    )
-
-
 def _job_rules(engine: Engine) -> JobRules:
     return engine.job_rules or JobRules()
 
 
-Work = Callable[[], Outcome]
-"""Runs a step."""
-
-STEPS: dict[str, tuple[str, ...]] = {
-    "extraction": ("messages",),
-    "summaries": ("messages",),
-    "daily": ("decay", "daily events"),
-    "weekly": ("duplicates", "merge", "profile", "prune"),
+JOBS: dict[str, tuple[str, ...]] = {
+    "extraction": (),
+    "summaries": (),
+    "daily": ("decay",),
+    "weekly": ("duplicates", "prune"),
 }
-"""The jobs, and the steps of each in order."""
-
-_WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
+"""The jobs, and the steps of each that need no language model."""
 
 
-class Steps:
-    """The steps of the jobs of a store.
-
-    extractor, questions: None if no language model is used; why_no_model: why not.
-    room: how many tokens a request may have.
-    lock_timeout: seconds to wait for another process that distils.
-    is_requested: whether a person requested the run, so that buffers need not be due.
-    heartbeat: called while work goes on; raising in it ends the step. notify: called with a line per request
-        to the language model.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        extractor: "Extractor | None",
-        questions: "Questions | None",
-        *,
-        room: int,
-        why_no_model: str | None,
-        lock_timeout: float,
-        is_requested: bool,
-        heartbeat: Callable[[], None],
-        notify: Callable[[str], None],
-    ) -> None:
-        self._engine, self._heartbeat, self._notify = engine, heartbeat, notify
-        self._questions, self._why_no_model = questions, why_no_model
-        merger = Merger(engine, questions, room)
-        self._works: dict[tuple[str, str], Work] = {
-            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
-            ("weekly", "duplicates"): merger.merge_exact,
-            ("weekly", "prune"): self._prune,
-        }
-        if extractor is not None and questions is not None:
-            # Imported here: most stores have no language model.
-            from memlog.service.llm.extraction import yesterday
-            from memlog.service.llm.tasks.profile import Profile
-            from memlog.service.llm.tasks.summarise import Summariser
-
-            summariser = Summariser(engine, questions, room)
-            self._works |= {
-                ("extraction", "messages"): lambda: self._sum_up(
-                    extractor.run(None, None, lock_timeout=lock_timeout, is_requested=is_requested)
-                ),
-                ("summaries", "messages"): lambda: summariser.run(self._report_summarised),
-                ("daily", "daily events"): lambda: self._sum_up(
-                    extractor.run_days(yesterday(engine), lock_timeout=lock_timeout)
-                ),
-                ("weekly", "merge"): lambda: merger.merge(self._report_compared),
-                ("weekly", "profile"): Profile(engine, questions, room).refresh,
-            }
-
-    def why_skipped(self, job: str, step: str) -> str | None:
-        """Return why a step that needs the language model is skipped; None if it can run."""
-        if (job, step) not in self._works:
-            return self._why_no_model
-        if self._questions is None or (job, step) in _WITHOUT_MODEL:
-            return None
-        return self._questions.why_over_budget()
-
-    def do(self, job: str, step: str) -> Outcome:
-        """Run a step for which `why_skipped` is None.
-
-        Raises:
-            BadInput, Busy, LogError: as `Store.append`. ProviderError: the language model fails.
-        """
-        return self._works[job, step]()
-
-    def _prune(self) -> Outcome:
-        now = timestamps.now()
-        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
-            return Outcome(0, why)
-        append, decide, least = self._engine.append, self._engine.decide, DEFAULTS.archive_threshold
-        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
-
-    def _sum_up(self, reports: "Iterable[ExtractionReport]") -> Outcome:
-        done, whys = 0, []
-        for report in reports:
-            if report.set_aside is None:
-                done += report.messages
-                self._notify(
-                    f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
-                    f" {report.tokens_in + report.tokens_out:,} tokens"
-                )
-            else:
-                whys.append(report.set_aside)
-            self._heartbeat()
-        return Outcome(done, set_aside_note(whys))
-
-    def _report_summarised(self, count: int) -> None:
-        self._notify(f"summarised {count} messages")
-        self._heartbeat()
-
-    def _report_compared(self, count: int) -> None:
-        if count > 1:
-            self._notify(f"compared {count} memories")
-        self._heartbeat()
+def steps_of(job: str) -> list[str]:
+    """Return the steps of a job in order: those of the language model behind the first other one."""
+    own = JOBS[job]
+    return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
 
 
 # A run ends with the event `job_completed`. If the process is killed before, the run stays due.
@@ -301,42 +169,64 @@ class JobReport(msgspec.Struct, kw_only=True):
 class JobRunner:
     """Runs the jobs of a store.
 
-    lock_timeout: seconds to wait for another process that runs jobs.
-    heartbeat: called between steps; raising in it ends the run, which stays due.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
+    retry: include what was set aside today. heartbeat: called while work goes on; raising in it ends the run,
+        which stays due. notify: called with a line per request to the language model.
     """
 
     def __init__(
         self,
         engine: Engine,
-        rules: JobRules,
-        steps: Steps,
         *,
-        has_model: bool,
         lock_timeout: float,
-        heartbeat: Callable[[], None],
+        is_requested: bool = False,
+        retry: bool = False,
+        heartbeat: Callable[[], None] = lambda: None,
+        notify: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._engine, self._steps, self._has_model = engine, steps, has_model
-        self._lock_timeout, self._heartbeat = lock_timeout, heartbeat
-        self._schedules = rules.schedules()
+        # Imported here: most processes run no job.
+        from memlog.service.llm.extraction import create_questions, why_no_model
+
+        self._engine, self._lock_timeout = engine, lock_timeout
+        self._heartbeat, self._notify = heartbeat, notify
+        self._schedules = _job_rules(engine).schedules()
+        self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
+            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
+            ("weekly", "duplicates"): lambda: merge_exact(engine),
+            ("weekly", "prune"): self._prune,
+        }
+        self._why_no_model = why_no_model(engine)
+        if self._why_no_model is None:
+            self._questions = create_questions(
+                engine,
+                lock_timeout=lock_timeout,
+                is_patient=is_requested,
+                retry=retry,
+                is_requested=is_requested,
+            )
+            for task in load_tasks():
+                self._works[task.job, task.step] = partial(task(engine, self._questions).do, self._report)
 
     def may_be_due(self, db: Connection) -> bool:
-        """Whether jobs may have something to do, judged by a read model that may lag behind the log.
+        """Whether a job may be due, judged by a read model that may lag behind the log.
 
         If not, a watch need not catch up here, and its rows thread reports the new events.
         """
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
-        return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
+        return self._why_no_model is None or any(
+            is_job_due(db, job, slot.period, slot.ts) for job, slot in slots
+        )
 
     def run_due(self) -> Iterator[JobReport]:
-        """Run the jobs that are due; yield a report of each job that did something.
+        """Run all jobs that are due, and yield a report of each job that did something.
 
         Raises:
             Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.
         """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             failed: ProviderError | None = None
-            for job in STEPS:
+            for job in JOBS:
                 try:
                     report = self._run_if_due(job)
                 except ProviderError as error:
@@ -360,7 +250,7 @@ class JobRunner:
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
-            report = self._run_steps(job) if self._has_model else None
+            report = self._run_steps(job) if self._why_no_model is None else None
             return report if report and any(step.count for step in report.steps) else None
         schedule = self._schedules[job]
         if schedule is None:
@@ -369,7 +259,7 @@ class JobRunner:
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
             return self._run_and_record(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
-        left = [step for step in skipped if self._steps.why_skipped(job, step) is None]
+        left = [step for step in skipped if self._why_skipped(job, step) is None]
         return self._run_and_record(job, slot.period, left) if left else None
 
     def _run_and_record(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
@@ -379,20 +269,20 @@ class JobRunner:
         return report
 
     def _run_steps(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
-        """Run the steps of a job, or some of them. A step runs even if an earlier one failed.
+        """Run `steps` of a job, or all of them. A failed step does not stop later ones.
 
         Raises:
             ProviderError: the language model could not be reached.
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in STEPS[job] if steps is None else steps:
+        for step in steps_of(job) if steps is None else steps:
             self._heartbeat()
-            if why := self._steps.why_skipped(job, step):
+            if why := self._why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))
                 continue
             try:
-                outcome = self._steps.do(job, step)
+                outcome = self._works[job, step]()
                 done.append(JobStep(step, "done", outcome.count, outcome.note))
             except BadInput as error:  # such as for a forgotten event of today's decay
                 done.append(JobStep(step, "failed", why=error.message))
@@ -404,3 +294,22 @@ class JobRunner:
         if failed is not None:
             raise failed
         return JobReport(job=job, period=None, steps=done)
+
+    def _why_skipped(self, job: str, step: str) -> str | None:
+        """Return why a step that needs the language model is skipped; None if it can run."""
+        if step in JOBS[job]:
+            return None
+        why = self._why_no_model
+        return self._questions.why_over_budget() if why is None else why.message
+
+    def _prune(self) -> Outcome:
+        now = timestamps.now()
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
+            return Outcome(0, why)
+        append, decide, least = self._engine.append, self._engine.decide, DEFAULTS.archive_threshold
+        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
+
+    def _report(self, line: str | None) -> None:
+        if line is not None:
+            self._notify(line)
+        self._heartbeat()

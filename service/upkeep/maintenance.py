@@ -46,7 +46,7 @@ else:  # few watch
 
 
 class Maintenance(OperationGroup):
-    """Catches the read model up with the log, and checks both."""
+    """Keeps the read model up to date, and checks the log and the read model."""
 
     @operation("maintain")
     def project(
@@ -119,7 +119,7 @@ class Maintenance(OperationGroup):
             DatabaseError: with `once`, as `project`.
         """
         from memlog.service.documents.documents import Documents
-        from memlog.service.upkeep.jobs import runner_of
+        from memlog.service.upkeep.jobs import JobRunner
         from memlog.service.upkeep.watch import watch, watch_once
 
         engine, tell = self._engine, tell or (lambda _: None)
@@ -132,7 +132,7 @@ class Maintenance(OperationGroup):
         watch(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
-            lambda read_model, heartbeat, notify: runner_of(
+            lambda read_model, heartbeat, notify: JobRunner(
                 engine.for_thread(read_model, lambda: None),
                 lock_timeout=0.0,
                 heartbeat=heartbeat,
@@ -145,10 +145,10 @@ class Maintenance(OperationGroup):
 
     @operation("read")
     def verify(self, *, progress: ProgressField = None) -> Verification:
-        """Check the log and its seals, the cache, and the read model against a replay. Changes nothing.
+        """Check the log, its seals and the cache, and compare the read model with a replay. Changes nothing.
 
-        What the read model has read so far is compared with a replay in a nameless file below model/. A
-        finding is checked again while no scrub runs.
+        The replay covers what the read model has read so far, in a nameless file below model/. A finding is
+        checked again while no scrub runs.
 
         Raises:
             LogError: the log cannot be read.
@@ -167,11 +167,11 @@ class Maintenance(OperationGroup):
             bool, "Rebuild damaged read models and caches, and take permissions from others."
         ] = False,
     ) -> "list[Finding]":
-        """Examine the store and this machine, and say what to do about each problem.
+        """Examine the store and this machine, and suggest a remedy for each problem.
 
-        Checks SQLite, the vector extension, the model, the file system, space, permissions, the read model,
-        the cache, and the log's ends, seals, days and unread files; what cannot be read is a problem. The log
-        never changes.
+        Checks SQLite, the vector extension, the model, the file system, free space, permissions, the read
+        model, the cache, and the log's tails, seals, days and unread files. What cannot be read is a problem.
+        The log never changes.
         """
         from memlog.service.upkeep.doctor import examine
 
@@ -190,7 +190,7 @@ class Maintenance(OperationGroup):
     ) -> "SealReport":
         """Close and seal every segment of the log, including the newest of each stream.
 
-        A seal holds the length of a segment and a hash of its bytes, so that `verify` finds any change.
+        A seal records the length of a segment and a hash of its bytes, so that `verify` detects any change.
         Segments with a successor are sealed automatically; this seals the rest, for example before a backup.
         The next append begins a new segment.
         """
@@ -204,25 +204,25 @@ class Maintenance(OperationGroup):
             bool, "Omit positions and times of appending: equal for logs with the same events."
         ] = False,
     ) -> str:
-        """Compute a digest of the read model: sha256 over every row, in hex, after catching up with the log.
+        """Compute a SHA-256 digest over all rows of the read model, in hex, after catching up with the log.
 
-        Read models of one log have the same digest on every machine, whatever their history.
+        Read models of the same log have the same digest on every machine, whatever their history.
         """
         return self._engine.reads.with_repair(lambda model: digest(model.latest()[0], content=content))
 
     @operation("read")
     def status(self) -> Status:
-        """Show the state of the store and the read model, and what works here. Does not catch up."""
+        """Show the state of the store and its read model, and which parts work here. Does not catch up."""
         return self._engine.reads.with_repair(partial(status_of, self._engine.language_model))
 
     @operation("read")
     def stats(self) -> Stats:
-        """Count events, messages, memories, vectors and bytes, and how far the read model was behind."""
+        """Count events, messages, memories, vectors and bytes, and report how far the read model lagged."""
         return self._engine.reads.with_repair(stats_of)
 
     @operation("read")
     def quarantine(self) -> list[QuarantinedLine]:
-        """List the lines of the log that could not be replayed, with position and reason.
+        """List the lines of the log that could not be replayed, each with its position and the reason.
 
         Their bytes stay in the log as they are.
         """
@@ -236,8 +236,8 @@ class Maintenance(OperationGroup):
 class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
     """A segment that has lost or changed bytes.
 
-    bytes: its current size; if it is missing, None, or 0 in its new seal. sealed: its size in its seal; None
-    without a seal. read: its size when last read, without a seal. why: the reason in words.
+    bytes: its current size; None, or 0 in its new seal, if the file is missing. sealed: the size in its
+    seal, if any. read: its size when memlog last read it, if it has no seal. why: the reason in words.
     """
 
     bytes: int | None
@@ -247,7 +247,7 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, loss: Seal | Loss | OpenLoss) -> Self:
-        """Convert a loss; the accepted loss of a sealed segment is given by its new seal."""
+        """Convert any kind of loss; the new seal of a segment stands for its accepted loss."""
         if isinstance(loss, Seal):
             lost = loss.lost or 0
             why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
@@ -260,8 +260,8 @@ class SealReport(msgspec.Struct, kw_only=True):
     """The result of sealing.
 
     sealed: new seals, one for each segment that had none.
-    accepted: losses that this run has accepted.
-    lost: losses that are not accepted.
+    accepted: losses that this call accepted.
+    lost: losses that have not been accepted.
     """
 
     sealed: list[Seal]
@@ -270,7 +270,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 
 
 def seal(log: Log, *, accept_loss: bool) -> SealReport:
-    """Seal all segments, and accept losses if asked; see `Maintenance.seal`."""
+    """Seal all segments and, with `accept_loss`, accept losses; see `Maintenance.seal`."""
     check_store(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
@@ -332,7 +332,7 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
 
 
 def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """Compare the read model with a replay up to the same point, or note why that is impossible."""
+    """Compare the read model with a replay up to the same point, or explain why that is impossible."""
     projector = read_model.projector
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):

@@ -48,12 +48,12 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 
 class EmbedReport(msgspec.Struct, kw_only=True):
-    """The outcome for passages that had no vector.
+    """What became of the passages that had no vector.
 
     computed, cached: how many got a new vector, or one from the cache. pending: how many still have none.
-    withheld: how many get none, since they are not sent to a provider, or a model cannot embed them.
-    set_aside: names of texts that could not be embedded today, which full-text search finds; they are retried
-    another day. silent: why the multilingual model embedded nothing.
+    withheld: how many never get one, because they may not be sent to a provider or a model refuses them.
+    set_aside: names of texts that could not be embedded today. Full-text search finds them, and they are
+    retried another day. silent: why the multilingual model embedded nothing.
     """
 
     computed: int
@@ -65,7 +65,7 @@ class EmbedReport(msgspec.Struct, kw_only=True):
 
 
 class _ReleasingEmbedder:
-    """An embedder that, while it computes, lets other threads use or close the read model."""
+    """An embedder that releases the read model's mutex while it computes."""
 
     def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension

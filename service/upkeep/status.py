@@ -77,7 +77,7 @@ class Status(msgspec.Struct, kw_only=True):
 
 
 def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
-    """Return the state without a catch-up."""
+    """Return the state of a store, without catching up with the log."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
     if multilingual is not None and (problem := why_not_multilingual(multilingual)):
@@ -163,7 +163,7 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 def stats_of(read_model: ReadModel) -> Stats:
-    """Measure how far the read model lags, catch up, and count."""
+    """Return the statistics of a store. The lag is measured before the read model catches up."""
     log = read_model.projector.log
     behind, _ = read_model.latest(sync=False)
     unread_bytes, unread_lines = (
@@ -200,7 +200,7 @@ def stats_of(read_model: ReadModel) -> Stats:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the total size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
+    """Return the total size of the files below a folder, skipping files that vanish meanwhile."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

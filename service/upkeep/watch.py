@@ -1,7 +1,7 @@
-"""Watches a store: immediately projects what any process appends; vectors, documents and jobs follow.
+"""Watches a store: projects immediately what any process appends; vectors, documents and jobs follow.
 
-Each has its own thread and connection, so that no row waits for a vector or a file. The threads queue calls
-of the caller's functions, and the calling thread makes them.
+Each of these has its own thread and connection, so that no row waits for a vector or a file. The
+threads queue calls of the caller's functions, and the calling thread makes them.
 """
 
 import math
@@ -45,7 +45,7 @@ _NICENESS = 10
 
 
 class Rows(Worker):
-    """Updates rows and full text whenever the log has changed."""
+    """Updates rows and full text whenever the log changes."""
 
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         super().__init__(shared, read_model)
@@ -93,7 +93,7 @@ class Rows(Worker):
         return not self._shared.lock.holds()
 
     def _project(self) -> bool:
-        """Catch up for at most `_AT_A_TIME` seconds; return whether everything was read."""
+        """Catch up for at most `_AT_A_TIME` seconds. Return whether the whole log has been read."""
         started = time.perf_counter()
         read_model = self._read_model
         done = read_model.with_repair(
@@ -147,7 +147,7 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Whether passages wait for a vector, without loading the model, which takes 260 MB."""
+        """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
@@ -172,10 +172,10 @@ long; raising in it ends the reading."""
 
 
 class _Watched:
-    """A source, and its state when its documents were last brought up to date.
+    """A source, and its state when its documents were last up to date.
 
-    state: a hash of its files' names, sizes and times; None if its documents may be outdated.
-    folders: of its files. due: when to check it next.
+    state: a hash of the names, sizes and times of its files; None if its documents may be outdated.
+    folders: the folders that contain its files. due: when to check it next, in `time.monotonic()` seconds.
     """
 
     def __init__(self, source: Registered) -> None:
@@ -186,7 +186,7 @@ class _Watched:
         self.due = 0.0
 
     def read_state(self, store: Path, readers: Readers) -> int:
-        """Return the current state of the source, after updating `folders` and `due`."""
+        """Return the current state of the source, and update `folders` and `due`."""
         started = time.monotonic()
         self.folders = {self.root}
         state = _GONE
@@ -200,7 +200,7 @@ class _Watched:
 
 
 class Folders(Worker):
-    """Reads files into the log as they change."""
+    """Adds changed files to the log."""
 
     lock_timeout = DEFAULTS.lock_timeout
     """Long, because the rows thread has precedence and may take many turns in a row."""
@@ -227,7 +227,7 @@ class Folders(Worker):
                         each.due = 0.0
 
     def _seconds_to_wait(self) -> float:
-        """Return the seconds until the next source is due, or may have been registered."""
+        """Return the seconds until the next source is due, at most `SWEEP_SECONDS`: sources may be added."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
@@ -242,7 +242,7 @@ class Folders(Worker):
         return False
 
     def _own_sources(self) -> list[Registered]:
-        """Return the sources that this copy of the store refreshes; report the others once."""
+        """Return the sources that this copy of the store refreshes. Notify once of each other source."""
         registered = queries.registered_sources(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [why_not_refreshed(each.source_id, each.writer) for each in others]
@@ -253,13 +253,13 @@ class Folders(Worker):
         return [each for each in registered if each not in others]
 
     def _notes_on_new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
-        """Return the notes about skipped links that the last report about their source lacked."""
+        """Return notes about skipped links that the previous report on the same source did not mention."""
         before, now = self._links, {each.source_id: notes_on_links(each) for each in reports}
         self._links = before | now
         return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
 
     def _watch_only(self, registered: list[Registered]) -> None:
-        """Watch the sources in `registered` and no others; keep the state of unchanged sources."""
+        """Watch exactly the sources in `registered`, keeping the state of those that have not changed."""
         before = self._watched
         self._watched = {
             source.source_id: before[source.source_id]
@@ -269,7 +269,7 @@ class Folders(Worker):
         }
 
     def _refresh_source(self, watched: _Watched) -> bool:
-        """Bring the documents of a source up to date, and return whether its files have changed."""
+        """Update the documents of a source if its files have changed, and return whether they have."""
         started = time.perf_counter()
         # Taken before reading: a later change gives another state.
         state = watched.read_state(self._store, self._documents.readers)
@@ -298,12 +298,12 @@ def notes_on_links(report: IndexingReport) -> list[str]:
 
 
 def notes_on_problems(reports: Iterable[IndexingReport]) -> list[str]:
-    """Return why sources were not refreshed."""
+    """Return the reason for each source that could not be refreshed."""
     return [each.problem for each in reports if each.problem is not None]
 
 
 def _hash_file(root: Root, file: str) -> int:
-    """Return a number that changes with the file; 0 for a missing file."""
+    """Return a number that changes whenever the file changes; 0 if it does not exist."""
     try:
         return hash((file, file_version(root.status(file))))
     except OSError:
@@ -392,7 +392,7 @@ def watch(
 
 
 def watch_once(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
-    """Do what a watch does once, then return; see `once` of `Maintenance.watch`."""
+    """Do once what a watch does, then return; see the argument `once` of `Maintenance.watch`."""
     read_model.make_store()
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
@@ -424,7 +424,7 @@ def _notify_all(read_model: ReadModel, notes: list[str]) -> None:
 
 
 def _run_calls(shared: Shared, running: int) -> None:
-    """Make the queued calls until all threads have ended, a call raises, or `_PATIENCE` ends after a stop."""
+    """Make queued calls until every thread has ended, a call raises, or `_PATIENCE` seconds after a stop."""
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():

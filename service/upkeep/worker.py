@@ -27,7 +27,7 @@ from memlog.service.engine.read_model import ReadModel
 
 
 class WatchLock:
-    """The lock of the store at `store`, acquired immediately. Close it after use.
+    """The lock that a watch holds on a store. The constructor acquires it without waiting.
 
     Raises:
         Busy: another process watches the store; the message names it if the system knows it.
@@ -41,7 +41,7 @@ class WatchLock:
         self.take()
 
     def take(self) -> None:
-        """Lock the current file, and create it if missing. Raises the errors of the class."""
+        """Lock the current file, creating it if it is missing. Raises the errors of the class."""
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
@@ -60,7 +60,7 @@ class WatchLock:
         self._fd = None
 
     def holds(self) -> bool:
-        """Whether the locked file is still in place: the store may be removed and recreated."""
+        """Whether the locked file is still the store's; it is not if the store was removed or recreated."""
         if self._fd is None:
             return False
         try:
@@ -93,16 +93,16 @@ class WatchStep(msgspec.Struct, kw_only=True):
 
 
 class _Stopped(BaseException):
-    """Raised to end a thread during long work, between two atomic steps."""
+    """Raised between two atomic steps of long work, to end a thread."""
 
 
 @dataclass
 class Shared:
-    """The state that the threads of a watch share.
+    """What the threads of a watch share.
 
     stop: an event that ends the threads. tell, notify, progress: the caller's functions.
-    caught_up: set while the rows have caught up with the log.
-    rows_came: set when passages may lack a vector.
+    caught_up: set while the rows are up to date with the log.
+    rows_came: set when there may be passages without a vector.
     calls: calls of the caller's functions for the caller's thread to make; None when a thread has ended.
     """
 
@@ -117,7 +117,7 @@ class Shared:
 
 
 class Worker(ABC):
-    """One thread of a watch. It reports a lasting error only once, and retries its work."""
+    """A thread of a watch. It retries failed work, and reports a lasting error only once."""
 
     lock_timeout = _LOCK_TIMEOUT
     """Seconds to wait for other processes that project."""
@@ -146,7 +146,7 @@ class Worker(ABC):
         """Work until the watch stops."""
 
     def _run_and_report(self, work: Callable[[], bool]) -> None:
-        """Run `work`, which returns whether there was anything to do; report its new notes or error."""
+        """Run `work`, which returns whether it did anything, and report new notes or the error."""
         self._notes.clear()
         try:
             # The mutex makes a fork wait: in the child, SQLite locks of this thread would never be released.
@@ -169,7 +169,7 @@ class Worker(ABC):
         self._shared.calls.put(partial(self._shared.notify, note))
 
     def _heartbeat(self) -> None:
-        """End the thread if the watch stops."""
+        """End the thread if the watch has been stopped."""
         if self._shared.stop.is_set():
             raise _Stopped
 
@@ -181,7 +181,7 @@ class Worker(ABC):
             self._shared.calls.put(partial(self._shared.progress, what, done, total))
 
     def _tell(self, done: WatchStep, started: float) -> None:
-        """Report the work done since `started`, a time of `time.perf_counter()`."""
+        """Report the work done since `started`, a value of `time.perf_counter()`."""
         done.pending = index.count_all_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))

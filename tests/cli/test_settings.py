@@ -250,6 +250,15 @@ def test_messengers_and_people_act_on_a_context(memlog: Run, settings_file: Run)
     assert memlog("config", "context.messengers").out.startswith(b"telegram, whatsapp, ")
 
 
+def test_a_relative_folder_of_prompts_starts_at_its_file(memlog: Run, settings_file: Run) -> None:
+    path = settings_file(
+        '[language_model]\nbase_url = "http://127.0.0.1:9"\n[extraction]\nprompts_dir = "prompts"'
+    )
+    (path.parent / "prompts").mkdir()
+    (path.parent / "prompts/merge-2.md").write_text("Merge only tea.\n")
+    assert b"Merge only tea." in memlog("prompts", "show", "merge-2").out
+
+
 def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:
     settings_file('durability = "os"')
     for args, expected in (((), "os"), (("--durability", "fsync"), "fsync")):

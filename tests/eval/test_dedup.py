@@ -1,39 +1,6 @@
 """The saves of the evaluation are what it says, and a third of them is decided as it must be."""
 
-from collections import Counter
-
-import pytest
-
 from tests.eval import dedup
-
-
-@pytest.fixture(scope="module")
-def asked():
-    return dedup.saves()
-
-
-def test_1000_saves_are_500_originals_300_exact_and_200_near_duplicates_in_four_languages(asked):
-    assert Counter(save.kind for save in asked) == {"original": 500, "exact": 300, "near": 200}
-    assert Counter(save.language for save in asked if save.kind == "near") == dict.fromkeys(
-        ("en", "ru", "fi", "zh"), 50
-    )
-    assert len({save.text for save in asked if save.kind != "exact"}) == 700
-
-
-def test_the_saves_are_the_same_in_every_run(asked):
-    assert dedup.saves() == asked
-
-
-def test_nothing_is_said_a_second_time_before_it_was_said_once(asked):
-    said = set()
-    for save in asked:
-        assert (save.kind == "original") == (save.group not in said)
-        said.add(save.group)
-
-
-def test_no_original_has_two_near_duplicates(asked):
-    groups = [save.group for save in asked if save.kind == "near"]
-    assert len(groups) == len(set(groups))
 
 
 def test_150_pairs_in_20_languages_say_two_things():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import memlog
-from memlog import Filters, NotFound, Store
+from memlog import BadInput, Filters, NotFound, Store
 from memlog.eventlog.fields import fields_of
 from memlog.eventlog.log.reader import accepted_events, last_entries, select_segments, todays_members
 from memlog.eventlog.log.streams import conversation_stream
@@ -118,10 +118,10 @@ def reads(name: str, table: dict[str, Read] = READS) -> Callable[[Read], Read]:
 
 
 def told(read: Callable[[], Any]) -> Any:
-    """What a read answers; of what is missing, what the error says."""
+    """What a read answers; of what is missing or in several streams, what the error says."""
     try:
         return read()
-    except NotFound as error:
+    except (BadInput, NotFound) as error:
         return [error.message, error.hint]
 
 

@@ -233,7 +233,7 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
         assert not proving.is_alive()
         for reading in readings:
             reading.join()
-        with store._engine.reads.all_closed():
+        with store._engine.reads.holding_all_closed():
             waiting = threading.Thread(target=store.get, args=("m1",))
             waiting.start()
             waiting.join(0.1)

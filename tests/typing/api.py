@@ -1,7 +1,6 @@
 """Uses the public API as a program would. Never run: type checkers read it (tests/test_public_api.py)."""
 
 import asyncio
-import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, assert_type
@@ -34,21 +33,6 @@ def appending(store: memlog.Store) -> None:
         memlog.SummaryWritten(channel="cli", chat_id="1", content="They met."),
         memlog.ExtractionCompleted(channel="cli", chat_id="1", through_message_id="m1"),
         memlog.MemorySaved(content="likes tea", category="identity", importance=0.7, tags=["tea"]),
-        memlog.MemoryUpdated(memory_id="m", title="Tea"),
-        memlog.MemoryAccessed(memory_ids=["m"]),
-        memlog.MemoryArchived(memory_id="m"),
-        memlog.MemoryDeleted(memory_id="m"),
-        memlog.SalienceDecayed(rates={"context": 0.9}),
-        memlog.DailyEventRecorded(summary="It rained."),
-        memlog.DailyEventsCompressed(ids=["d1"], memory_ids=["m"]),
-        memlog.CoreMemoryUpdated(section="user", key="city", value="Oulu"),
-        memlog.CoreMemoryDeleted(section="agent", key="tone"),
-        memlog.FactStored(topic_key="favorite_colors", value="green", kind="ranked", rank=1),
-        memlog.FactRemoved(topic_key="favorite_colors"),
-        memlog.SourceRegistered(source_id="docs", root="/srv/docs", include=["*.md"]),
-        memlog.SourceRemoved(source_id="docs"),
-        memlog.DocumentIndexed(source_id="docs", file="tea.md", content="# Tea"),
-        memlog.DocumentRemoved(source_id="docs", file="tea.md"),
         memlog.Redacted(target_id="m1", reason="asked for"),
     ]
     assert_type(store.append(events), list[memlog.Position])
@@ -82,17 +66,6 @@ def contexts(store: memlog.Store) -> None:
     assert_type(given.entries[0].position, memlog.LinePosition)
     assert_type(given.left_out, list[memlog.OmittedEntry])
     assert_type(given.unrecorded, str | None)
-
-
-def projecting(store: memlog.Store) -> None:
-    def show(what: str, done: int, total: int) -> None:
-        print(what, done, total)
-
-    report = store.maintenance.project(from_scratch=True, embed=False, progress=show)
-    assert_type(report, memlog.ProjectReport)
-    assert_type(report.rebuilt, str | None)
-    assert_type(report.silent, dict[str, str])
-    assert_type(store.maintenance.embed(batch=16).pending, int)
 
 
 def searching(store: memlog.Store) -> None:
@@ -155,23 +128,10 @@ def memories(store: memlog.Store) -> None:
     assert_type(memory, memlog.Memory | None)
     assert_type(store.memories.save("likes tea", category="identity", tags=["tea"]), memlog.SaveReport)
     assert_type(store.memories.list(category="identity"), list[memlog.Memory])
-    assert_type(store.memories.update("m", importance=0.7), memlog.Position)
-    assert_type(store.memories.history("m"), list[memlog.StoredEvent])
-    assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
-    assert_type(store.memories.touch("m", "n"), memlog.Position)
-    assert_type(store.memories.unmerge("m"), list[memlog.Memory])
-    assert_type(store.memories.decay({"context": 0.9}), memlog.DecayReport)
-    assert_type(store.memories.decay().position, memlog.Position | None)
     pruned = store.memories.prune(categories=["temp"], threshold=0.01, dry_run=True)
     assert_type(pruned, memlog.PruneReport)
     assert_type(pruned.memories, list[memlog.Memory])
-
-
-def daily_events(store: memlog.Store) -> None:
-    assert_type(store.daily.record("Tea with Anna", date="2026-02-24"), memlog.Position)
-    assert_type(store.daily.list(since="2026-02-24", uncompressed=True), list[memlog.DailyEvent])
-    assert_type(store.daily.compress("e1", memory_ids=["m"]), memlog.Position)
 
 
 def facts(store: memlog.Store) -> None:
@@ -181,41 +141,6 @@ def facts(store: memlog.Store) -> None:
     found = store.facts.get("favorite_colors", rank=2, any_chat=True)
     assert_type(found, memlog.FactAnswer)
     assert_type(found.route, memlog.Route | None)
-    assert_type(store.facts.ask("second favourite colour", chat="telegram:7"), memlog.FactAnswer)
-    extracted = store.facts.extract("My favourite teas are 1) sencha, 2) oolong", dry_run=True)
-    assert_type(extracted, memlog.FactExtraction)
-    assert_type(extracted.position, memlog.Position | None)
-    assert_type(store.facts.list(), list[memlog.Fact])
-    assert_type(store.facts.remove("favorite_colors", rank=2), list[memlog.Position])
-
-
-def documents(store: memlog.Store) -> None:
-    added = store.documents.add("docs", source="docs", include=["*.md"], kind="docs")
-    assert_type(added, memlog.IndexingReport)
-    assert_type(added.skipped, list[memlog.SkippedFile])
-    assert_type(store.documents.list(), list[memlog.Source])
-    assert_type(store.documents.list("docs"), list[memlog.Document])
-    assert_type(store.documents.refresh("docs"), list[memlog.IndexingReport])
-    assert_type(store.documents.get("docs/tea.md"), memlog.DocumentText | memlog.Source | None)
-    assert_type(store.documents.tree("docs"), list[memlog.DocumentFolder])
-    assert_type(store.documents.status(), list[memlog.SourceStatus])
-    assert_type(store.workspaces.add("agent"), memlog.IndexingReport)
-    assert_type(store.workspaces.list(), list[memlog.Source])
-    assert_type(store.documents.jobs(), list[memlog.IndexingJob])
-
-
-def erasing(store: memlog.Store) -> None:
-    done = store.erasure.forget("m1", reason="private", dry_run=True)
-    assert_type(done, memlog.ForgetReport)
-    assert_type(done.lines, list[memlog.DoomedLine])
-    store.erasure.forget(chat=("cli", "1"))
-    store.erasure.forget(memory="m")
-    store.erasure.forget(match="number")
-    assert_type(store.erasure.scrub(dry_run=True), memlog.ScrubReport)
-    proof = store.erasure.prove("5551234")
-    assert_type(proof, memlog.Proof)
-    assert_type(proof.found, list[memlog.Occurrence])
-    assert_type(store.erasure.secrets(), list[memlog.SecretPlace])
 
 
 def projects() -> None:
@@ -227,16 +152,6 @@ def projects() -> None:
     memlog.open(those.path("work")).close()
 
 
-def checking(store: memlog.Store) -> None:
-    assert_type(store.maintenance.status(), memlog.Status)
-    assert_type(store.maintenance.stats(), memlog.Stats)
-    assert_type(store.maintenance.stats().counters, dict[str, int])
-    assert_type(store.maintenance.verify(), memlog.Verification)
-    assert_type(store.maintenance.verify().ok, bool)
-    assert_type(store.maintenance.examine(fix=False), list[memlog.Finding])
-    assert_type(store.maintenance.digest(content=True), str)
-
-
 def failing(store: memlog.Store) -> None:
     try:
         store.append([memlog.MemorySaved(content="tea")])
@@ -246,13 +161,6 @@ def failing(store: memlog.Store) -> None:
         assert_type((error.message, error.hint, error.retryable), tuple[str, str, bool])
 
 
-def watching(store: memlog.Store) -> None:
-    done: list[memlog.WatchStep] = []
-    store.maintenance.watch(stop=threading.Event(), tell=done.append)
-    store.maintenance.watch(once=True)
-    assert_type(done[0].projected, int)
-
-
 async def waiting() -> None:
     async with memlog.open_async("notes", durability="os") as store:
         assert_type(store, memlog.AsyncStore)
@@ -260,17 +168,9 @@ async def waiting() -> None:
         assert_type(await store.append([memlog.MemorySaved(content="tea")]), list[memlog.Position])
         assert_type(await store.search("tea", k=3, mode="text"), memlog.SearchResult)
         assert_type(await store.conversations.window("telegram:7"), memlog.Window)
-        assert_type(await store.erasure.prove("5551234"), memlog.Proof)
-        assert_type(await store.maintenance.status(), memlog.Status)
-        assert_type(await store.daily.record("Tea with Anna"), memlog.Position)
-        assert_type(await store.workspaces.list(), list[memlog.Source])
         assert_type(await store.get("m1"), memlog.StoredEvent | None)
-        assert_type(await store.memories.list(category="identity"), list[memlog.Memory])
         assert_type(await store.core.get(), memlog.CoreMemory)
         assert_type(await store.core.get("user", "city"), str | None)
-        assert_type(await store.documents.list(), list[memlog.Source])
-        assert_type(await store.documents.list("docs"), list[memlog.Document])
-        assert_type(await store.facts.get("teas", rank=1), memlog.FactAnswer)
         await store.warm()
         await asyncio.wait_for(store.maintenance.watch(once=True), 10)
     opened = await memlog.open_async(Path("notes"))

@@ -1,1 +1,1 @@
-"""Every operation of a store over HTTP."""
+"""Every operation of a store, over HTTP."""

@@ -1,4 +1,4 @@
-"""The application: a route for each operation of a store, made from its declaration."""
+"""The ASGI application, with a route for each operation of a store, made from its declaration."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -52,14 +52,14 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 
 def has_get(operation: Operation) -> bool:
-    """Whether an operation also has a GET route: it only reads, writes no file, and takes no text."""
+    """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
     request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
     return is_read and not any(each.name in _TEXTS for each in fields_of(request))
 
 
 def openapi_document(served: Operations, version: str) -> dict[str, Any]:
-    """Return the OpenAPI document. served: the operations with a route."""
+    """Return the OpenAPI document. served: the operations that have a route."""
     template = "#/components/schemas/{name}"
     answers, schemas = answer_schemas(template)
     (problem,), more = msgspec.json.schema_components([ProblemAnswer], ref_template=template)
@@ -104,7 +104,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
 
 
 def _seed_paths(paths: dict[str, Any]) -> dict[str, Any]:
-    """Return the OpenAPI paths of two earlier services."""
+    """Return the OpenAPI paths for the routes of two earlier services."""
     some = {"content": {JSON: {"schema": {}}}, "description": "done"}
     problem = {
         "4XX": {"$ref": "#/components/responses/Problem"},
@@ -240,9 +240,9 @@ def application(
     version: str,
     mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
-    """Return the ASGI application of a server.
+    """Return the server's ASGI application.
 
-    root, exports: the folders below which operations may read and write files; None for no access.
+    root, exports: the folders that operations may read from and write to; None for no access.
     mcp: an `McpApplication`; None for no MCP.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
@@ -288,7 +288,7 @@ async def _run_operation(
 
 
 async def _append_events(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
-    """Append the events of a body: one event, a list, `{"events": […]}`, or one event per line."""
+    """Append the events in a body: one event, a list, `{"events": […]}`, or one event per line."""
     data = await read_body(call, EVENTS, (LINES, JSON))
     if media_type_of(call) == LINES:
         return await _run_and_answer(
@@ -316,7 +316,7 @@ async def _answer_constant(data: bytes, _: Call) -> Response:
 
 
 async def _answer_challenge(admission: Admission, call: Call) -> Response:
-    """Answer with a proof that this server has the token, before a client sends the token."""
+    """Prove to a client that this server has the token, before the client sends it."""
     try:
         proof = token_proof(admission.token or "", call.query_params.get("nonce", ""), admission.url)
     except ValueError as error:

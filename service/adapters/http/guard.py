@@ -27,7 +27,7 @@ _SECONDS = 30
 
 
 class Refused(Exception):
-    """A request that reaches no operation, with the status and reason for its answer."""
+    """A request refused before it reaches an operation, with the status and reason to answer."""
 
     def __init__(self, status: int, code: str, message: str, hint: str = "", **headers: str) -> None:
         super().__init__(message)
@@ -35,15 +35,15 @@ class Refused(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     def answer(self) -> Response:
-        """Return the answer to the refused request."""
+        """Return the response to the refused request."""
         return problem_response(self.problem, self.status, **self.headers)
 
 
 class Budget:
-    """A limit on the bytes of request bodies that a server holds at a time; decoded, a body takes about five
-    times as much.
+    """A limit on the total bytes of request bodies held at a time. A decoded body takes about five times as
+    much.
 
-    A request without room waits for earlier requests, up to the timeout for a body.
+    Requests that do not fit wait for earlier ones, up to the timeout for a body.
     """
 
     def __init__(self, most: int) -> None:
@@ -52,7 +52,7 @@ class Budget:
 
     @asynccontextmanager
     async def reserve(self, call: Call) -> AsyncIterator[None]:
-        """Reserve room for the body of a request while the context lasts."""
+        """Reserve room for a request's body while the context lasts."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
         # A chunked body may have the maximum length.
@@ -78,7 +78,7 @@ _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
 def answer_errors(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
-    """Wrap an endpoint so that refused and failed requests also get an answer."""
+    """Wrap an endpoint to answer refused and failed requests too."""
 
     async def answer(call: Call) -> Response:
         try:
@@ -101,7 +101,7 @@ def problem_response(problem: Problem, status: int, **headers: str) -> Response:
 
 
 async def read_object(call: Call) -> dict[str, Any]:
-    """Return the JSON object in a body; {} for an empty body.
+    """Read a body that is a JSON object; an empty body counts as {}.
 
     Raises:
         Refused: the body is not a JSON object.
@@ -113,10 +113,10 @@ async def read_object(call: Call) -> dict[str, Any]:
 
 
 def decode_json(data: bytes) -> Any:  # noqa: ANN401
-    """Return the value of a JSON text.
+    """Decode JSON.
 
     Raises:
-        Refused: the text is not JSON.
+        Refused: `data` is not JSON.
     """
     try:
         return msgspec.json.decode(data)
@@ -125,10 +125,10 @@ def decode_json(data: bytes) -> Any:  # noqa: ANN401
 
 
 async def read_body(call: Call, most: int, types: tuple[str, ...]) -> bytes:
-    """Return the bytes of a body.
+    """Read a request's body.
 
     Raises:
-        Refused: the body has another type than `types`, is longer than `most` bytes, or takes too long.
+        Refused: the media type is not in `types`, or the body exceeds `most` bytes or takes too long.
     """
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)
@@ -151,7 +151,7 @@ def _too_large(most: int) -> Refused:
 
 
 def media_type_of(call: Call) -> str:
-    """Return the media type of a body."""
+    """Return the media type of a request's body."""
     return call.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
@@ -160,10 +160,10 @@ _MAX_RUNNING = 64  # requests at the same time
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """The rules by which requests are admitted.
+    """The rules for admitting requests.
 
-    hosts: the allowed Host headers, with port; None for any. token: the required token, if any.
-    url: the address that the server is bound to.
+    hosts: the allowed Host headers, including ports; None for any. token: the required token, if any.
+    url: the address the server is bound to.
     """
 
     hosts: Collection[str] | None
@@ -172,13 +172,13 @@ class Admission(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """Passes admitted requests on to the application, and answers the others."""
+    """Passes admitted requests on to the application, and answers the rest itself."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app, self._admission, self._running = app, admission, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on if it is admitted; otherwise answer it."""
+        """Pass a request on if it is admitted; otherwise refuse it."""
         if scope["type"] == "http" and (refused := self._why_refused(scope)):
             await refused.answer()(scope, receive, send)
             return

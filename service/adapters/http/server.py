@@ -34,7 +34,7 @@ _MAX_PIPELINED = 16
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP with a timeout for the head of a request, and a limit on waiting connections."""
+    """HTTP with a timeout for request heads and a limit on waiting connections."""
 
     _head: asyncio.TimerHandle | None = None
     _head_bytes = 0
@@ -51,7 +51,7 @@ class _Protocol(HttpToolsProtocol):
         self._start_head_timeout()
 
     def data_received(self, data: bytes) -> None:
-        """Read the data; refuse a head that is too long."""
+        """Process received data, refusing a head that is too long."""
         super().data_received(data)
         if self._head is not None and not self.transport.is_closing():
             self._head_bytes += len(data)
@@ -85,7 +85,7 @@ class _Protocol(HttpToolsProtocol):
             closed.transport.close()
 
     def _has_unread_data(self) -> bool:
-        """Whether the connection has unread data."""
+        """Whether the socket has data to read."""
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
@@ -97,7 +97,7 @@ class _Protocol(HttpToolsProtocol):
         self._waiting[self._family].pop(self, None)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a malformed request with a problem, like any other refused request."""
+        """Answer a malformed request with a problem, like any other refusal."""
         body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send a request of HTTP/1.1")))
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
@@ -119,7 +119,7 @@ class _Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Shut down on SIGTERM and SIGINT; uvicorn's own handler would raise them again."""
+        """Shut down on SIGTERM and SIGINT. uvicorn's own version would raise them again afterwards."""
         before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield

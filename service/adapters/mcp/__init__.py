@@ -1,1 +1,1 @@
-"""The tools of a store over MCP."""
+"""A store's tools, over MCP."""

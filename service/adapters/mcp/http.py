@@ -17,7 +17,7 @@ _BODY = 1024 * 1024
 
 
 class McpApplication:
-    """Answers MCP requests; the path names the project, `default` by default."""
+    """Answers MCP requests. The path names the project; without one, it is `default`."""
 
     def __init__(self, stores: OpenStores, version: str) -> None:
         def run(ctx: Context, call: Callable[[Any], T]) -> T:
@@ -34,7 +34,7 @@ class McpApplication:
         self._sdk = StreamableHTTPASGIApp(self._sessions)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
-        """Read the body of a request, up to the usual limits, and answer the request."""
+        """Answer a request, reading its body within the usual limits."""
         try:
             body = await read_body(Call(scope, receive), _BODY, (JSON,))
         except Refused as refused:

@@ -51,14 +51,17 @@ searching."""
 
 
 class Runs(Protocol):
-    """Calls a function with the store of a request, in the caller's thread."""
+    """A function that runs calls on the store a request is for, in the caller's thread."""
 
     def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """Run `call` with the store, and return its result."""
+        """Run `call` on the store and return its result."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
-    """Return the MCP server of tools and resources. run: calls a function with the store of a request."""
+    """Return an MCP server with memlog's tools and resources.
+
+    run: runs a function on the store that a request is for.
+    """
     tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
@@ -115,7 +118,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
 
 
 class _Tool:
-    """An operation as a tool."""
+    """An operation, as a tool."""
 
     def __init__(self, name: str, operation: Operation) -> None:
         self._name, self._operation = name, operation
@@ -178,7 +181,7 @@ def _error_result(error: MemlogError) -> types.CallToolResult:
 
 
 def _error_text(error: MemlogError) -> str:
-    """Return an error as text for a model, with a hint that names tools instead of operations."""
+    """Format an error for a model, with tools instead of operations in the hint."""
     if error.code == "store_not_found":
         return f"{error.code}: {error.message}. Hint: nothing is stored yet; memory_save creates the store"
     problem = problem_of(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
@@ -207,7 +210,7 @@ idempotent."""
 
 
 class OneStore:
-    """Runs calls with one store: on the server that serves it, if any, otherwise in this process.
+    """Runs calls on one store: through its server if one is running, otherwise in this process.
 
     open_store: opens the store. connect: returns a connection to the server, or None.
     """
@@ -218,7 +221,7 @@ class OneStore:
         self._store: Store | None = None
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
-        """Run `call` on the store, and return its result."""
+        """Run `call` on the store and return its result."""
         # The server is looked up for each call, because another program may use the port of one that has
         # ended.
         remote = self._connect()
@@ -233,7 +236,7 @@ class OneStore:
         return call(self._store)
 
     def close(self) -> None:
-        """Close the store if it is open."""
+        """Close the store, if it was opened."""
         if self._store is not None:
             self._store.close()
 
@@ -255,14 +258,14 @@ def serve_stdio(server: Server[Any], parent: int) -> None:
 
 
 async def _stdin_lines() -> AsyncIterator[str]:
-    """Yield the lines of stdin, with U+FFFD for lone surrogates, which the SDK would not answer."""
+    """Yield lines from stdin, replacing lone surrogates, which the SDK would not answer, with U+FFFD."""
     with os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as lines:
         async for line in anyio.wrap_file(lines):
             yield _SURROGATES.sub(lambda match: match[1] or r"\ufffd", line)
 
 
 async def _end_without_parent(parent: int) -> None:
-    """End this process once its parent has exited: a sibling may keep stdin open."""
+    """End this process once its parent exits, since a sibling may keep stdin open."""
     while os.getppid() == parent:
         await anyio.sleep(_POLL_SECONDS)
     # The thread that reads stdin would keep the interpreter alive.

@@ -1,9 +1,8 @@
-"""Importers: one module per format of another program. A module turns a source into events, and knows no
-store.
+"""Importers: one module per format of another program. A module turns a source into events, without a store.
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
 `SOURCES`, patterns of the files that are sources if a folder is not one; and `projects`, which yields the
-names of projects: `read` then yields only the requested one. The format is named like the module, with
+names of projects: `read` then yields only the requested one. A format is named after its module, with
 hyphens. The ids of events derive from the source's ids, never from texts, so that a second run recognises
 them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
@@ -29,9 +28,9 @@ class Used(NamedTuple):
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
         the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
-    group: a name for records that are identified by position: once one of them has changed, new ones may be
-        old ones that have moved, and are not stored.
-    is_telling: whether equal content here suggests that two sources are the same.
+    group: a name shared by records that are identified by position. Once one of them has changed, a new one
+        may be an old one that has moved, and is not stored.
+    is_telling: whether equal content in two sources suggests that they are the same.
     """
 
     events: list[Event]
@@ -49,7 +48,7 @@ class Skipped(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """An unreadable record or file. where: the name of the record or file."""
+    """A record or file that cannot be read. where: its name."""
 
     where: str
     why: str
@@ -86,10 +85,10 @@ class ForeignData(Protocol):
         """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
     def modified_at(self, path: Path) -> str:
-        """Return the time of the last change of a file, RFC 3339."""
+        """Return the modification time of a file, RFC 3339."""
 
     def parse_time(self, value: object) -> str | None:
-        """Parse a time as another program writes it; None if there is none."""
+        """Parse a time in another program's notation; None if there is none."""
 
 
 Record = Used | Skipped | Unreadable
@@ -137,7 +136,7 @@ def read_records(
 def access_events(
     name: str, count: object, last_accessed: str | None, otherwise: str | None
 ) -> Iterator[MemoryAccessed]:
-    """Yield one event for all accesses of a record so far; nothing if there are none.
+    """Yield one event for all accesses of a record so far, or nothing if it was never accessed.
 
     last_accessed: the time of the last access. otherwise: the time to use if the last access is unknown.
     """
@@ -158,7 +157,7 @@ def format_names() -> list[str]:
 
 
 def is_imported(event_id: str) -> bool:
-    """Whether an event was imported: its id begins with a format, as in `tiered/7`."""
+    """Whether an event was imported: its id begins with a format's name, as in `tiered/7`."""
     name, _, rest = event_id.partition("/")
     return bool(rest) and name.partition("~")[0] in _format_names()
 
@@ -180,12 +179,12 @@ def check_format(name: str) -> str:
 
 
 def describe_format(name: str) -> str:
-    """Return a one-sentence description of a format."""
+    """Describe a format in one sentence."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
 def load_importer(name: str) -> Importer:
-    """Return the reader of a format. name: one of `format_names`."""
+    """Return the importer of a format. name: one of `format_names`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

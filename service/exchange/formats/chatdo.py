@@ -59,7 +59,7 @@ def projects(source: ForeignData) -> Iterator[str]:
 
 
 def _project_of_row(path: Path, row: Row) -> str:
-    """Return the project of a row; if the row names none, the folder of the database may name it."""
+    """Return the project of a row: the one it names, else the one in the name of the database's folder."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)

@@ -1,4 +1,4 @@
-"""core_memory.json of klaw. Its conversations are read as they are: put them below `log/conversations`."""
+"""klaw's core_memory.json. Its conversations need no import: put them below `log/conversations`."""
 
 import json
 from collections.abc import Iterator

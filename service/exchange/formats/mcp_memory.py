@@ -1,7 +1,7 @@
-"""memory.json or memory.jsonl of the memory server of the Model Context Protocol: entities and relations.
+"""memory.json or memory.jsonl of the Model Context Protocol's memory server: entities and relations.
 
 https://github.com/modelcontextprotocol/servers, src/memory. The format has no times and no ids: an
-observation is identified by its entity and its position there.
+observation is identified by its entity and its position in the entity.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A folder of notes that an agent keeps: MEMORY.md and other Markdown, and a journal for each day."""
+"""A folder of an agent's notes: MEMORY.md and other Markdown files, and a journal for each day."""
 
 import re
 from collections import Counter
@@ -23,7 +23,7 @@ def read(source: ForeignData) -> Iterator[Record]:
     """Yield a memory for each list item and each paragraph, with its heading as topic.
 
     An item includes the indented lines below it. `key: value` below a heading about the user becomes core
-    memory; a file such as `2026-02-24.md` holds daily events.
+    memory; files such as `2026-02-24.md` contain daily events.
     """
     for path in source.find_files("**/*.md"):
         text, name = source.read_notes(path), source.display_name(path).removesuffix(".md")
@@ -66,7 +66,7 @@ def _memory_records(source: ForeignData, text: str, file: str, ts: str) -> Itera
 
 
 def _split_blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Yield each list item with its indented lines, and each paragraph, after the headings above it.
+    """Yield each list item, with its indented lines, and each paragraph, after the headings above it.
 
     The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
     """

@@ -1,4 +1,4 @@
-"""index.db of MemoryService with the Markdown file of each memory."""
+"""MemoryService's index.db, with a Markdown file for each memory."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -64,8 +64,8 @@ def _memory_record(folder: Path, source: ForeignData, row: dict[str, Any]) -> Re
 def _read_content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
     """Return the text of a memory's file, which is below the folder of the database.
 
-    The stored path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have
-    moved, only the end of the path counts.
+    The stored path is relative to a folder further up, as in `data/memory/context/a1.md`. The folders may
+    have moved, so only the end of the path is compared.
     """
     root, parts = folder.resolve(), Path(row["file_path"]).parts
     for start in range(max(1, len(parts) - 1)):

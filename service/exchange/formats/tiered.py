@@ -1,4 +1,4 @@
-"""The database of the tiered memory engine: memories with their tiers, and daily events."""
+"""The tiered memory engine's database: memories with their tiers, and daily events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -33,7 +33,7 @@ SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the rows of `memories`, `daily_events` and `extraction_buffer`; a project becomes a tag."""
+    """Yield the rows of `memories`, `daily_events` and `extraction_buffer`. Projects become tags."""
     for path in source.find_files(*SOURCES):
         yield from read_records(source, path, "memories", _MEMORIES, _memory_record)
         yield from read_records(source, path, "extraction_buffer", _BUFFER, _message_record, is_optional=True)

@@ -1,26 +1,22 @@
-"""Distils the buffer of a chat: asks a language model, and appends its answer as one extraction.
+"""Distils the buffer of a chat into memories and a daily event, appended together as one extraction.
 
-The events of an extraction, the closing event last, are appended together. So a process that is killed at any
-moment has either distilled the messages or left them in the buffer.
+So a process that is killed at any moment has either distilled the messages or left them in the buffer.
 """
 
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import draft, new_id
-from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
-    DailyEventsCompressed,
     Event,
     Extraction,
     MemoriesExtracted,
@@ -29,20 +25,30 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.log.layout import EXTRACT_LOCK, LOG
+from memlog.eventlog.log.layout import EXTRACT_LOCK
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.eventlog.secrets.outgoing import SentText, mask_parts
-from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
 from memlog.query.context.token_counters import count_text_tokens
-from memlog.query.records import DailyEvent, daily_events
 from memlog.query.sendable import mask_messages
-from memlog.service.engine.prompts import COMPRESS, EXTRACT, read_prompt
-from memlog.service.engine.read_model import Deciding
-from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
-from memlog.service.llm.model import Completion
-from memlog.service.llm.task import FRAME, Items, Questions, entry_size, pack_batches, shorten_message
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.prompts import EXTRACT
+from memlog.service.llm.answers import Distilled, MemoryAnswer
+from memlog.service.llm.task import (
+    FRAME,
+    Asked,
+    Batch,
+    Outcome,
+    Questions,
+    Task,
+    encode_request,
+    entry_size,
+    is_storable,
+    pack_batches,
+    set_aside_note,
+    shorten_message,
+    take_fitting,
+)
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
@@ -77,27 +83,6 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     set_aside: str | None = None
 
 
-def build_report(
-    chat: str | None,
-    date: str,
-    origin: Extraction,
-    count: int,
-    answer: ModelAnswer,
-    completions: list[Completion],
-) -> ExtractionReport:
-    """Return a report with the number of messages, and the tokens and number of the requests."""
-    return ExtractionReport(
-        chat=chat,
-        date=date,
-        extraction_id=origin.id,
-        messages=count,
-        requests=sum(each.requests for each in completions),
-        refused=answer.refused,
-        tokens_in=sum(each.tokens_in for each in completions),
-        tokens_out=sum(each.tokens_out for each in completions),
-    )
-
-
 def waiting_report(messages: int, why: str) -> ExtractionReport:
     """Return a report on messages that wait. why: the reason."""
     day = timestamps.today()
@@ -119,64 +104,234 @@ SOURCE = "extraction"
 """The source of memories that a model distilled."""
 
 
-class Extractor:
-    """Distils messages of the store at `path`.
+class DistilledBatch(Batch, kw_only=True):
+    """A batch that becomes memories. report: the outcome; None before the answer, or after a failure."""
 
-    decide: calls a function with the read model after it has caught up. questions: asks the language model.
-    zone: the user's time zone, which defines days; None for the system's.
-    """
+    report: ExtractionReport | None = None
 
-    def __init__(
-        self,
-        path: Path,
-        decide: Deciding,
-        questions: Questions,
-        rules: ExtractionRules,
-        zone: tzinfo | None,
-    ) -> None:
-        self._path, self._decide, self._rules, self._zone = path, decide, rules, zone
-        self._questions = questions
 
-    def run(
-        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_requested: bool
-    ) -> Iterator[ExtractionReport]:
-        """Distil the buffers that are due, and yield a report after each request. One process at a time.
+D = TypeVar("D", bound=DistilledBatch)
 
-        The last reports are on messages that are set aside. mode: the conversation's purpose, for the prompt.
-        is_requested: whether a person requested the run, so that buffers need not be due.
+
+class Distilling(Task[MemoryAnswer, D]):
+    """A task that distils texts into memories, and reports on each answer. One process at a time."""
+
+    answer = MemoryAnswer
+
+    @abstractmethod
+    def _count_waiting(self) -> int:
+        """Return how many messages or daily events wait for a request."""
+
+    def reports(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
+        """Distil what is due, and yield a report after each request; the last ones are on what is set aside.
 
         Raises:
-            Busy: another process distils. ProviderError: the model fails; the rest stays in the buffer.
+            Busy: another process distils. ProviderError: see `Task.run`.
         """
-        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-            items = self._questions.begin("extract")
-            due = [
-                each.chat
-                for each in self._find_buffers(chat)
-                if self._is_due(items, each, is_requested=is_requested)
-            ]
+        with locked(self._engine.path / EXTRACT_LOCK, "the extraction", self._questions.lock_timeout):
             try:
-                for name in due:
-                    yield from self._distil_chat(items, name, mode)
+                yield from (batch.report for batch in self.run() if batch.report is not None)
             except ProviderError as error:
                 if not error.is_of_budget:
                     raise
-                waiting = sum(len(buffer.messages) for buffer in self._find_buffers(chat))
-                yield waiting_report(waiting, error.message)
-            yield from map(set_aside_report, items.end(chat and str(chat)))
+                yield waiting_report(self._count_waiting(), error.message)
+                self._end()
+            yield from (
+                set_aside_report(each) for each in self._set_aside() if chat is None or each.chat == str(chat)
+            )
 
-    def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
-        """Yield a report on what `run` would send for each chat, without sending it."""
-        of_prompt = count_text_tokens(self._system_prompt(mode), "model")
-        for buffer in self._find_buffers(chat):
+    def do(self, told: Callable[[str | None], None]) -> Outcome:
+        """Run the task as a step of a job; see `Task.do`."""
+        done, whys = 0, []
+        for report in self.reports():
+            if report.set_aside is not None:
+                whys.append(report.set_aside)
+                told(None)
+                continue
+            done += report.messages
+            told(
+                f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
+                f" {report.tokens_in + report.tokens_out:,} tokens"
+            )
+        return Outcome(done, set_aside_note(whys))
+
+    def save_memories(
+        self, db: Connection, batch: D, date: str, ts: str, asked: Asked[MemoryAnswer]
+    ) -> list[MemorySaved | MemoryUpdated]:
+        """Return the events that save an answer's memories, most important first; report on them in `batch`.
+
+        date, ts: the day and the time of what the answer is about.
+        """
+        batch.report = report = ExtractionReport(
+            chat=batch.chat,
+            date=date,
+            extraction_id=asked.origin.id,
+            messages=len(batch.event_ids),
+            requests=asked.cost.requests,
+            refused=asked.refused + bool(kinds_in(asked.answer.summary)),
+            tokens_in=asked.cost.tokens_in,
+            tokens_out=asked.cost.tokens_out,
+        )
+        before = 0 if batch.chat is None else count_session_memories(db, Chat.of(batch.chat), SOURCE, ts)
+        room = max(0, self._questions.rules.max_per_session - before)
+        events: list[MemorySaved | MemoryUpdated] = []
+        new: list[Text] = []
+        for entry in sorted(asked.answer.memories, key=lambda each: -each.importance):
+            text = Text(entry.content)
+            if entry.importance < self._questions.rules.threshold or report.saved + report.merged >= room:
+                report.below += 1
+            elif any(similarity(known, text) is not None for known in new):
+                report.known += 1
+            else:
+                new.append(text)
+                events += self._save_entry(db, entry, ts, report, asked.origin)
+        return events
+
+    def _save_entry(
+        self, db: Connection, entry: Distilled, ts: str, report: ExtractionReport, origin: Extraction
+    ) -> list[MemorySaved | MemoryUpdated]:
+        event = MemorySaved(
+            ts=ts,
+            content=entry.content,
+            kind=entry.type,
+            category=entry.category,
+            topic=entry.topic,
+            importance=entry.importance,
+            source=SOURCE,
+            chat_id=report.chat,
+        )
+        if not is_storable(event, entry.content):
+            report.refused += 1
+            return []
+        # A daily event may repeat what a chat has told.
+        found = decide_save(db, self._engine.log_path, event, any_chat=report.chat is None)
+        if not isinstance(found.event, MemorySaved | MemoryUpdated):
+            report.known += 1
+            # Record that messages confirm the memory. A daily event only repeats its messages.
+            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, salience=1.0, extraction=origin)
+            return [again] if origin.message_ids else []
+        report.saved += found.decision == SAVED
+        report.merged += found.decision != SAVED
+        return [replace(found.event, extraction=origin)]
+
+
+class MessageBatch(DistilledBatch):
+    """Messages of a chat."""
+
+    messages: list[BufferedMessage]
+
+
+class ExtractTask(Distilling[MessageBatch]):
+    """Distils the buffers of a store.
+
+    chat: only this one. mode: the conversation's purpose, for the prompt.
+    """
+
+    name, job, step = "extract", "extraction", "messages"
+    prompt = EXTRACT
+
+    def __init__(
+        self, engine: Engine, questions: Questions, chat: Chat | None = None, mode: str | None = None
+    ) -> None:
+        super().__init__(engine, questions)
+        self._chat, self._mode = chat, mode
+        self._zone = questions.zone
+
+    def plan(self) -> Iterator[ExtractionReport]:
+        """Yield a report on what `reports` would send for each chat, without sending it."""
+        of_prompt = count_text_tokens(self._system(self._read_prompt().text), "model")
+        for buffer in self._find_buffers(self._chat):
             count, day = len(buffer.messages), self._local_day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._split_by_request(buffer.messages):
                 entries = [self._build_entry(each, each.content) for each in part]
-                for request in pack_batches(entries, "content", self._rules.tokens):
+                for request in pack_batches(entries, "content", self._room):
                     report.requests += 1
                     report.tokens_in += of_prompt + sum(map(entry_size, request))
             yield report
+
+    def _count_waiting(self) -> int:
+        return sum(len(buffer.messages) for buffer in self._find_buffers(self._chat))
+
+    def withheld_reports(self) -> list[ExtractionReport]:
+        """Return a report on messages that are not sent because they were imported; [] if there are none."""
+        kept: Counter[str] = Counter()
+        for buffer in self._decide(lambda db: list(buffers(db, self._chat))):
+            channel = Chat.of(buffer.chat).channel
+            kept[channel] += sum(
+                not self._questions.may_be_sent(channel, each.id) for each in buffer.messages
+            )
+        names = [channel for channel, count in sorted(kept.items()) if count]
+        why = f"imported, and extraction.channels does not name {', '.join(names)}"
+        return [waiting_report(kept.total(), why)] if names else []
+
+    def batches(self) -> Iterator[MessageBatch]:
+        """Yield the messages of each buffer that is due, within the token limit and of one day."""
+        due = [buffer.chat for buffer in self._find_buffers(self._chat) if self._is_due(buffer)]
+        for name in due:
+            # Read again: the chat may have been forgotten while the model worked on another.
+            for buffer in self._find_buffers(Chat.of(name)):
+                for part in self._split_by_request(buffer.messages):
+                    yield from self._whole_or_halves(name, part)
+
+    def _whole_or_halves(self, chat: str, part: list[BufferedMessage]) -> Iterator[MessageBatch]:
+        """Yield a part of a buffer; if a request about the whole part has failed, its halves."""
+        ids = [message.id for message in part]
+        is_first = not self._has_failed(chat, ids)
+        if is_first:
+            yield self._build_batch(chat, part)
+        is_tried_again = not is_first or len(part) > 1
+        if is_tried_again and self._has_failed(chat, ids) and not self._is_set_aside(chat, ids):
+            middle = len(part) // 2
+            for half in filter(None, (part[:middle], part[middle:])):
+                yield self._build_batch(chat, half)
+
+    def _build_batch(self, chat: str, messages: list[BufferedMessage]) -> MessageBatch:
+        """Return a batch, with keys masked and long messages split."""
+        contents = self._decide(lambda db: mask_messages(db, Chat.of(chat), messages))
+        entries = (self._build_entry(each, content) for each, content in zip(messages, contents, strict=True))
+        return MessageBatch(
+            chat=chat,
+            event_ids=[message.id for message in messages],
+            requests=[*map(encode_request, pack_batches(entries, "content", self._room))],
+            messages=messages,
+        )
+
+    def apply(self, db: Connection, batch: MessageBatch, asked: Asked[MemoryAnswer]) -> list[Event] | None:
+        """Return the memories and the daily event."""
+        chat, last = Chat.of(str(batch.chat)), batch.messages[-1]
+        waiting = {each.id for buffer in self._sendable_buffers(db, chat) for each in buffer.messages}
+        if not waiting.issuperset(batch.event_ids):
+            return None
+        origin = asked.origin = replace(asked.origin, message_ids=batch.event_ids, chat_id=batch.chat)
+        day = self._local_day(last.ts)
+        events: list[Event] = [*self.save_memories(db, batch, day, last.ts, asked)]
+        assert batch.report is not None
+        summary = asked.answer.summary
+        if summary and not kinds_in(summary):
+            batch.report.summary = summary
+            events.append(
+                DailyEventRecorded(
+                    event_date=day,
+                    channel=chat.channel,
+                    sender_id=chat.chat_id,
+                    summary=summary,
+                    raw_tokens=sum(count_text_tokens(each.content, "model") for each in batch.messages),
+                    extraction=origin,
+                )
+            )
+        refused = batch.report.refused - asked.refused
+        return [
+            *events,
+            asked.close(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),
+        ]
+
+    def _system(self, prompt: str) -> str:
+        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
+            timestamps.in_zone(timestamps.now(), None)
+        )
+        text = f"{prompt}\nTimes are of the zone {zone}.\n"
+        return text if self._mode is None else f"{text}\nThe conversation is of the mode: {self._mode}\n"
 
     def _find_buffers(self, chat: Chat | None) -> list[Buffer]:
         return self._decide(partial(self._sendable_buffers, chat=chat))
@@ -191,211 +346,29 @@ class Extractor:
             ]
         return [buffer for buffer in found if buffer.messages]
 
-    def report_withheld(self, chat: Chat | None) -> list[ExtractionReport]:
-        """Return a report on messages that are not sent because they were imported; [] if there are none."""
-        waiting = self._decide(lambda db: list(buffers(db, chat)))
-        kept: Counter[str] = Counter()
-        for buffer in waiting:
-            channel = Chat.of(buffer.chat).channel
-            kept[channel] += sum(
-                not self._questions.may_be_sent(channel, each.id) for each in buffer.messages
-            )
-        names = [channel for channel, count in sorted(kept.items()) if count]
-        why = f"imported, and extraction.channels does not name {', '.join(names)}"
-        return [waiting_report(kept.total(), why)] if names else []
-
-    def _distil_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
-        # Read again: the chat may have been forgotten while the model worked on another.
-        for buffer in self._find_buffers(Chat.of(name)):
-            for part in self._split_by_request(buffer.messages):
-                yield from self._distil_part(items, name, part, mode)
-
-    def _distil_part(
-        self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
-    ) -> Iterator[ExtractionReport]:
-        """Distil a part of a buffer; if a request about the whole part has failed, distil its halves."""
-        ids = [message.id for message in part]
-        is_first = not items.has_failed(chat, ids)
-        if is_first:
-            yield from self._distil_request(items, chat, part, mode)
-        is_tried_again = not is_first or len(part) > 1
-        if is_tried_again and items.has_failed(chat, ids) and not items.is_set_aside(chat, ids):
-            middle = len(part) // 2
-            for half in filter(None, (part[:middle], part[middle:])):
-                yield from self._distil_request(items, chat, half, mode)
-
-    def _distil_request(
-        self, items: Items, chat: str, messages: list[BufferedMessage], mode: str | None
-    ) -> Iterator[ExtractionReport]:
-        ids = [message.id for message in messages]
-        report = items.attempt(chat, ids, partial(self._distil, chat, messages, mode))
-        if report is not None:
-            yield report
-
-    def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
-        """Distil the pending daily events up to a day, and yield a report after each day.
-
-        The last reports are on daily events that are set aside.
-
-        Raises:
-            Busy: another process distils. ProviderError: the model fails; the rest stays pending.
-        """
-        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-
-            def find_due(db: Connection) -> tuple[int, list[DailyEvent]]:
-                waiting = daily_events(db, until=until, uncompressed=True)
-                return len(waiting), self._questions.sendable_days(db, waiting)
-
-            waiting, found = self._decide(find_due)
-            if kept := waiting - len(found):
-                yield waiting_report(kept, "imported, and extraction.channels does not name their channels")
-            items = self._questions.begin("compress")
-            left = len(found)
-            try:
-                for (date, _), of_chat in groupby(sorted(found, key=_group_key), key=_group_key):
-                    events = list(of_chat)
-                    chat, ids = _private_chat(events[0]), [event.id for event in events]
-                    if not items.is_set_aside(chat, ids):
-                        report = items.attempt(chat, ids, partial(self._distil_days, date, chat, events))
-                        if report is not None:
-                            yield report
-                    left -= len(events)
-            except ProviderError as error:
-                if not error.is_of_budget:
-                    raise
-                yield waiting_report(left, error.message)
-            yield from map(set_aside_report, items.end())
-
-    def _distil_days(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
-        """Distil daily events of one chat into memories that only that chat sees."""
-        used = read_prompt(COMPRESS)
-        summaries = mask_parts([SentText(each.summary) for each in days])
-        shown = [
-            {"date": each.event_date, "channel": each.channel, "summary": summary}
-            for each, summary in zip(days, summaries, strict=True)
-        ]
-        parts = pack_batches(shown, "summary", self._rules.tokens)
-        answer, completions = self._ask_all(used.text, *map(_encode_entries, parts))
-        origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
-        ts = min(f"{date}T12:00:00.000Z", timestamps.now())
-
-        def decide_events(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
-            report = build_report(chat, date, origin, len(days), answer, completions)
-            return report, self._events_of_answer(db, chat, ts, answer, origin, report)
-
-        report, memories = self._decide(decide_events)
-        closing = DailyEventsCompressed(
-            id=origin.id,
-            ids=[each.id for each in days],
-            memory_ids=[str(event.memory_id) for event in memories],
-        )
-        self._questions.append([*memories, closing])
-        return report
-
-    def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
+    def _is_due(self, buffer: Buffer) -> bool:
         """Whether a buffer is due: on request, after a quiet period, at the token limit, or on a new day."""
-        parts = self._split_by_request(buffer.messages)
         waiting = [
             each
-            for part in parts
-            if not items.is_set_aside(buffer.chat, (one.id for one in part))
+            for part in self._split_by_request(buffer.messages)
+            if not self._is_set_aside(buffer.chat, (one.id for one in part))
             for each in part
         ]
-        if not waiting or is_requested:
+        if not waiting or self._questions.is_requested:
             return bool(waiting)
         now = timestamps.now()
-        quiet_since = timestamps.shift(now, -round(self._rules.quiet_minutes * 60_000))
+        quiet_since = timestamps.shift(now, -round(self._questions.rules.quiet_minutes * 60_000))
         is_of_before = self._local_day(waiting[0].ts) < self._local_day(now)
         is_quiet = waiting[-1].ts <= quiet_since
-        return is_of_before or is_quiet or self._count_tokens(waiting) >= self._rules.tokens
+        return is_of_before or is_quiet or sum(map(self._count_tokens, waiting)) >= self._room
 
     def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
         """Yield the messages of each request: within the token limit and of one day, since a summary is."""
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
-            part: list[BufferedMessage] = []
-            room = self._rules.tokens - FRAME
-            for message in of_day:
-                needed = self._count_tokens([message])
-                if part and needed > room:
-                    yield part
-                    part, room = [], self._rules.tokens - FRAME
-                part.append(message)
-                room -= needed
-            yield part
-
-    def _distil(
-        self, chat: str, messages: list[BufferedMessage], mode: str | None
-    ) -> ExtractionReport | None:
-        """Distil messages, and return the report; None if some have been forgotten or distilled meanwhile."""
-        used, of = read_prompt(EXTRACT), Chat.of(chat)
-        answer, completions = self._ask_all(self._system_prompt(mode), *self._build_requests(of, messages))
-        ids = [message.id for message in messages]
-        origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
-
-        def decide_events(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
-            if not {
-                each.id for buffer in self._sendable_buffers(db, of) for each in buffer.messages
-            }.issuperset(ids):
-                return None
-            day = self._local_day(messages[-1].ts)
-            report = build_report(chat, day, origin, len(messages), answer, completions)
-            return report, [*self._events_of_answer(db, chat, messages[-1].ts, answer, origin, report)]
-
-        distilled = self._decide(decide_events)
-        if distilled is None:
-            return None
-        report, events = distilled
-        if answer.summary:
-            report.summary = answer.summary
-            events.append(
-                DailyEventRecorded(
-                    event_date=report.date,
-                    channel=of.channel,
-                    sender_id=of.chat_id,
-                    summary=answer.summary,
-                    raw_tokens=sum(count_text_tokens(each.content, "model") for each in messages),
-                    extraction=origin,
-                )
-            )
-        closing = MemoriesExtracted(
-            id=origin.id,
-            chat_id=chat,
-            message_ids=origin.message_ids,
-            model=origin.model,
-            prompt=origin.prompt,
-            tokens_in=report.tokens_in,
-            tokens_out=report.tokens_out,
-            refused=report.refused,
-        )
-        self._questions.append([*events, closing])
-        return report
-
-    def _ask_all(self, system: str, *request: str) -> tuple[ModelAnswer, list[Completion]]:
-        """Send all requests, and return their answers as one, with each answer's cost."""
-        completions: list[Completion] = []
-        whole = ModelAnswer([])
-        for user in request:
-            answer, made = self._questions.ask(system, user, SCHEMA, read_answer)
-            completions.append(made)
-            whole.memories += answer.memories
-            whole.summary = f"{whole.summary} {answer.summary}".strip()
-            whole.refused += answer.refused
-        if kinds_in(whole.summary):
-            whole.summary, whole.refused = "", whole.refused + 1
-        return whole, completions
-
-    def _build_requests(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
-        """Return the requests with the messages as data, with keys masked and long messages split."""
-        contents = self._decide(lambda db: mask_messages(db, chat, messages))
-        entries = (self._build_entry(each, content) for each, content in zip(messages, contents, strict=True))
-        return [*map(_encode_entries, pack_batches(entries, "content", self._rules.tokens))]
-
-    def _system_prompt(self, mode: str | None) -> str:
-        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
-            timestamps.in_zone(timestamps.now(), None)
-        )
-        text = f"{read_prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
-        return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
+            left = list(of_day)
+            while left:
+                yield (part := take_fitting(left, self._count_tokens, self._room - FRAME) or left[:1])
+                left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
@@ -406,88 +379,8 @@ class Extractor:
         shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
-    def _count_tokens(self, messages: Sequence[BufferedMessage]) -> int:
-        return sum(entry_size(self._build_entry(message, message.content)) for message in messages)
-
-    def _events_of_answer(
-        self,
-        db: Connection,
-        chat: str | None,
-        ts: str,
-        answer: ModelAnswer,
-        origin: Extraction,
-        report: ExtractionReport,
-    ) -> list[MemorySaved | MemoryUpdated]:
-        """Return the events that save an answer's memories, most important first; count them in `report`.
-
-        ts: the time of what the answer is about.
-        """
-        before = 0 if chat is None else count_session_memories(db, Chat.of(chat), SOURCE, ts)
-        room = max(0, self._rules.max_per_session - before)
-        events: list[MemorySaved | MemoryUpdated] = []
-        new: list[Text] = []
-        for entry in sorted(answer.memories, key=lambda each: -each.importance):
-            text = Text(entry.content)
-            if entry.importance < self._rules.threshold or report.saved + report.merged >= room:
-                report.below += 1
-            elif any(similarity(known, text) is not None for known in new):
-                report.known += 1
-            else:
-                new.append(text)
-                events += self._events_of_entry(db, chat, ts, entry, origin, report)
-        return events
-
-    def _events_of_entry(
-        self,
-        db: Connection,
-        chat: str | None,
-        ts: str,
-        entry: Distilled,
-        origin: Extraction,
-        report: ExtractionReport,
-    ) -> list[MemorySaved | MemoryUpdated]:
-        event = MemorySaved(
-            ts=ts,
-            content=entry.content,
-            kind=entry.kind,
-            category=entry.category,
-            topic=entry.topic,
-            importance=entry.importance,
-            source=SOURCE,
-            chat_id=chat,
-        )
-        try:
-            draft(event)
-        except BadInput:
-            report.refused += 1
-            return []
-        if kinds_in(entry.content):  # the model saw no keys, but may invent one
-            report.refused += 1
-            return []
-        # A daily event may repeat what a chat has told.
-        found = decide_save(db, self._path / LOG, event, any_chat=chat is None)
-        if not isinstance(found.event, MemorySaved | MemoryUpdated):
-            report.known += 1
-            # Record that messages confirm the memory. A daily event only repeats its messages.
-            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, salience=1.0, extraction=origin)
-            return [again] if origin.message_ids else []
-        report.saved += found.decision == SAVED
-        report.merged += found.decision != SAVED
-        return [replace(found.event, extraction=origin)]
+    def _count_tokens(self, message: BufferedMessage) -> int:
+        return entry_size(self._build_entry(message, message.content))
 
 
-def _private_chat(event: DailyEvent) -> str | None:
-    """Return the only chat that may see a daily event: its own, or its sender's; None if all chats may."""
-    told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
-    return event.chat or told_by
-
-
-def _group_key(event: DailyEvent) -> tuple[str, str]:
-    """Return the day and the owner of a daily event; no context shows events of two owners together."""
-    is_of_all = event.channel is None and event.sender_id is None
-    place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
-    return event.event_date, _private_chat(event) or place
-
-
-def _encode_entries(part: list[dict[str, Any]]) -> str:
-    return msgspec.json.encode(part).decode()
+TASK = ExtractTask

@@ -7,17 +7,16 @@ The events of a comparison are appended together: merged memories, archivals, an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
-from memlog.eventlog.codec.encode import draft, new_id
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.events import (
     Event,
     Extraction,
@@ -29,6 +28,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import is_private
+from memlog.eventlog.settings import People
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MERGED,
@@ -42,42 +42,23 @@ from memlog.query.conflicts import (
 from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
-from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.prompts import MERGE, read_prompt
-from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
+from memlog.service.llm.answers import LONGEST, usable_text
 from memlog.service.llm.task import (
     FRAME,
-    Items,
+    Asked,
+    Batch,
     Outcome,
     Questions,
+    Task,
+    encode_request,
     entry_size,
-    set_aside_note,
-    withheld_note,
+    is_storable,
+    memory_entries,
+    memory_entry,
+    take_fitting,
 )
-from memlog.service.llm.tasks.losses import describe_additions, describe_loss
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "groups": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "relation": {"type": "string", "enum": ["same", "update", "contradiction"]},
-                    "numbers": {"type": "array", "items": {"type": "integer"}},
-                    "content": {"type": "string"},
-                },
-                "required": ["relation", "numbers", "content"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["groups"],
-    "additionalProperties": False,
-}
-
+from memlog.service.memory.losses import describe_additions, describe_loss
 
 Made = MemorySaved | MemoryUpdated | MemoryArchived
 Relation = Literal["same", "update", "contradiction"]
@@ -91,189 +72,107 @@ class MergeGroup(msgspec.Struct):
     content: str = ""
 
 
-def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return the entry of a memory in a question to the model."""
-    return {"number": number, "date": memory.updated_at[:10], "text": text}
+class MergeAnswer(msgspec.Struct):
+    """The groups in an answer."""
+
+    groups: list[MergeGroup]
 
 
-def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable group."""
-    return parse_list(text, member="groups", kind=MergeGroup)
+class _RelatedMemories(NamedTuple):
+    """Memories that belong together according to the model.
 
-
-class MergeFindings(msgspec.Struct):
-    """The events and decisions from the model's comparison of memories.
-
-    refused: the reason for each group that is left unchanged.
+    content: its text for them. members: the memories, oldest first. own: those that a person saved, which no
+    model overrules. chat: of all. origin: of the events.
     """
 
-    events: list[Made] = []
-    decisions: list[MergeDecision] = []
-    refused: list[str] = []
+    relation: Relation
+    content: str | None
+    members: list[Memory]
+    own: list[Memory]
+    chat: str | None
+    origin: Extraction
 
+    def resolve(self, *, has_room: bool) -> tuple[list[Made], MergeDecision] | str:
+        """Return the events and the decision, or why the group is refused.
 
-def decide_groups(
-    groups: list[MergeGroup],
-    batch: list[Memory],
-    shown: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-    *,
-    own: Container[str],
-    room: int,
-    separated: Sequence[frozenset[str]],
-) -> MergeFindings:
-    """Return the events and decisions for the usable groups.
+        has_room: whether a conflict may be opened; else a proposed text stays active as a memory.
+        """
+        content, what = self.content, None
+        texts = [memory.content for memory in self.members]
+        if self.relation != "contradiction":
+            what = "no text" if content is None else describe_loss(texts, content)
+        elif content is not None and (what := describe_additions(texts, content)):
+            content = None
+            # If a person saved one of them, a person decides, without the proposed text.
+            what = None if self.own else what
+        if what is not None:
+            return what
+        kept, made = self._choose_survivor(content)
+        if kept is None and content is not None and _find_same_text(self.members, content) is None:
+            made = [self._merged_memory(None, content)]
+        if not all(map(is_storable, made)):
+            return "no text"
+        proposal = next((event.memory_id for event in made), None) if kept is None else None
+        archived = [memory.memory_id for memory in self.members if kept not in (None, memory.memory_id)]
+        archived += [proposal] if proposal is not None and has_room else []
+        made += [MemoryArchived(memory_id=name, extraction=self.origin) for name in archived]
+        return made, make_decision(self.relation, self.members, kept, proposal)
 
-    A memory belongs to at most one group, and each group includes a new memory.
-
-    chat: the chat of all these memories. own: ids of memories that a person saved, which no model overrules.
-    room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
-    separated: sets of content events that a person has unmerged.
-    """
-    new = {memory.memory_id for memory in batch}
-    left = dict(enumerate(shown, 1))
-    found = MergeFindings()
-    for group in groups:
-        numbers = sorted({*group.numbers})
-        members = [left[number] for number in numbers if number in left]
-        if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
-            found.refused.append("no group")
-            continue
-        event_ids = {memory.event_id for memory in members}
-        if any(len(event_ids & each) > 1 for each in separated):
-            found.refused.append("unmerged before")
-            continue
-        made = _resolve_group(group, members, chat, origin, own, has_room=room > 0)
-        if isinstance(made, str):
-            found.refused.append(made)
-            continue
-        events, decision = made
-        found.events += events
-        found.decisions.append(decision)
-        room -= decision.memory_id is None
-        for number in numbers:
-            del left[number]
-    return found
-
-
-def _resolve_group(
-    group: MergeGroup,
-    members: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-    own: Container[str],
-    *,
-    has_room: bool,
-) -> tuple[list[Made], MergeDecision] | str:
-    """Return the events and the decision for a group, or why it is refused."""
-    origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
-    content = usable_text(group.content)
-    if content is not None and kinds_in(content):  # the model saw no keys, but may invent one
-        content = None
-    what = None
-    if group.relation != "contradiction":
-        what = "no text" if content is None else describe_loss(_texts(members), content)
-    elif content is not None and (what := describe_additions(_texts(members), content)):
-        content = None
-        # If a person saved one of them, a person decides, without the proposed text.
-        what = None if any(memory.memory_id in own for memory in members) else what
-    if what is not None:
-        return what
-    kept, made = _choose_survivor(group.relation, members, content, chat, origin, own)
-    if kept is None:
-        proposed = content if content is not None and _find_same_text(members, content) is None else None
-        made = [] if proposed is None else [_merged_memory(new_id(), None, proposed, members, chat, origin)]
-    try:
-        for event in made:
-            draft(event)
-    except BadInput:
-        return "no text"
-    if kept is not None:
-        others = (memory.memory_id for memory in members if memory.memory_id != kept)
-        made += [MemoryArchived(memory_id=name, extraction=origin) for name in others]
-        return made, make_decision(group.relation, members, kept)
-    proposal = next((event.memory_id for event in made), None)
-    if proposal is not None and has_room:
-        made.append(MemoryArchived(memory_id=proposal, extraction=origin))
-    return made, make_decision(group.relation, members, None, proposal)
-
-
-def _choose_survivor(
-    relation: Relation,
-    members: list[Memory],
-    content: str | None,
-    chat: str | None,
-    origin: Extraction,
-    own: Container[str],
-) -> tuple[str | None, list[Made]]:
-    """Return the memory that replaces a group, and its events; None if a person has to decide."""
-    own_members = [memory for memory in members if memory.memory_id in own]
-    if relation == "contradiction":
-        if content is None or any(memory is not members[-1] for memory in own_members):
+    def _choose_survivor(self, content: str | None) -> tuple[str | None, list[Made]]:
+        """Return the memory that replaces the group, and its events; None if a person has to decide."""
+        members, own = self.members, self.own
+        if self.relation == "contradiction":
+            if content is None or any(memory is not members[-1] for memory in own):
+                return None, []
+            if own:  # a person's latest words stay unchanged
+                return members[-1].memory_id, []
+            kept = members[0].memory_id
+            return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=self.origin)]
+        assert content is not None
+        same = _find_same_text(own or members, content)
+        if own and same is None and self.relation == "same":
+            is_lossless = describe_loss([memory.content for memory in members], own[0].content) is None
+            same = own[0].memory_id if is_lossless else None
+        if len(own) > 1 or (own and same is None):
             return None, []
-        if own_members:  # a person's latest words stay unchanged
-            return members[-1].memory_id, []
-        kept = members[0].memory_id
-        return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
-    assert content is not None
-    same = _find_same_text(own_members or members, content)
-    if (
-        own_members
-        and same is None
-        and relation == "same"
-        and describe_loss(_texts(members), own_members[0].content) is None
-    ):
-        same = own_members[0].memory_id
-    if len(own_members) > 1 or (own_members and same is None):
-        return None, []
-    if same is not None:
-        return same, []
-    # Not the content hash: another memory may have that id, with other content by now.
-    name = new_id()
-    return name, [_merged_memory(name, members[-1].updated_at, content, members, chat, origin)]
+        if same is not None:
+            return same, []
+        merged = self._merged_memory(members[-1].updated_at, content)
+        return merged.memory_id, [merged]
+
+    def _merged_memory(self, ts: str | None, content: str) -> MemorySaved:
+        """Return a memory that replaces the group.
+
+        ts: the time of the newest member; None for now.
+        """
+        weightiest = max(self.members, key=lambda memory: memory.importance)
+        # Not the content hash: another memory may have that id, with other content by now.
+        name = new_id()
+        return MemorySaved(
+            id=name,
+            ts=ts,
+            memory_id=name,
+            content=content,
+            category=weightiest.category,
+            kind=weightiest.kind,
+            importance=weightiest.importance,
+            source=MERGED,
+            topic=weightiest.topic,
+            chat_id=self.chat,
+            tags=union_tags(self.members) or None,
+            extraction=self.origin,
+        )
 
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
     """Return the id of the member that already has this text; None if no member has it."""
-    folded_text = fold_content(mark_quantities(content))
-    same = (
-        memory.memory_id for memory in members if fold_content(mark_quantities(memory.content)) == folded_text
-    )
-    return next(same, None)
+    text = _fold(content)
+    return next((memory.memory_id for memory in members if _fold(memory.content) == text), None)
 
 
-def _texts(members: list[Memory]) -> list[str]:
-    return [memory.content for memory in members]
-
-
-def _merged_memory(
-    name: str,
-    ts: str | None,
-    content: str,
-    members: list[Memory],
-    chat: str | None,
-    origin: Extraction,
-) -> MemorySaved:
-    """Return a memory that replaces `members`.
-
-    ts: the time of the newest member; None for now.
-    """
-    weightiest = max(members, key=lambda memory: memory.importance)
-    return MemorySaved(
-        id=name,
-        ts=ts,
-        memory_id=name,
-        content=content,
-        category=weightiest.category,
-        kind=weightiest.kind,
-        importance=weightiest.importance,
-        source=MERGED,
-        topic=weightiest.topic,
-        chat_id=chat,
-        tags=union_tags(members) or None,
-        extraction=origin,
-    )
+def _fold(content: str) -> str:
+    """Return a text without what equal texts may differ in."""
+    return fold_content(mark_quantities(content))
 
 
 def union_tags(members: Sequence[Memory]) -> list[str]:
@@ -298,141 +197,179 @@ _CANDIDATES = 5
 request."""
 
 
-class _Partition(NamedTuple):
+class Partition(NamedTuple):
+    """What compared memories have in common."""
+
     chat: str | None
     topic: str | None
     category: str
 
 
-class Merger:
-    """Merges the memories of a store.
+def partition_memories(db: Connection, people: People) -> dict[Partition, list[Memory]]:
+    """Return the active memories by partition, sorted by last change, without long memories."""
+    proposed = proposed_memories(db)
+    found = (memory for memory in memories(db) if memory.memory_id not in proposed)
+    known = [memory for memory in found if len(memory.content) <= LONGEST]
+    is_shared = choose_automatic_scope(db, people).scope == "store"
+    sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
+    by_partition: defaultdict[Partition, list[Memory]] = defaultdict(list)
+    # Within the same millisecond, they are sorted by log position.
+    for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
+        chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
+        if len(chats) == 1:
+            by_partition[Partition(chats[0], memory.topic, memory.category)].append(memory)
+    return by_partition
 
-    questions: asks the language model; None if none is configured. room: the most tokens of a request.
+
+class MergeBatch(Batch):
+    """Memories of a partition: new ones, and those to compare them with.
+
+    shown: all of them, oldest first. waiting: the number of conflicts for a person.
+    refused: why groups of the answer are. malformed: the number of groups that are none.
     """
 
-    def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
-        self._engine, self._questions, self._room = engine, questions, room - FRAME
+    partition: Partition
+    new: list[Memory]
+    shown: list[Memory]
+    waiting: int = 0
+    refused: list[str] = msgspec.field(default_factory=list)
+    malformed: int = 0
+
+
+class MergeTask(Task[MergeAnswer, MergeBatch]):
+    """Compares new memories with the rest of their partition."""
+
+    name, job, step = "merge", "weekly", "merge"
+    prompt = "merge-2"
+    answer = MergeAnswer
+
+    def __init__(self, engine: Engine, questions: Questions) -> None:
+        super().__init__(engine, questions)
+        self._room -= FRAME
         self._sizes: dict[str, int] = {}
         """How many tokens each memory has, by its content event."""
-        self._refused: list[str] = []
-        """Why groups were refused in this run."""
         self._withheld: set[str] = set()
-        """Imported memories that this run has not sent."""
+        self._waiting, self._malformed, self._refused = 0, 0, Counter[str]()
 
-    def merge_exact(self) -> Outcome:
-        """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
-
-        Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
-        """
-        archived = 0
-        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partition_all(db)))
-        separated = {event_id for each in sets for event_id in each}
-        for partition, found in partitions.items():
-            by_text: defaultdict[str, list[Memory]] = defaultdict(list)
-            for memory in found:
-                if memory.event_id not in separated:
-                    by_text[fold_content(mark_quantities(memory.content))].append(memory)
-            groups = [group for group in by_text.values() if len(group) > 1]
-            if groups:
-                archived += self._archive_exact(partition, groups)
-        return Outcome(archived)
-
-    def _archive_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
-        own = self._engine.decide(memories_worded_by_hand)
-        events: list[Event] = []
-        archived: list[Memory] = []
-        origin = Extraction(new_id(), "memlog", "duplicates")
-        for group in groups:
-            kept = _choose_kept(group, own)
-            others = [memory for memory in group if memory is not kept]
-            importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
-            if (importance, tags) != (kept.importance, kept.tags):
-                events.append(
-                    MemoryUpdated(
-                        memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin
-                    )
-                )
-            archived += others
-        events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
-        closing = MemoriesMerged(
-            id=origin.id,
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
-            event_ids=[memory.event_id for memory in archived],
-            decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
-        )
-        self._engine.append([*events, closing])
-        return len(archived)
-
-    def merge(self, compared_some: Callable[[int], None]) -> Outcome:
-        """Let the model compare new memories with the rest of their partition, and append the merges.
-
-        compared_some: called after each request with the number of memories in it.
-
-        Raises:
-            ProviderError: the model fails; earlier merges stay.
-        """
-        assert self._questions is not None
-        known, partitions = self._engine.decide(
-            lambda db: (compared_events(db, "memory"), self._partition_all(db))
-        )
-        items = self._questions.begin("merge")
-        self._refused.clear()
+    def batches(self) -> Iterator[MergeBatch]:
+        """Yield the new memories of each partition beside those to compare them with."""
         self._withheld.clear()
-        closed: list[MemoriesMerged] = []
+        self._waiting, self._malformed, self._refused = 0, 0, Counter()
+        known, partitions = self._decide(lambda db: (compared_events(db, "memory"), self._partitions(db)))
         for partition, members in partitions.items():
             if is_private(partition.category):
                 continue
-            found = self._filter_sendable(items, partition, members)
+            found = self._filter_sendable(partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._choose_batch([memory for memory in found if memory.event_id in new])
-                tried = [memory.event_id for memory in batch]
-                shown = self._add_candidates(batch, found) if batch else []
+                if not batch:
+                    break
+                shown = self._add_candidates(batch, found)
                 if len(shown) > 1:
-                    made = items.attempt(
-                        partition.chat, tried, partial(self._compare, partition, batch, shown)
-                    )
-                    closed += [made] if made is not None else []
-                compared_some(len(shown))
-                new = [event_id for event_id in new if event_id not in tried] if batch else []
-                if new and shown:
+                    made = self._build_batch(partition, batch, shown)
+                    yield made
+                    self._waiting += made.waiting
+                    self._malformed += made.malformed
+                    self._refused.update(made.refused)
+                tried = {memory.event_id for memory in batch}
+                new = [event_id for event_id in new if event_id not in tried]
+                if new:
                     # The request may have changed some of them.
-                    members = self._engine.decide(partial(self._read_partition, partition=partition))
-                    found = self._filter_sendable(items, partition, members)
-        set_aside = set_aside_note([each.why for each in items.end()])
-        decisions = [decision for closing in closed for decision in closing.decisions]
-        waiting = sum(decision.memory_id is None for decision in decisions)
-        refused = sum(closing.refused for closing in closed)
-        whys = ", ".join(f"{why} {count}" for why, count in sorted(Counter(self._refused).items()))
-        notes = [f"conflicts that wait for a person: {waiting}"] if waiting else []
-        notes += (
-            [f"groups refused: {refused}" + (f" (lost or made up: {whys})" if whys else "")]
-            if refused
-            else []
+                    found = self._filter_sendable(
+                        partition, self._decide(self._partitions).get(partition, [])
+                    )
+
+    def _build_batch(self, partition: Partition, new: list[Memory], shown: list[Memory]) -> MergeBatch:
+        return MergeBatch(
+            chat=partition.chat,
+            event_ids=[memory.event_id for memory in new],
+            requests=[encode_request(memory_entries(shown))],
+            line=f"compared {len(shown)} memories",
+            partition=partition,
+            new=new,
+            shown=shown,
         )
-        notes += [each for each in (set_aside, withheld_note(len(self._withheld))) if each is not None]
-        return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
-    def _partition_all(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, sorted by last change, without long memories."""
-        proposed = proposed_memories(db)
-        found = (memory for memory in memories(db) if memory.memory_id not in proposed)
-        known = [memory for memory in found if len(memory.content) <= LONGEST]
-        is_shared = choose_automatic_scope(db, self._engine.read_model.people).scope == "store"
-        sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
-        by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-        # Within the same millisecond, they are sorted by log position.
-        for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
-            chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
-            if len(chats) == 1:
-                by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
-        return by_partition
+    def apply(self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]) -> list[Event] | None:
+        """Return the merged memories and the archived ones."""
+        partition, shown = batch.partition, batch.shown
+        now = {memory.event_id for memory in self._partitions(db).get(partition, [])}
+        if not now.issuperset(memory.event_id for memory in shown):
+            # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
+            return None
+        events: list[Event] = []
+        decisions: list[MergeDecision] = []
+        batch.refused = []
+        for made in self._resolve_groups(db, batch, asked):
+            if isinstance(made, str):
+                batch.refused.append(made)
+            else:
+                events += made[0]
+                decisions.append(made[1])
+        batch.malformed = asked.refused
+        batch.waiting = sum(decision.memory_id is None for decision in decisions)
+        batch.count = len(decisions) - batch.waiting
+        made_ids = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
+        closing = asked.close(
+            MemoriesMerged,
+            len(batch.refused),
+            chat_id=partition.chat,
+            topic=partition.topic,
+            category=partition.category,
+            event_ids=[*batch.event_ids, *made_ids],
+            decisions=decisions,
+        )
+        return [*events, closing]
 
-    def _read_partition(self, db: Connection, partition: _Partition) -> list[Memory]:
-        """Return the memories of one partition in the order of `_partition_all`."""
-        return self._partition_all(db).get(partition, [])
+    def _resolve_groups(
+        self, db: Connection, batch: MergeBatch, asked: Asked[MergeAnswer]
+    ) -> Iterator[tuple[list[Made], MergeDecision] | str]:
+        """Yield the events and the decision for each group, or why it is refused.
+
+        A memory belongs to at most one group, and each group includes a new memory.
+        """
+        by_hand, separated = memories_worded_by_hand(db), undone_merges(db)
+        room = MOST_OPEN - count_open_conflicts(db)
+        new = {memory.memory_id for memory in batch.new}
+        left = dict(enumerate(batch.shown, 1))
+        for group in asked.answer.groups:
+            numbers = sorted({*group.numbers})
+            members = [left[number] for number in numbers if number in left]
+            if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
+                yield "no group"
+                continue
+            event_ids = {memory.event_id for memory in members}
+            if any(len(event_ids & each) > 1 for each in separated):
+                yield "unmerged before"
+                continue
+            content = usable_text(group.content)
+            made = _RelatedMemories(
+                group.relation,
+                None if content is None or kinds_in(content) else content,  # a model may invent a key
+                members,
+                [memory for memory in members if memory.memory_id in by_hand],
+                batch.chat,
+                replace(asked.origin, memory_ids=[memory.memory_id for memory in members]),
+            ).resolve(has_room=room > 0)
+            yield made
+            if not isinstance(made, str):
+                room -= made[1].memory_id is None
+                for number in numbers:
+                    del left[number]
+
+    def _notes(self) -> Iterator[str]:
+        if self._waiting:
+            yield f"conflicts that wait for a person: {self._waiting}"
+        if refused := self._refused.total() + self._malformed:
+            named = ", ".join(f"{why} {count}" for why, count in sorted(self._refused.items()))
+            yield f"groups refused: {refused}" + (f" (lost or made up: {named})" if named else "")
+
+    def _count_withheld(self) -> int:
+        return len(self._withheld)
+
+    def _partitions(self, db: Connection) -> dict[Partition, list[Memory]]:
+        return partition_memories(db, self._engine.read_model.people)
 
     def _shown_size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
@@ -444,16 +381,9 @@ class Merger:
 
         A memory that is longer than half a request is never compared.
         """
-        room = self._room // 2
-        batch: list[Memory] = []
-        for memory in waiting:
-            size = self._shown_size(memory)
-            if size > room and size <= self._room // 2:
-                break
-            if size <= room:
-                room -= size
-                batch.append(memory)
-        return batch
+        half = self._room // 2
+        short = (memory for memory in waiting if self._shown_size(memory) <= half)
+        return take_fitting(short, self._shown_size, half)
 
     def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """Return `batch` and the memories to compare it with, in the order of `found`."""
@@ -462,75 +392,76 @@ class Merger:
         others = [memory for memory in found if memory.memory_id not in chosen]
         if sum(self._shown_size(memory) for memory in others) > room:
             others = self._find_candidates(batch, others)
-        for memory in others:
-            if self._shown_size(memory) <= room:
-                room -= self._shown_size(memory)
-                chosen.add(memory.memory_id)
+        chosen |= {memory.memory_id for memory in take_fitting(others, self._shown_size, room, skips=True)}
         return [memory for memory in found if memory.memory_id in chosen]
 
     def _find_candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
         """Return the memories of `others` that match the new ones by words or meaning."""
-        found = self._engine.decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
+        found = self._decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
-    def _filter_sendable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+    def _filter_sendable(self, partition: Partition, members: list[Memory]) -> list[Memory]:
         """Return the memories that may be sent and are not set aside."""
-        assert self._questions is not None
-        kept = self._engine.decide(partial(self._questions.withheld_memories, memories=members))
+        kept = self._decide(partial(self._questions.withheld_memories, memories=members))
         self._withheld |= kept
         return [
             memory
             for memory in members
-            if memory.memory_id not in kept and not items.is_set_aside(partition.chat, [memory.event_id])
+            if memory.memory_id not in kept and not self._is_set_aside(partition.chat, [memory.event_id])
         ]
 
-    def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
-        """Let the model compare memories, append its findings, and return the closing event."""
-        assert self._questions is not None
-        used = read_prompt(MERGE)
-        request = [
-            memory_entry(number, memory, text)
-            for number, (memory, text) in enumerate(zip(shown, mask_memories(shown), strict=True), 1)
-        ]
-        answer, took = self._questions.ask(
-            used.text, msgspec.json.encode(request).decode(), SCHEMA, read_groups
-        )
-        members, open_now, own, separated = self._engine.decide(
-            lambda db: (
-                self._read_partition(db, partition),
-                count_open_conflicts(db),
-                memories_worded_by_hand(db),
-                undone_merges(db),
+
+def merge_exact(engine: Engine) -> Outcome:
+    """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
+
+    Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
+    """
+    archived = 0
+    sets, partitions = engine.decide(
+        lambda db: (undone_merges(db), partition_memories(db, engine.read_model.people))
+    )
+    separated = {event_id for each in sets for event_id in each}
+    for partition, found in partitions.items():
+        by_text: defaultdict[str, list[Memory]] = defaultdict(list)
+        for memory in found:
+            if memory.event_id not in separated:
+                by_text[_fold(memory.content)].append(memory)
+        groups = [group for group in by_text.values() if len(group) > 1]
+        if groups:
+            archived += _archive_exact(engine, partition, groups)
+    return Outcome(archived)
+
+
+def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memory]]) -> int:
+    own = engine.decide(memories_worded_by_hand)
+    events: list[Event] = []
+    archived: list[Memory] = []
+    origin = Extraction(new_id(), "memlog", "duplicates")
+    for group in groups:
+        kept = _choose_kept(group, own)
+        others = [memory for memory in group if memory is not kept]
+        importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
+        if (importance, tags) != (kept.importance, kept.tags):
+            events.append(
+                MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin)
             )
-        )
-        now = {memory.event_id for memory in members}
-        if not now.issuperset(memory.event_id for memory in shown):
-            # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
-            return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
-        origin = Extraction(new_id(), self._questions.model, used.id)
-        room = MOST_OPEN - open_now
-        found = decide_groups(
-            answer.entries, batch, shown, partition.chat, origin, own=own, room=room, separated=separated
-        )
-        self._refused += found.refused
-        made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
-        closing = MemoriesMerged(
-            id=origin.id,
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
-            event_ids=[*(memory.event_id for memory in batch), *made],
-            decisions=found.decisions,
-            model=origin.model,
-            prompt=origin.prompt,
-            tokens_in=took.tokens_in,
-            tokens_out=took.tokens_out,
-            refused=answer.refused + len(found.refused),
-        )
-        self._questions.append([*found.events, closing])
-        return closing
+        archived += others
+    events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
+    closing = MemoriesMerged(
+        id=origin.id,
+        chat_id=partition.chat,
+        topic=partition.topic,
+        category=partition.category,
+        event_ids=[memory.event_id for memory in archived],
+        decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
+    )
+    engine.append([*events, closing])
+    return len(archived)
 
 
 def _choose_kept(group: list[Memory], own: Container[str]) -> Memory:
     return next((memory for memory in group if memory.memory_id in own), group[0])
+
+
+TASK = MergeTask

@@ -23,18 +23,9 @@ STORMS = {
     "log_damage": "bits flipped, segments cut, lines repeated, NUL runs in a log",
     "read_model_damage": "bytes flipped, pages lost, side files damaged of a read model",
     "fuzz": "lines given to the decoder and to appending, questions to the full text",
-    "texts": "texts of repeated atoms through append, projection, query and context, each within a second",
     "swaps": "generations that are built and swapped, beside four readers",
     "scrubs": "scrubs of what was forgotten, killed at any call of the disk, once or more often",
     "erasures": "scrubs beside embed, watch, verify, seal and rolling segments, all killed at random",
-    "month": "a month of 2,000 events in single steps, then in drawn ones, each killed",
-    "batches": "logs in any batches, with restarts and rebuilds, against one replay",
-    "histories": "histories of appends, damage, kills and projections, against a telling in memory",
-    "copied_stores": "copies of one store that go on, forget, scrub, are copied in part, and end as one",
-    "isolation": "random projects and chats, each asked for what others have said",
-    "watch": "a watch beside four writers, and beside 60,000 files that are touched at once",
-    "async_searches": "500 searches at once through an AsyncStore, beside short reads and appends",
-    "soak": "a watch under appends for all of the time: its memory stays flat",
 }
 """What each module does, by its name."""
 

@@ -279,7 +279,7 @@ def test_vectors_of_two_models_never_meet(store, embedder):
     store._engine.read_model.model._loaded = Other()
     unsynced = store.search("kettle", mode="vector", sync=False)
     assert unsynced.hits[0].similarity < 1.0
-    assert "the vectors of all-MiniLM" in unsynced.silent["pending"]
+    assert "searches use all-MiniLM" in unsynced.silent["pending"]
     assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
     store._engine.read_model.model._loaded = embedder
     assert store.maintenance.project().vectors_cached == 1

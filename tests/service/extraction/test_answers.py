@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.llm.answers import UNRATED, read_answer, read_summary
-from memlog.service.llm.tasks.merge import read_groups
+from memlog.service.llm.answers import UNRATED, MemoryAnswer, read_answer
+from memlog.service.llm.tasks.merge import MergeAnswer, MergeGroup
+from memlog.service.llm.tasks.summarise import SummaryAnswer
 from tests.support.provider import Provider
 
 CAT = "Anna has a cat."
@@ -86,20 +87,18 @@ def test_the_last_usable_object_is_meant(tmp_path: Path, provider: Provider, nam
 
 
 def test_a_last_answer_of_nothing_is_one() -> None:
-    found = read_answer(f"{DRAFT} but nothing of it is worth it: {of()}")
-    assert found is not None
-    assert found.memories == []
+    found = read_answer(f"{DRAFT} but nothing of it is worth it: {of()}", MemoryAnswer)
+    assert found == (MemoryAnswer([], ""), 0)
 
 
 def test_groups_and_summaries_are_read_alike() -> None:
     draft = '{"groups": [{"relation": "same", "numbers": [1, 3], "content": "A draft."}]}'
     answer = '{"groups": [{"Type": "SAME", "numbers": ["1", 2], "text": "Anna has a cat."}, "5"]}'
-    found = read_groups(f"<think>{draft}{draft}</think> {answer}")
-    assert found is not None
-    assert [(each.relation, each.numbers, each.content) for each in found.entries] == [("same", [1, 2], CAT)]
-    assert found.refused == 1
-    assert read_groups('{"groups": [{"relation": "unlike"}]}') is None
-    assert read_summary('{"summary": "A draft."} {"summary": "It rained."} {"summary": "…"}') == "It rained."
+    found = read_answer(f"<think>{draft}{draft}</think> {answer}", MergeAnswer)
+    assert found == (MergeAnswer([MergeGroup("same", [1, 2], CAT)]), 1)
+    assert read_answer('{"groups": [{"relation": "unlike"}]}', MergeAnswer) is None
+    drafts = '{"summary": "A draft."} {"summary": "It rained."} {"summary": "…"}'
+    assert read_answer(drafts, SummaryAnswer) == (SummaryAnswer("It rained."), 0)
 
 
 def replying(change: Callable[[dict[str, Any]], Any]) -> Callable[[Any, Any], Any]:

@@ -15,8 +15,9 @@ import pytest
 
 import memlog
 from memlog.projector import lifecycle
-from memlog.service.llm.answers import read_answer
-from memlog.service.llm.extraction import create_extractor
+from memlog.service.llm.answers import MemoryAnswer, read_answer
+from memlog.service.llm.extraction import create_questions
+from memlog.service.llm.tasks.extract import ExtractTask
 from tests.support.examples import examples
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
@@ -391,10 +392,10 @@ def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
     provider.answer = lambda asked: "no" if "strange" in asked else answer(("fact", "Anna has a cat.", 0.9))
     with opened(tmp_path, provider, quiet_minutes=0) as store:
         store.append([*said("strange"), *said("I have a cat", chat="2")])
-        extractor = create_extractor(store._engine, is_patient=True)
+        task = ExtractTask(store._engine, create_questions(store._engine, is_patient=True))
         for _ in range(3):
             with suppress(memlog.ProviderError):
-                list(extractor.run(None, None, lock_timeout=1, is_requested=False))
+                list(task.reports())
         assert len(provider.asked) == 3  # twice for the first chat, once for the second
         assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
         provider.answer = lambda asked: answer(("fact", "This is strange.", 0.9))
@@ -411,8 +412,41 @@ def test_a_long_message_is_sent_whole_and_without_its_key(tmp_path: Path, provid
     assert len(provider.asked) > 1
 
 
+def test_a_file_replaces_a_prompt_and_events_name_it(tmp_path: Path, provider: Provider) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    (folder / "extract-2.md").write_text("Write down only what is about tea.\n")
+    provider.answer = lambda _: answer(("fact", "Anna has tea.", 0.9))
+    with opened(tmp_path / "store", provider, prompts_dir=str(folder)) as store:
+        store.append(said("I have tea"))
+        store.extraction.run()
+        (memory,) = store.memories.list()
+        origin = json.loads(store.memories.history(memory.memory_id)[0].raw)["extraction"]
+        assert origin["prompt"] == store.extraction.prompt("extract-2").id
+    system = provider.requests[0][1]["messages"][0]["content"]
+    assert system.startswith("Write down only what is about tea.\n\nTimes are of the zone ")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"), [(None, "is no folder"), (b"", "is empty"), (b"\xff", "is unreadable")]
+)
+def test_an_unusable_prompt_is_named_before_anything_is_sent(
+    tmp_path: Path, provider: Provider, text: bytes | None, why: str
+) -> None:
+    folder = tmp_path / "prompts"
+    if text is not None:
+        folder.mkdir()
+        (folder / "extract-2.md").write_bytes(text)
+    with opened(tmp_path / "store", provider, prompts_dir=str(folder)) as store:
+        store.append(said("I have tea"))
+        with pytest.raises(memlog.BadInput, match=why):
+            store.extraction.run()
+        assert len(store.extraction.buffer()[0].messages) == 1
+    assert provider.requests == []
+
+
 @pytest.mark.parametrize("draft", ["no tags: [] and so: ", '<think>{"memories": [], "summary": ""}</think>'])
 def test_the_answer_behind_a_draft_is_meant(draft: str) -> None:
-    found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)))
+    found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)), MemoryAnswer)
     assert found is not None
-    assert [each.content for each in found.memories] == ["Anna has a cat."]
+    assert [each.content for each in found[0].memories] == ["Anna has a cat."]

@@ -14,7 +14,8 @@ import pytest
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.service.llm.extraction import create_extractor
+from memlog.service.llm.extraction import create_questions
+from memlog.service.llm.tasks.extract import ExtractTask
 from tests.service.extraction.test_extraction import answer
 from tests.support.forked_memlog import run_memlog
 from tests.support.provider import Provider
@@ -139,9 +140,9 @@ def test_a_watch_goes_on_behind_what_fails(
     with memlog.open(tmp_path, language_model=chosen, extraction=rules) as store:
         store.append([said(f"{number}", POISON if number < 3 else f"tea-{number}") for number in range(9)])
         for _ in range(4):
-            extractor = create_extractor(store._engine)
+            task = ExtractTask(store._engine, create_questions(store._engine))
             with suppress(memlog.ProviderError):  # of a run in which nothing worked
-                reports = list(extractor.run(None, None, lock_timeout=60, is_requested=False))
+                reports = list(task.reports())
         assert [each.chat for each in reports if each.set_aside] == ["cli:0", "cli:1", "cli:2"]
         assert len(store.memories.list()) == 6
     assert provider.asked_about(POISON) == 3 * KINDS[kind]

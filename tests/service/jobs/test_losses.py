@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.llm.tasks.losses import describe_loss
+from memlog.service.memory.losses import describe_loss
 
 TEA = "Anna likes tea."
 

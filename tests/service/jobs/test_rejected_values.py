@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.query.records import RejectedValue
-from memlog.service.llm.tasks.profile import is_rejected
+from memlog.service.memory.rejected_values import is_rejected
 from tests.support.provider import Provider
 
 

@@ -155,10 +155,7 @@ SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.engine.provider_embedders.RemoteEmbedder._post": (embed, ask),
     "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
     "service.llm.model.LanguageModel.complete_once": (),  # by those who ask it
-    "service.llm.tasks.extract.Extractor._ask_all": (distil, distil_one_by_one, distil_days),
-    "service.llm.tasks.merge.Merger._compare": (weekly,),
-    "service.llm.tasks.profile.Profile._ask_for_values": (weekly,),
-    "service.llm.tasks.summarise.Summariser._summarise": (summaries,),
+    "service.llm.task.Task._complete": (distil, distil_one_by_one, distil_days, weekly, summaries),
 }
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""
 

@@ -1,0 +1,109 @@
+"""Distils the daily events of a day into memories, each event once."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.events import DailyEventsCompressed, Event
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.secrets.outgoing import SentText, mask_parts
+from memlog.projector.sqlite import Connection
+from memlog.query.records import DailyEvent, daily_events
+from memlog.service.engine.engine import Engine
+from memlog.service.llm.answers import MemoryAnswer
+from memlog.service.llm.task import Asked, Questions, encode_request, pack_batches
+from memlog.service.llm.tasks.extract import (
+    DistilledBatch,
+    Distilling,
+    ExtractionReport,
+    waiting_report,
+)
+
+
+class DayBatch(DistilledBatch):
+    """Daily events of a day that the same chats may see."""
+
+    date: str
+
+
+class DaysTask(Distilling[DayBatch]):
+    """Distils the pending daily events of a store. until: the last day; by default yesterday."""
+
+    name, job, step = "compress", "daily", "daily events"
+    prompt = "compress-2"
+
+    def __init__(self, engine: Engine, questions: Questions, until: str | None = None) -> None:
+        super().__init__(engine, questions)
+        self._until, self._left = until, 0
+
+    def reports(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
+        """Distil what is due; the first report is on daily events that were imported; see `Distilling`."""
+        waiting, found = self.pending()
+        if kept := len(waiting) - len(found):
+            yield waiting_report(kept, "imported, and extraction.channels does not name their channels")
+        yield from super().reports(chat)
+
+    def pending(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
+        """Return the daily events that are not distilled, and those of them that may be sent."""
+
+        today = timestamps.in_zone(timestamps.now(), self._questions.zone).date()
+        until = self._until or str(today - timedelta(days=1))
+
+        def find(db: Connection) -> tuple[list[DailyEvent], list[DailyEvent]]:
+            waiting = daily_events(db, until=until, uncompressed=True)
+            return waiting, self._questions.sendable_days(db, waiting)
+
+        return self._decide(find)
+
+    def _count_waiting(self) -> int:
+        return self._left
+
+    def batches(self) -> Iterator[DayBatch]:
+        """Yield the daily events of each day and owner."""
+        _, found = self.pending()
+        self._left = len(found)
+        for (date, _), of_chat in groupby(sorted(found, key=_group_key), key=_group_key):
+            days = list(of_chat)
+            summaries = mask_parts([SentText(each.summary) for each in days])
+            shown = [
+                {"date": each.event_date, "channel": each.channel, "summary": summary}
+                for each, summary in zip(days, summaries, strict=True)
+            ]
+            yield DayBatch(
+                chat=_private_chat(days[0]),
+                event_ids=[each.id for each in days],
+                requests=[*map(encode_request, pack_batches(shown, "summary", self._room))],
+                date=date,
+            )
+            self._left -= len(days)
+
+    def apply(self, db: Connection, batch: DayBatch, asked: Asked[MemoryAnswer]) -> list[Event]:
+        """Return the memories that only the chat of the daily events sees."""
+        asked.origin = replace(asked.origin, chat_id=batch.chat)
+        ts = min(f"{batch.date}T12:00:00.000Z", timestamps.now())
+        memories = self.save_memories(db, batch, batch.date, ts, asked)
+        closing = DailyEventsCompressed(
+            id=asked.origin.id,
+            ids=batch.event_ids,
+            memory_ids=[str(event.memory_id) for event in memories],
+        )
+        return [*memories, closing]
+
+
+def _private_chat(event: DailyEvent) -> str | None:
+    """Return the only chat that may see a daily event: its own, or its sender's; None if all chats may."""
+    told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
+    return event.chat or told_by
+
+
+def _group_key(event: DailyEvent) -> tuple[str, str]:
+    """Return the day and the owner of a daily event; no context shows events of two owners together."""
+    is_of_all = event.channel is None and event.sender_id is None
+    place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
+    return event.event_date, _private_chat(event) or place
+
+
+TASK = DaysTask
