@@ -1,7 +1,7 @@
 """The settings: the fields of structs, one for each section of memlog.toml.
 
 A setting is a field with a description. Its key in memlog.toml, its variable, its option, the check of its
-value and its row in docs/settings.md follow from the field.
+value and its row in docs/settings.md follow from the field. Requests use the same bounded types.
 """
 
 from collections.abc import Callable
@@ -12,23 +12,41 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from memlog.eventlog.checked import Checked, convert_value, to_path
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.fields import Channel, Chat, Help, Reads, Unit
-from memlog.eventlog.limits import (
-    ChunkOverlap,
-    ChunkTokens,
-    Count,
+from memlog.eventlog.fields import (
+    Channel,
+    Chat,
+    Checked,
     Durability,
-    Fusion,
-    Hits,
-    LockTimeout,
-    Mode,
-    Scope,
+    Help,
+    Reads,
+    Unit,
+    convert_value,
+    to_path,
 )
 
 if TYPE_CHECKING:
     from memlog.eventlog.schedules import Schedule
+
+Mode = Literal["hybrid", "text", "vector"]
+Fusion = Literal["rrf", "convex"]
+Scope = Literal["auto", "store", "chat"]
+
+MOST = 1_000_000
+"""The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited, too."""
+
+Count = Annotated[int, Meta(ge=0, le=MOST)]
+Hits = Annotated[int, Meta(ge=1, le=MOST)]
+
+LockTimeout = Annotated[float, Meta(ge=0, le=3600)]
+"""Seconds to wait for other writers and projectors."""
+
+PASSAGE = 510
+"""The most tokens of a passage; the model has 512 positions, two of them for start and end markers."""
+
+ChunkTokens = Annotated[int, Meta(ge=64, le=PASSAGE)]
+ChunkOverlap = Annotated[int, Meta(ge=0, le=PASSAGE - 1)]
+"""Tokens of a passage, and those at its end that the next passage repeats."""
 
 OLLAMA_URL = "http://127.0.0.1:11434"
 OLLAMA_MODEL = "all-minilm:l6-v2"

@@ -8,17 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.checked import Checked, to_path
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.fields import Chat, ChatName, Field, Reads, fields_of
-from memlog.eventlog.limits import Count as Count
-
-T = TypeVar("T")
+from memlog.eventlog.fields import Chat, ChatName, Checked, Field, Reads, fields_of, to_path
+from memlog.eventlog.settings import Count as Count
 
 
 class Request(Checked, frozen=True):

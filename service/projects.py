@@ -13,12 +13,11 @@ from urllib.parse import unquote
 
 import msgspec
 
-from memlog.eventlog.checked import read_argument, to_path
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import is_regular
 from memlog.eventlog.files.folders import sync_folder
-from memlog.eventlog.limits import LockTimeout
 from memlog.eventlog.log.layout import (
     BUILD_LOCK,
     CONVERSATIONS,
@@ -32,7 +31,7 @@ from memlog.eventlog.log.layout import (
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
-from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun

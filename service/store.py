@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overlo
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memlog.eventlog.checked import read_argument, to_path
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
-from memlog.eventlog.fields import Reads
+from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG

@@ -96,7 +96,7 @@ ERRORS_AND_EVENTS = tuple(f"memlog.eventlog.{name}" for name in ("errors", "even
 STARTS_FAST = tuple(
     f"memlog.eventlog.{name}"
     for name in (
-        *("checked", "codec.decode", "files.locks", "limits", "log.layout", "log.quarantine", "log.streams"),
+        *("categories", "codec.decode", "files.locks", "log.layout", "log.quarantine", "log.streams"),
         *("log.writer", "secrets.detection", "settings", "timestamps"),
     )
 )

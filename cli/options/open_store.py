@@ -12,9 +12,8 @@ import memlog
 from memlog.cli.options.settings import IN_FILE, IN_USER_FILE, VARIABLE, Origin, Settings, user_file
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, note
-from memlog.eventlog.checked import Checked
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import Checked, fields_of
 from memlog.eventlog.settings import (
     OLLAMA_URL,
     EmbeddingProvider,

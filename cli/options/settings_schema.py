@@ -8,12 +8,10 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from memlog.cli.options.field_options import type_of
-from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber
+from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, type_of
 from memlog.cli.output.output import note
-from memlog.eventlog.checked import reader_of
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.fields import Field, fields_of, reader_of
 from memlog.eventlog.settings import SECTIONS
 
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.checked import Checked
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import PASSAGE, ChunkOverlap, ChunkTokens
-from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.fields import Checked
+from memlog.eventlog.settings import DEFAULTS, PASSAGE, ChunkOverlap, ChunkTokens
 from memlog.eventlog.text import break_before
 from memlog.projector.limits import can_be_structured
 from memlog.projector.passages.formats import MARKDOWN, Form

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat, Local
-from memlog.eventlog.limits import Scope as Scope
 from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.settings import Scope as Scope
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 from memlog.query.search.request import Search

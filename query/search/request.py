@@ -11,9 +11,8 @@ from msgspec.structs import force_setattr, replace
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
-from memlog.eventlog.limits import Fusion, Hits
-from memlog.eventlog.limits import Mode as Mode
-from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.settings import DEFAULTS, Fusion, Hits
+from memlog.eventlog.settings import Mode as Mode
 from memlog.eventlog.text import break_before
 from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.checked import read_argument, to_path
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import locks
 from memlog.service.adapters.local_sockets import listen_at
 from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote_class, remote_method

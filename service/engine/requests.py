@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from memlog.eventlog.checked import to_path
+from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Change
-from memlog.eventlog.fields import Chat, ChatName, Local, Reads
+from memlog.eventlog.fields import Chat, ChatName, Local, Reads, to_path
 from memlog.eventlog.fields import Field as Field
 from memlog.eventlog.fields import fields_of as fields_of
-from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts

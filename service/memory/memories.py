@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from memlog.eventlog.categories import CATEGORIES
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     Event,
@@ -16,8 +17,7 @@ from memlog.eventlog.events import (
     Position,
 )
 from memlog.eventlog.fields import MemoryKind, Reads
-from memlog.eventlog.limits import CATEGORIES, MOST
-from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.settings import DEFAULTS, MOST
 from memlog.query.request import Unit
 from memlog.service.engine.operation import OperationGroup, not_found, operation
 from memlog.service.engine.requests import (

@@ -12,9 +12,8 @@ from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.limits import MOST
 from memlog.eventlog.log.layout import JOBS_LOCK
-from memlog.eventlog.settings import DEFAULTS, JobRules
+from memlog.eventlog.settings import DEFAULTS, MOST, JobRules
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,

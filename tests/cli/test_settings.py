@@ -16,8 +16,7 @@ from msgspec.structs import asdict
 import memlog as package
 from memlog.cli.options.settings import SettingOption
 from memlog.cli.options.settings_schema import all_settings
-from memlog.eventlog.checked import Checked
-from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.fields import Checked, Field, fields_of
 from memlog.eventlog.settings import SECTIONS
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import PASSAGE
+from memlog.eventlog.settings import PASSAGE
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, split_into_chunks
 from memlog.projector.text.tokens import Ruler, count_tokens, is_surely_within
 from tests.support.examples import examples

@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.limits import CATEGORIES
+from memlog.eventlog.categories import CATEGORIES
 from memlog.eventlog.settings import DEFAULTS
 from memlog.query.memories import age_in_days, freshness, relevance
 from tests.support.places import ROOT

@@ -1,34 +1,8 @@
-"""Bounds of values that callers choose in requests, constructors and settings."""
-
-from typing import Annotated, Literal
+"""The known categories of memories, and how they fade."""
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
-
-Durability = Literal["fsync", "os"]
-"""What an acknowledged event survives: a power cut (`fsync`), or only the end of the process (`os`)."""
-
-Mode = Literal["hybrid", "text", "vector"]
-Fusion = Literal["rrf", "convex"]
-Scope = Literal["auto", "store", "chat"]
-
-
-MOST = 1_000_000
-"""The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited, too."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-Hits = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
-
-LockTimeout = Annotated[float, msgspec.Meta(ge=0, le=3600)]
-"""Seconds to wait for other writers and projectors."""
-
-PASSAGE = 510
-"""The most tokens of a passage; the model has 512 positions, two of them for start and end markers."""
-
-ChunkTokens = Annotated[int, msgspec.Meta(ge=64, le=PASSAGE)]
-ChunkOverlap = Annotated[int, msgspec.Meta(ge=0, le=PASSAGE - 1)]
-"""Tokens of a passage, and those at its end that the next passage repeats."""
 
 # docs/memory/salience.md has this table and its reasons; a test compares them. Unknown categories in a log
 # behave as `other`.
