@@ -63,7 +63,7 @@ def known_category(name: str) -> str:
     if known not in CATEGORIES:
         raise BadInput(
             f"category is {shown_value(name)}, not one of {', '.join(CATEGORIES)}",
-            hint=f"use {OTHER} where no other fits",
+            hint=f"use {OTHER} if nothing else fits",
         )
     return known
 

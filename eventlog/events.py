@@ -94,7 +94,7 @@ class Redacted(Event, tag="redacted"):
 
     def __post_init__(self) -> None:
         if (self.target_id is None) == (not self.target_ids):
-            raise ValueError("name one event by target_id, or several by target_ids")
+            raise ValueError("use target_id for one event or target_ids for several")
 
     @property
     def targets(self) -> list[str]:
@@ -453,9 +453,9 @@ class FactStored(Change, tag="fact_stored"):
 
     def __post_init__(self) -> None:
         if (self.kind == "ranked") != (self.rank > 0):
-            raise ValueError("a ranked fact has a rank from 1, a single one has rank 0")
+            raise ValueError("rank must be at least 1 for a ranked fact and 0 for a single one")
         if self.rest is not None and self.rank != 1:
-            raise ValueError("the rest of a list follows rank 1")
+            raise ValueError("only a fact with rank 1 can have rest")
 
 
 class FactRemoved(Change, tag="fact_removed"):
@@ -599,7 +599,7 @@ def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> 
         return position
     if known.holder is None:
         return _add_warning(
-            position, "forgotten", f"the id {position.id} was forgotten: no read shows this event"
+            position, "forgotten", f"the id {position.id} was forgotten: reads will not show this event"
         )
     holder = known.holder
     if holder == IdHolder(position.stream, position.segment, position.offset):
@@ -607,9 +607,8 @@ def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> 
     if known.content == content:
         return msgspec.structs.replace(position, duplicate=True)
     message = (
-        f"the id {position.id} already names another event ({holder.stream}/{holder.segment}, byte"
-        f" {holder.offset}): that one counts, and no read shows this one; append it again with an id of its"
-        " own"
+        f"the id {position.id} already belongs to another event ({holder.stream}/{holder.segment}, byte"
+        f" {holder.offset}): reads show only that one; append this one again with an id of its own"
     )
     return msgspec.structs.replace(_add_warning(position, "conflict", message), conflict=holder)
 

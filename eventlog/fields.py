@@ -239,7 +239,7 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
     try:
         return read(given)
     except BadInput as error:
-        if error.message.startswith(f"{name} is "):
+        if error.message.startswith((f"{name} is ", f"{name} must ")):
             raise
         raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
@@ -263,9 +263,7 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadInput(
-            f"{name} is {shown_value(text)}", hint="remove the lone half of a surrogate pair"
-        ) from None
+        raise BadInput(f"{name} is {shown_value(text)}", hint="remove the unpaired surrogate") from None
     return text
 
 
@@ -277,14 +275,14 @@ def to_path(given: str | Path) -> Path:
             expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"not a path: {shown_value(given)}", hint="give a text or a pathlib.Path")
+        raise BadInput(f"not a path: {shown_value(given)}", hint="pass a str or a pathlib.Path")
     if Path(given).parts[:1] == ("~",):
         raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
     try:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"not a path: {shown_value(given)}", hint="give a name that the system can encode"
+            f"not a path: {shown_value(given)}", hint="use a name that the file system can encode"
         ) from error
     return Path(given)
 
@@ -312,14 +310,14 @@ def reader_of(field: Field) -> Callable[[Any], Any]:
 
 def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
     if not callable(value) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint="give a function")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint="pass a function")
     return value
 
 
 def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
     kind = get_origin(field.kind) or field.kind
     if not isinstance(value, kind) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"give a {kind.__name__}")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"pass a {kind.__name__}")
     return value
 
 
@@ -334,7 +332,7 @@ def convert_value(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     except (msgspec.ValidationError, RecursionError) as error:
         choices = ", ".join(map(repr, choices_of(hint)))
         fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
-        why = f"one of {choices}" if choices else fault
+        why = f"use one of: {choices}" if choices else fault
         raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None
 
 
@@ -381,7 +379,7 @@ class Chat(tuple[str, str]):
             return super().__new__(cls, (channel, named))
         raise BadInput(
             f"channel is {shown_value(channel)}, chat_id is {shown_value(chat_id)}",
-            hint="pass a non-empty text for each, or an integer chat_id, as Chat('telegram', 7)",
+            hint="pass non-empty strings; chat_id may also be an integer: Chat('telegram', 7)",
         )
 
     def __getnewargs__(self) -> tuple[str, str]:
@@ -414,5 +412,5 @@ class Chat(tuple[str, str]):
             ):
                 return cls(channel, chat_id)
         raise BadInput(
-            f"chat is {shown_value(name)}", hint="pass a text such as telegram:7, or (channel, chat_id)"
+            f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"
         )

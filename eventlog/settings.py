@@ -68,7 +68,7 @@ def _read_chats(given: object) -> _Chats:
         for chat in chats:
             if owners.setdefault(str(Chat.of(chat)), person) != person:
                 message = f"{chat} belongs to {owners[chat]} and {person}"
-                raise BadInput(message, hint="name it under one person")
+                raise BadInput(message, hint="list it under one person only")
     return people
 
 

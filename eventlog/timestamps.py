@@ -119,7 +119,7 @@ def check_day(text: str) -> str:
     try:
         date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"not a day of the calendar: {text!r}") from error
+        raise ValueError(f"not a calendar day: {text!r}") from error
     return text
 
 

@@ -215,7 +215,7 @@ def _describe_strangers(log: Path, strangers: list[Path]) -> list[str]:
 
 def _describe_refusal(stream: str, error: OSError) -> str:
     place = shown(str(error.filename or stream))
-    return f"{place}: {error.strerror}: skipped; give it to the store's owner (chown)"
+    return f"{place}: {error.strerror}: skipped; chown it to the store's owner"
 
 
 def count_unread_bytes(db: Connection, log: Path) -> int:

@@ -326,7 +326,7 @@ class Projector:
         while True:
             path = self.generations.current()
             if path is None:
-                raise DatabaseError("there is no read model", hint="store.maintenance.project()")
+                raise DatabaseError("there is no read model", hint="run store.maintenance.project()")
             if self._live is not None and self._live[0] == path:
                 return self._live[1]
             self.close()
@@ -353,7 +353,7 @@ class Projector:
             return f"the read model could not be read ({error.message})"
         if stored != catchup.projection_id(self.sizes):
             self.close()
-            return "the read model was made with other chunk sizes, or by another memlog"
+            return "the read model was built with other chunk sizes or by another memlog"
         return None
 
     def _is_unusable(self) -> bool:

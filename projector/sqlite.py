@@ -47,8 +47,8 @@ _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
 """SQLite extends -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
 https://www.sqlite.org/walformat.html#the_wal_index_file_format"""
-_NO_ROOM = "make room on the disk; the log is intact, and store.maintenance.project() continues from there"
-DISPOSABLE = "the read model is disposable: store.maintenance.project(from_scratch=True)"
+_NO_ROOM = "free some disk space, then run store.maintenance.project(); the log is intact"
+DISPOSABLE = "rebuild the read model: store.maintenance.project(from_scratch=True)"
 """The hint of an error after which the read model must be replaced."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
@@ -84,7 +84,7 @@ def binding() -> ModuleType:
     if not usable:
         raise DatabaseError(
             f"SQLite {found[-1].sqlite_version} is too old",
-            hint="memlog needs 3.40 or newer: pip install pysqlite3",
+            hint="install 3.40 or newer: pip install pysqlite3",
         )
     return next((module for module in usable if _loads_extensions(module)), usable[0])
 
@@ -141,7 +141,7 @@ def connect_without_room(path: Path) -> Connection:
 def _open(path: Path | None, mode: Mode) -> Connection:
     if path is not None and has_inherited_connection(path):
         message = f"{path}: another thread had it open when this process was forked"
-        raise DatabaseError(message, hint="fork while no thread reads, or start with spawn", code=INHERITED)
+        raise DatabaseError(message, hint="fork while no thread is reading, or use spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
     with converting_errors(path or "a database in memory"):
         db: Connection = binding().connect(

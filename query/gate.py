@@ -157,7 +157,7 @@ def should_retrieve(text: str) -> Gate:
         BadInput: `text` is not a string.
     """
     if not isinstance(text, str):
-        raise BadInput(f"text is {shown_value(text)}", hint="give a text")
+        raise BadInput(f"text is {shown_value(text)}", hint="pass a str")
     prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")

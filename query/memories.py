@@ -198,7 +198,7 @@ def find_decay(db: Connection, event_id: str) -> Decay | None:
     if other is not None:
         raise BadInput(
             f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
-            hint="decay on another day, which has another id",
+            hint="run the decay on another day, which uses another id",
         )
     return None
 

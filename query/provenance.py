@@ -66,7 +66,7 @@ def find_event(
     by_stream = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
-        raise BadInput(f"{name} is in several streams: {streams}", hint="name one: stream=STREAM")
+        raise BadInput(f"{name} is in several streams: {streams}", hint="choose one: stream=STREAM")
     event = next((read_event(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = surroundings_of_event(db, (event.position.stream, event.id), neighbours)
@@ -100,11 +100,11 @@ def stream_of_event(db: Connection, event_id: str) -> str:
     if not streams:
         raise NotFound(
             f"no event has the id {event_id}",
-            hint="check the id; if the event is not here yet, name its stream",
+            hint="check the id; if the event has not arrived yet, specify its stream",
         )
     if len(streams) > 1:
         raise BadInput(
-            f"{event_id} is in several streams: {', '.join(streams)}", hint="name one: stream=STREAM"
+            f"{event_id} is in several streams: {', '.join(streams)}", hint="choose one: stream=STREAM"
         )
     return str(streams[0])
 

@@ -188,7 +188,7 @@ def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) ->
         return None
     return (
         f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
-        " until somebody does, or prunes by hand"
+        " until somebody else appends or prunes by hand"
     )
 
 

@@ -39,14 +39,14 @@ class Request(Checked, frozen=True):
         if not isinstance(given, Mapping):
             raise BadInput(
                 f"{called} takes fields by name, not {shown_value(given)}",
-                hint=f"they are {_list_names(cls)}",
+                hint=f"use these fields: {_list_names(cls)}",
             )
         # Only callers in this process give local fields, by keyword: a mapping must not have them.
         check_names(called, given, wire_names(cls))
         try:
             return cls(**given)
         except TypeError as error:
-            raise BadInput(f"{called}: {error}", hint=f"it takes {_list_names(cls)}") from error
+            raise BadInput(f"{called}: {error}", hint=f"it accepts {_list_names(cls)}") from error
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -59,8 +59,8 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise BadInput(
-                f"{owner} takes no {name!r}",
-                hint=f"it takes {', '.join(known) or 'nothing'}",
+                f"{owner} does not accept {name!r}",
+                hint=f"it accepts {', '.join(known) or 'nothing'}",
             )
 
 
@@ -93,7 +93,7 @@ def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
         words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
             return words
-        hint = "give a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+        hint = "use a datetime or a string, for example 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
         raise BadInput(f"invalid timestamp: {shown_value(time)}", hint=hint) from error
 
 
@@ -120,7 +120,7 @@ def to_log_day(day: str | datetime) -> str:
     try:
         return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
-        raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
+        raise BadInput(str(error), hint="use a date, for example 2026-02-24") from error
 
 
 def to_id_set(given: Iterable[str]) -> frozenset[str]:
@@ -131,7 +131,7 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="give a list of texts")
+        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="pass a list of strings")
     return frozenset(found)
 
 
@@ -187,12 +187,12 @@ def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]
         BadInput: a string is empty, or a single value is given more than once.
     """
     if empty := [name for name, values in texts.items() if "" in values]:
-        raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
+        raise BadInput(f"{empty[0]} must not be empty", hint="omit it or set a value")
     fields = {field.name: field for field in fields_of(request) if not field.struct}
     if twice := [
         each for each in texts if len(texts[each]) > 1 and each in fields and not fields[each].is_list
     ]:
-        raise BadInput(f"{twice[0]} is given more than once", hint="give one value")
+        raise BadInput(f"{twice[0]} was given more than once", hint="use only one value")
     given: dict[str, Any] = {}
     for name, values in texts.items():
         read: Sequence[Any] = values

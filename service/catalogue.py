@@ -66,7 +66,7 @@ def call_operation(
     """
     known = project_operations() if isinstance(owner, Projects) else operations()
     if name not in known:
-        raise BadInput(f"there is no operation {name!r}", hint=f"one of {', '.join(known)}")
+        raise BadInput(f"there is no operation {name!r}", hint=f"use one of: {', '.join(known)}")
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request

@@ -41,7 +41,7 @@ from memlog.service.store import Store
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
 _ASIDE_HEAD = 240  # a name has 255 bytes at most
 
-_NOT_WRITTEN = "see that all in it can be written, then remove it again"
+_NOT_WRITTEN = "make everything in it writable, then remove it again"
 
 
 class Project(msgspec.Struct, kw_only=True):
@@ -188,8 +188,8 @@ class Projects:
             raise not_found("project_not_found", name) from None
         if stat.S_ISLNK(mode):
             raise BadInput(
-                f"{shown(path)} is a link: nothing was removed",
-                hint="remove the link, and the folder that it points to, by hand",
+                f"{shown(path)} is a symbolic link: nothing was removed",
+                hint="remove the link and the folder that it points to by hand",
             )
         if not _is_store(path):
             raise BadInput(f"{shown(path)} is not a store: nothing was removed", hint="Projects.list()")
@@ -413,7 +413,7 @@ class OpenStores:
         if project != DEFAULT:
             raise NotFound(
                 f"no project {project!r}",
-                hint=f"this server has one store: name its project, {DEFAULT}",
+                hint=f"use {DEFAULT}, the only project of this server",
                 code="project_not_found",
             )
         return self._where

@@ -60,7 +60,7 @@ def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
             f"not an event: {shown_value(given)}",
-            hint="give a struct such as memlog.Message, or a list of them",
+            hint="pass a struct, for example memlog.Message, or a list of them",
         )
     return given
 
@@ -148,7 +148,7 @@ class Store:
             _check_argument(name, value, isinstance(value, kind | None), f"memlog.{kind.__name__}(…)")
         _check_argument("create", create, isinstance(create, bool), "True or False")
         _check_argument("memory", memory, isinstance(memory, bool), "True or False")
-        _check_argument("notify", notify, callable(notify), "a function of a text")
+        _check_argument("notify", notify, callable(notify), "a function of a str")
         _check_argument(
             "on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"
         )
@@ -343,13 +343,13 @@ def _choose_model(
     if folder is None:
         return model_of(provider, store)
     if provider is not None:
-        raise BadInput("both model and embedding are given", hint="leave out model or embedding")
+        raise BadInput("model cannot be combined with embedding", hint="omit one of them")
     return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
 def _check_argument(name: str, value: object, is_right: bool, what_is: str) -> None:
     if not is_right:
-        raise BadInput(f"{name} is {shown_value(value)}", hint=what_is)
+        raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
 
 
 open = Store

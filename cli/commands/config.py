@@ -128,9 +128,9 @@ def init(ctx: click.Context) -> TextAnswer:
         folder = shlex.quote(shown(notes))
         words = ["memlog", *ctx.ensure_object(Settings).store_options, "import", "memory-folder", str(notes)]
         note(f"{folder} has notes; to import them: {printable(shlex.join(words))}")
-    what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
+    what = f"made {', '.join(done.made)}" if done.made else "it already exists: nothing was changed"
     lines = [printable(f"{done.store}: {what}")]
     for name, missing in done.missing.items():
-        lines.append(f"{name} existed already; add these lines to it, so that git copies only the log:")
+        lines.append(f"{name} already existed; add these lines to it, so that git copies only the log:")
         lines += missing
     return TextAnswer(done, text=lines)

@@ -28,7 +28,7 @@ from memlog.cli.output.output import STORED, note, one_line
 def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
     if as_json and request.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError(f"json and {request.form}: the output can have one format only")
+        raise click.UsageError(f"json cannot be combined with {request.form}")
     with open_store(ctx) as store:
         given = store.context(replace(request, form="json") if as_json else request)
     STORED.forget_acknowledged()  # the recorded access needs no acknowledgement

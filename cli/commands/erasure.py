@@ -66,7 +66,7 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
 def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer:
     if prove is not None:
         if yes:
-            raise click.UsageError("--prove overwrites nothing: leave out --yes")
+            raise click.UsageError("--prove cannot be combined with --yes: it overwrites nothing")
         proof = store.erasure.prove(read_stdin_text() if prove == "-" else prove)
         code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)

@@ -122,11 +122,11 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     `memlog jobs run`, which runs whatever is due.
     """
     if host is None:
-        raise click.UsageError("no host is given: pass --systemd, --cron or --launchd")
+        raise click.UsageError("no host was given: use --systemd, --cron or --launchd")
     program = shutil.which(sys.argv[0]) or "memlog"
     command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
     text = host_configuration(host, command)
     if not asks_for_json(ctx):
-        note(f"put this into {UNITS[host]}")
-        note("the host starts memlog without your environment variables: settings and keys must be in files")
+        note(f"write this to {UNITS[host]}")
+        note("the host runs memlog without your environment variables: keep settings and keys in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

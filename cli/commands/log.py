@@ -93,9 +93,9 @@ def _open_reader(
     *, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool
 ) -> LogReader:
     if raw and positions:
-        raise click.UsageError("--raw prints lines unchanged, without --positions")
+        raise click.UsageError("--raw cannot be combined with --positions")
     if stream is not None and chat is not None:
-        raise click.UsageError("give --stream or --chat, not both")
+        raise click.UsageError("--stream cannot be combined with --chat")
     return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 

@@ -75,7 +75,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         if asks_for_json(ctx):
             print_json({"host": host, "file": HOSTS[host], "entry": text})
             return
-        note(f"put this into {HOSTS[host]}")
+        note(f"add this to {HOSTS[host]}")
         click.echo(text, nl=False)
         return
     try:
@@ -83,7 +83,9 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     except ImportError as error:
         raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
     if sys.stdin.isatty():
-        note("waiting for a client on stdin; Ctrl-D ends it. A host starts this command: --print-config HOST")
+        note(
+            "waiting for a client on stdin; Ctrl-D to stop. A host runs this command: see --print-config HOST"
+        )
     # Imported here: it imports this module.
     from memlog.cli.process.main import PARENT
 

@@ -129,7 +129,7 @@ def history(events: "list[memlog.StoredEvent]", given: Given) -> Answer:
 )
 def conflicts(store: Store, _: Given, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
-        raise click.UsageError("--resolve and --keep go together: give the conflict, and what to keep")
+        raise click.UsageError("--resolve and --keep must be used together: which conflict, and what to keep")
     if resolve is None:
         found = store.memories.conflicts()
     else:
@@ -141,7 +141,7 @@ def conflicts(store: Store, _: Given, *, resolve: str | None, keep: tuple[str, .
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
 def update(store: Store, given: Given, *, no_tags: bool) -> Done:
     if no_tags and given.tags:
-        raise click.UsageError("give --tag or --no-tags, not both")
+        raise click.UsageError("--tag cannot be combined with --no-tags")
     if no_tags:
         given = replace(given, tags=[])
     return Done(store.memories.update(given), f"Changed the memory {given.memory_id}.")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memlog.service.projects import OpenStores
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_OTHER_FILE = "use --token-file to specify another file"
 _EXTRA = "pip install 'memlog-store[server]'"
 _LONGEST_TOKEN = 4096
 
@@ -60,12 +61,12 @@ def serve(
     """
     is_remote = host not in _LOOPBACK
     if is_remote and not allow_remote:
-        raise click.UsageError(f"{host} is reachable from other machines: pass --allow-remote to allow that")
+        raise click.UsageError(f"{host} is reachable from other machines: use --allow-remote to allow that")
     if is_remote and no_token:
-        raise click.UsageError(f"--no-token is only for this machine, and {host} is not: use a token")
+        raise click.UsageError(f"--no-token cannot be combined with --host {host}: use a token")
     for name, folder in (("--root", root), ("--exports", exports)):
         if folder is not None and not folder.is_dir():
-            raise BadInput(f"not a folder: {folder}", hint=f"name a folder: {name} DIR")
+            raise BadInput(f"not a folder: {folder}", hint=f"use {name} to specify a folder")
     try:
         from memlog.service.adapters.http.application import application
         from memlog.service.adapters.http.guard import Admission
@@ -128,7 +129,7 @@ def _bind_socket(host: str, port: int) -> socket.socket:
         listening.listen(256)
     except OSError as error:
         raise LogError(
-            f"cannot listen on {host}:{port}: {error.strerror}", hint="name another port: --port"
+            f"cannot listen on {host}:{port}: {error.strerror}", hint="use --port to specify another port"
         ) from error
     return listening
 
@@ -152,9 +153,7 @@ def _read_or_create_token(file: Path) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise LogError(
-            f"cannot create {file}: {error.strerror}", hint="name another file: --token-file"
-        ) from error
+        raise LogError(f"cannot create {file}: {error.strerror}", hint=_OTHER_FILE) from error
     else:
         with os.fdopen(fd, "w") as made:
             made.write(secrets.token_urlsafe(32) + "\n")
@@ -163,18 +162,20 @@ def _read_or_create_token(file: Path) -> str:
         with open(file, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as opened:
             found = os.fstat(opened.fileno())
             if not stat.S_ISREG(found.st_mode):
-                raise BadInput(f"not a regular file: {file}", hint="name another file: --token-file")
+                raise BadInput(f"not a regular file: {file}", hint=_OTHER_FILE)
             if found.st_uid != os.geteuid():
-                raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
+                raise BadInput(
+                    f"{file} belongs to another user", hint="use --token-file to specify a file of yours"
+                )
             if found.st_mode & 0o077:
                 raise BadInput(f"{file} can be read by others", hint=f"run: chmod 600 {file}")
             token = opened.read(_LONGEST_TOKEN + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise BadInput(f"cannot read {file}: {why}", hint="name another file: --token-file") from error
+        raise BadInput(f"cannot read {file}: {why}", hint=_OTHER_FILE) from error
     if not (token.isascii() and token.isprintable() and LEAST_TOKEN <= len(token) <= _LONGEST_TOKEN):
         raise BadInput(
-            f"{file} has no token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
-            hint="remove the file: the next start creates a token",
+            f"{file} does not contain a token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
+            hint="remove the file: the next start will create a token",
         )
     return token

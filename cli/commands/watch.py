@@ -59,7 +59,7 @@ class _WatchOutput:
             click.echo(_describe_step(done))
         elif self._is_a_log:
             if not self._text:
-                note("watching, until SIGTERM or Ctrl-C")
+                note("watching until SIGTERM or Ctrl-C")
             note(_describe_step(done))
         STORED.forget_acknowledged()
         self._sum = WatchStep(

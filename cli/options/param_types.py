@@ -59,7 +59,7 @@ def _check_project(text: str) -> str:
 def _parse_chat(text: str) -> tuple[str, str]:
     channel, colon, chat_id = text.partition(":")
     if not (channel and colon and chat_id):
-        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, such as telegram:123456")
+        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, for example telegram:123456")
     return channel, chat_id
 
 
@@ -154,12 +154,12 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
         # Python takes it for the current folder; in a script it is an unset variable.
         if not os.fspath(value):
-            self.fail("the path is empty", param, ctx)
+            self.fail("the path must not be empty", param, ctx)
         home = os.fspath(value).partition("/")[0]
         if home == "~" or (self._is_setting and home.startswith("~")):
             value = os.path.expanduser(value)  # noqa: PTH111 - Path's takes any HOME for a home folder
             if not os.path.isabs(value) or (home == "~" and os.environ.get("HOME") == ""):  # noqa: PTH117
-                self.fail(f"not a home folder: {home}; give the path without it", param, ctx)
+                self.fail(f"not a home folder: {home}; use a path without it", param, ctx)
         if self._is_setting and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110
             self.fail(f"Path {os.fspath(value)!r} is not readable.", param, ctx)
         return Path(value)

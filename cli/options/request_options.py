@@ -225,7 +225,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _join_words(self, words: Sequence[str]) -> str:
         text = read_stdin_text() if words in ((), ("-",)) else " ".join(words)
         if not (self.may_be_blank or text.strip()):
-            raise click.BadParameter("it is empty", param_hint=self._option_names[str(self.joined)])
+            raise click.BadParameter("must not be empty", param_hint=self._option_names[str(self.joined)])
         return text
 
     @cached_property

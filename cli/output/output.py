@@ -56,9 +56,7 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
     if value:
         request = value if isinstance(value, str) else option.opts[0].removeprefix("--")
         if ctx.meta.setdefault(_FORMAT, request) != request:
-            raise click.UsageError(
-                f"{request} and {ctx.meta[_FORMAT]}: the output can have one format only", ctx
-            )
+            raise click.UsageError(f"{request} cannot be combined with {ctx.meta[_FORMAT]}", ctx)
     return value
 
 
@@ -249,7 +247,7 @@ class StoredEvents:
         """Print how often each kind of warning was repeated. Call this at the end of the run."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
-                note(f"{count} warnings of other kinds are in the acknowledgements")
+                note(f"{count} other warnings are in the acknowledgements")
             elif count > 1:
                 note(f"{count - 1} more of: {self._first[kind]}")
         self._warnings.clear()

@@ -26,7 +26,7 @@ def run_if_confirmed(
     if sys.stdin is None or not sys.stdin.isatty():
         command = click.get_current_context().info_name
         raise click.UsageError(
-            f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
+            f"{command} needs confirmation, but stdin is not a terminal: use --yes to skip it"
         )
     found = operation(replace(request, dry_run=True))
     return operation(request) if agreed(found) else found

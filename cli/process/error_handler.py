@@ -183,9 +183,9 @@ def exit_code_of(error: BaseException) -> int:
 def _classify(error: BaseException) -> tuple[int, Failure]:
     match error:
         case _ if (what := _exhausted_resource(error)) is not None:
-            hint = "give memlog more of it, or less work at a time; what was acknowledged is stored"
+            hint = "raise the limit, or do less at a time; acknowledged events are stored"
             return _OUT_OF_RESOURCES, Failure(
-                "resources", f"the system has no more for memlog: {what}", hint, True
+                "resources", f"the system ran out of resources: {what}", hint, True
             )
         case MemlogError():
             # Imported here: most runs end without an error.
@@ -203,9 +203,9 @@ def _classify(error: BaseException) -> tuple[int, Failure]:
             return IO_FAILED, _output_failure(error)
         case OSError():
             name = error.filename or "input or output"
-            hint = "make sure that it can be read and written, then try again"
+            hint = "make it readable and writable, then try again"
             return IO_FAILED, Failure("io", f"{name}: {error.strerror or error}", hint, True)
-    hint = "a fault of memlog: MEMLOG_DEBUG=1 shows where"
+    hint = "this is a bug in memlog: set MEMLOG_DEBUG=1 to see where"
     return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
 
 
@@ -222,7 +222,7 @@ def _usage_hint(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         root, name = context.find_root(), error.option_name
         if context is not root and any(name in option.opts for option in root.command.params):
-            return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
+            return f"{name} must come before the command: {root.command_path} {name} … {context.info_name}"
         takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
         if not error.possibilities:
             # The setting search_limit is `query -k`: users of another command try --limit.
@@ -231,15 +231,15 @@ def _usage_hint(error: click.UsageError) -> str:
                 known = getattr(option, "setting", None)
                 if known is not None and known.name.endswith(f"_{setting}"):
                     allowed = getattr(option.type, "allowed", "a value")
-                    return f"give {option.opts[0]} {allowed} instead; {context.command_path} --help"
+                    return f"use {option.opts[0]} {allowed} instead; {context.command_path} --help"
         if takes_text and not error.possibilities:
-            return f"to pass a text that begins with a dash, put -- before it; {context.command_path} --help"
+            return f"put -- before text that begins with a dash; {context.command_path} --help"
     return f"{context.command_path} --help"
 
 
 def _output_failure(error: OutputError) -> Failure:
     if not STORED.count:
-        return Failure("io", f"the output: {error}", "make sure that it can be written, then try again", True)
+        return Failure("io", f"the output: {error}", "make it writable, then try again", True)
     ids = ", ".join(STORED.ids)
     if STORED.count == 1:
         message = f"the event {ids} is stored; its acknowledgement could not be written: {error}"

@@ -95,7 +95,7 @@ def _count_keys(members: dict[str, Any]) -> int:
         if isinstance(value, list):
             waiting += [item for item in value if isinstance(item, dict | list | int)]
         elif value not in INTEGERS:
-            raise BadLine("invalid", f"{shorten_repr(value)} is an integer outside 64 bits; write it as text")
+            raise BadLine("invalid", f"{shorten_repr(value)} is an integer outside 64 bits; use a string")
     return keys
 
 

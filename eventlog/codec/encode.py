@@ -20,7 +20,6 @@ from memlog.eventlog.codec.decode import (
     envelope_members,
     parse_members,
     raw_members,
-    shorten_repr,
     strip_bom,
 )
 from memlog.eventlog.errors import BadInput, MemlogError
@@ -155,7 +154,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
     except BadLine:
         return ""
     choices = next((field.choices for field in fields_of(kind) if field.name == member), ())
-    return f"{member} is one of {', '.join(choices)}" if choices else ""
+    return f"use one of: {', '.join(choices)}" if choices else ""
 
 
 def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
@@ -177,7 +176,7 @@ def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
             members[name] = _normalise_time(name, members[name])
     event = build_event(members)
     if isinstance(event, MemorySaved | MemoryUpdated) and event.content and is_blank(event.content):
-        raise BadLine("invalid", f"content is {shorten_repr(event.content)}: it is blank")
+        raise BadLine("invalid", "content must not be blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _common_stream(event.targets, find_stream)
     encode_canonical(event)

@@ -32,8 +32,7 @@ def check_store(folder: Path) -> None:
     if not is_store:
         raise NotFound(
             f"there is no store at {shown(folder)}",
-            hint="check the path of the store; the first append makes a store, and so does"
-            " memlog.open(PATH, create=True)",
+            hint="check the path of the store, or create one with memlog.open(PATH, create=True)",
             code="store_not_found",
         )
 

@@ -58,7 +58,7 @@ def acquire(
             next_look = now + _BETWEEN_LOOKS
             remaining = 0 if _is_stopped(fd) else remaining
         if remaining <= 0:
-            raise Busy(f"{what} is locked by {describe_holder(fd)}", hint="try again, or end that process")
+            raise Busy(f"{what} is locked by {describe_holder(fd)}", hint="try again, or stop that process")
         time.sleep(min(pause, remaining))
         pause = min(pause * 2, _LONGEST_PAUSE)
 
@@ -196,12 +196,12 @@ def become_owner(store: Path) -> None:
         os.seteuid(_ROOT)
         if unread:
             raise _owner_error(
-                store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which this needs"
+                store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which memlog needs"
             )
         os.setgid(group)
         os.setuid(owner.st_uid)
     except OSError as error:
-        raise _owner_error(store, owner, f"root cannot become its owner: {error.strerror}") from error
+        raise _owner_error(store, owner, f"cannot switch to that user: {error.strerror}") from error
 
 
 def _status_or_none(path: Path) -> os.stat_result | None:
@@ -227,7 +227,7 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     user = f"#{owner.st_uid}" if name is None else name
     return LogError(
         f"{shown(store)} belongs to {f'user {owner.st_uid}' if name is None else name}: {why}",
-        hint=f"sudo -u '{user}' …; in a container, start it with --user {owner.st_uid}:{owner.st_gid}",
+        hint=f"use sudo -u '{user}' …, or start the container with --user {owner.st_uid}:{owner.st_gid}",
         code="cannot_create",
         retryable=False,
     )
@@ -290,4 +290,4 @@ def remove_unusable(store: Path, refused: OSError) -> str | None:
         except OSError:
             return None
         done = f"{shown(folder)} was renamed to {aside.name}, which root can remove"
-    return f"{shown(path)}: {refused.strerror}: {done}, and memlog creates it again"
+    return f"{shown(path)}: {refused.strerror}: {done}, and memlog will recreate it"

@@ -134,7 +134,7 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
         if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(
-                f"{segment.stream}/{filename} was replaced meanwhile",
+                f"{segment.stream}/{filename} was replaced in the meantime",
                 hint="run store.erasure.scrub() again",
             )
         yield fd

@@ -84,5 +84,5 @@ def _os_errors_as_log_errors(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"{what}: {error.strerror or error}: not known to be sealed"
+        message = f"{what}: {error.strerror or error}: it may not have been sealed"
         raise LogError(message, hint="make the log readable and writable, then try again") from error

@@ -19,8 +19,8 @@ from memlog.eventlog.log.layout import SegmentRecord, seals_file, seals_files
 from memlog.eventlog.log.reader import opened
 from memlog.eventlog.log.streams import existing_streams, segment_at, segments_of, writer_of
 
-LOST = ": store.maintenance.verify() names what is lost"
-LOSS_REMEDY = "put a copy of it back, or accept the loss: store.maintenance.seal(accept_loss=True)"
+LOST = ": store.maintenance.verify() shows what was lost"
+LOSS_REMEDY = "restore it from a copy, or accept the loss: store.maintenance.seal(accept_loss=True)"
 _GROWN = "store.maintenance.seal()"
 _GROWN_ELSEWHERE = (
     "store.maintenance.seal() on the copy that writes it, then copy log/ again; or"

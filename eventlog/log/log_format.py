@@ -33,7 +33,7 @@ def check_writable(log: Path) -> bool:
     if number > NUMBER:
         raise LogError(
             f"{log.name}/{FORMAT}: the log has format {number}; this memlog writes format {NUMBER}",
-            hint="update memlog; this version still reads the log",
+            hint="update memlog; this version can only read the log",
             code="newer_format",
             retryable=False,
         )
@@ -66,9 +66,9 @@ def _parse_number(text: bytes) -> int | None:
 
 def _damage_error(log: Path) -> LogError:
     return LogError(
-        f"{log.name}/{FORMAT} does not name a log format",
-        hint=f"restore it from a copy of the log; or, if no newer memlog has written here, remove it:"
-        f" the next append writes `{LINE.decode().strip()}`",
+        f"{log.name}/{FORMAT} does not contain a log format",
+        hint=f"restore it from a copy of the log or, if no newer memlog has written here, remove it:"
+        f" the next append will write `{LINE.decode().strip()}`",
         code="damaged_format",
         retryable=False,
     )

@@ -18,21 +18,21 @@ DAMAGE: tuple[LineFault, ...] = ("bad_crc", "missing_crc", "conflict_marker")
 """The faults that show that a segment was altered after it was written."""
 
 HINTS: dict[LineFault, str] = {
-    "bad_crc": "the line changed after it was written: restore it from a backup; in input omit `at`, `crc`",
+    "bad_crc": "the line changed after it was written: restore a backup; in input, omit `at` and `crc`",
     "torn": "a line must be one complete JSON object",
     "not_json": "a line must be one JSON object (https://jsonlines.org)",
     "not_utf8": "encode text as UTF-8",
-    "lone_surrogate": "write the character itself, or both halves of the pair",
-    "too_long": "an event has at most 16 MiB: split it",
-    "too_deep": "nest less deeply",
-    "duplicate_key": "name each member of an object once",
+    "lone_surrogate": "write the character itself or both halves of the pair",
+    "too_long": "split it: an event can have at most 16 MiB",
+    "too_deep": "use fewer levels of nesting",
+    "duplicate_key": "remove the duplicate member",
     "invalid": "help(memlog.TYPE) lists the members of a type",
     "unknown_type": f"known types: {', '.join(TYPES)}",
-    "newer_version": "this line needs a newer memlog",
-    "conflict_marker": "keep the lines of both sides and remove git's markers; then store.erasure.scrub(),"
+    "newer_version": "update memlog to read this line",
+    "conflict_marker": "keep the lines of both sides and remove git's markers; then run store.erasure.scrub()"
     " if one side was scrubbed; see docs/copies.md",
     "missing_crc": "the line was edited: memlog writes `at` only together with `crc`",
-    "wrong_stream": "the event belongs to another chat or type than its folder",
+    "wrong_stream": "the event's chat or type does not match its folder",
 }
 """Advice for each fault."""
 

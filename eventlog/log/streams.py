@@ -23,7 +23,7 @@ from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_f
 from memlog.eventlog.log.quarantine import BadLine
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
-_PROJECT_HINT = "a project has a name, such as work or anna"
+_PROJECT_HINT = "use a simple name, for example work or anna"
 _FOLDER_LIMIT = 120
 _FOLDER_HEAD = 80
 _SEGMENT = re.compile(
@@ -47,9 +47,9 @@ def project_folder(name: str) -> str:
     try:
         folder = encode_name(name)
     except UnicodeEncodeError as error:
-        raise BadInput(f"the name {name!r} cannot be encoded in UTF-8", hint=_PROJECT_HINT) from error
+        raise BadInput(f"the name {name!r} cannot be encoded as UTF-8", hint=_PROJECT_HINT) from error
     if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
-        raise BadInput(f"{name!r} cannot name a project", hint=_PROJECT_HINT)
+        raise BadInput(f"invalid project name: {name!r}", hint=_PROJECT_HINT)
     return folder
 
 
@@ -92,7 +92,7 @@ def stream_of(event: Event) -> str:
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
         if event.stream is None or not is_stream(event.stream):
-            raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
+            raise BadLine("invalid", f"stream must be that of the event to redact, not {event.stream!r}")
         return event.stream
     assert isinstance(event, Change), "every other type sets, changes or removes something"
     return event.STREAM

@@ -121,7 +121,7 @@ def is_conflict_copy(filename: str) -> bool:
 
 def why_not_read(log: Path, path: Path) -> str:
     """Return a sentence that explains why a file in the log is not read."""
-    what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
+    what = "a conflict copy made by a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
@@ -131,7 +131,7 @@ def advise_on_unread_file(log: Path, path: Path) -> str:
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _advise_on_conflict_copy(log, path, conflict["day"])
     if conflict is not None and path.name.startswith(FORMAT):
-        return f"{_MOVE_OUT}; if its number is the greater one, replace log/{FORMAT} by it"
+        return f"{_MOVE_OUT}; if its number is greater, replace log/{FORMAT} with it"
     return _MOVE_OUT
 
 
@@ -155,5 +155,5 @@ def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
     copy, target = (quote(shown(file.relative_to(log.parent))) for file in (path, segment))
     # The size suffices, since a scrub does not change it.
     if (size_of(log, stream, segment.name) or -1) >= held.bytes:
-        return f"{target} has its events: in the store's folder, rm {copy}"
-    return f"rename it, and its events are read, each once: in the store's folder, mv {copy} {target}"
+        return f"{target} already has its events: in the store's folder, rm {copy}"
+    return f"rename it so that its events are read, each once: in the store's folder, mv {copy} {target}"

@@ -206,10 +206,10 @@ def split_into_batches(
 
 
 def _storage_error(error: OSError, item: Draft) -> LogError:
-    message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
+    message = f"{item.stream}: {error.strerror or error}: event {item.id} may not have been stored"
     if error.errno in _CANNOT_CREATE:
-        hint = "make the store's folder writable, and move away what blocks its log; or name another folder"
-        hint += " with memlog.open(PATH)"
+        hint = "make the store's folder writable and move away what blocks its log, or use another folder:"
+        hint += " memlog.open(PATH)"
         return LogError(message, hint=hint, code="cannot_create", retryable=False)
     return LogError(message, hint=f"try again with the same id {item.id}")
 

@@ -70,7 +70,7 @@ def mask_event(source: bytes) -> bytes:
     for name in _NAMES & clean.keys():
         if clean[name] != given[name]:
             raise BadInput(
-                f"{name} holds what looks like a key", hint="use another name: names are not masked"
+                f"{name} contains what looks like a key", hint="use another name: names are not masked"
             )
     return msgspec.json.encode(clean)
 

@@ -75,8 +75,8 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:
             message = (
-                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): the setting"
-                " redact masks most; to erase it, forget the event, and scrub the store"
+                f"{name} of event {event_id} contains what looks like a key ({', '.join(kinds)}): the redact"
+                " setting masks most keys; to erase this one, forget the event and scrub the store"
             )
             yield AppendWarning("key", name, message)
 
@@ -94,7 +94,7 @@ def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[Appen
         message = f"{_quote(name)} is not a member of {tag_of(event)}: {advice}"
         yield AppendWarning("unknown_member", _truncate(name), message)
     if len(unknown) > _MOST_WARNINGS:
-        more = f"{len(unknown) - _MOST_WARNINGS} more members are not members of {tag_of(event)}"
+        more = f"{len(unknown) - _MOST_WARNINGS} more names are not members of {tag_of(event)}"
         yield AppendWarning("unknown_member", "…", more)
 
 
@@ -119,8 +119,8 @@ def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[
         given = msgspec.json.decode(members["channel"]) if "channel" in members else None
         right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
         message = (
-            f"chat_id is {_quote(chat_id)}, without its channel, so no search by chat finds it: write"
-            f" <channel>:<chat_id>, such as {_quote(right)}"
+            f"chat_id {_quote(chat_id)} has no channel, so no search by chat finds it: use"
+            f" <channel>:<chat_id>, for example {_quote(right)}"
         )
     elif channel is not None and chat_id.startswith(f"{channel}:"):
         meant = _quote(chat_id.removeprefix(f"{channel}:"))

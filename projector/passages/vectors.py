@@ -118,7 +118,7 @@ def why_incomparable(db: Connection, model: Model) -> str | None:
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None
-    return f"the vectors are of {stored}, the model is {model.id}: project the log"
+    return f"the vectors are those of {stored}, but the model is {model.id}: project the log"
 
 
 def store(

@@ -115,7 +115,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     if of_core.wide:
         silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
     if frame > request.max_tokens:
-        silent["frame"] = f"nothing is given: the frame alone has {frame} tokens of {request.max_tokens}"
+        silent["frame"] = f"nothing included: the frame alone takes {frame} tokens of {request.max_tokens}"
     return Context(
         text=text,
         form=request.form,

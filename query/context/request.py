@@ -119,7 +119,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
         """Reject an unknown time zone, and an empty message unless only the stable half is requested."""
         super().__post_init__()
         if not self.text.strip() and self.part != "stable":
-            raise BadInput("the message is empty", hint="give the message that the context is for")
+            raise BadInput("the message must not be empty", hint="specify the message of the user")
         self.zone()
 
     def zone(self) -> tzinfo | None:
@@ -136,8 +136,8 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
         try:
             return ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            hint = "give a name such as Europe/Helsinki or UTC; the package tzdata has all of them"
-            raise BadInput(f"timezone is {self.timezone!r}, which is not known here", hint=hint) from error
+            hint = "use a name, for example Europe/Helsinki or UTC; the tzdata package has all of them"
+            raise BadInput(f"unknown time zone: {self.timezone!r}", hint=hint) from error
 
     @cached_property
     def search(self) -> Search:

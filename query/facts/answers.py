@@ -256,7 +256,7 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
     """
     questions = list(parse(text))
     if not questions:
-        return not_stored_answer("it is not a question about a fact that memlog understands")
+        return not_stored_answer("memlog does not understand it as a question about a fact")
     for question in questions:
         topic = _topic_of_question(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:

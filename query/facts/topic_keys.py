@@ -53,7 +53,7 @@ def key_of(name: str) -> str:
     _check_characters(name)
     key = _key_of_words(words_of(name))
     if not key:
-        raise BadInput(f"not the name of a topic: {name!r}", hint="give a name such as favorite_colors")
+        raise BadInput(f"invalid topic name: {name!r}", hint="use a name, for example favorite_colors")
     if len(key) > LONGEST:
         raise BadInput(
             f"the topic's key has {len(key)} characters: {key[:40]!r}…",
@@ -165,8 +165,8 @@ def _check_characters(name: str) -> None:
     odd = next((letter for letter in name if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
     if odd is not None:
         raise BadInput(
-            f"a topic's name has the control character U+{ord(odd):04X}",
-            hint="a name is a few words on one line",
+            f"the topic name contains the control character U+{ord(odd):04X}",
+            hint="use a few words on one line",
         )
 
 

@@ -253,7 +253,7 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
     """Return the question's full-text query, or None if it has no words; note omissions in `silent`."""
     question = request.question
     if question.expression is None:
-        silent["text"] = "the question has no word to look for"
+        silent["text"] = "the question has no words to search for"
     elif question.is_cut:
         silent["text"] = f"only the first {LONGEST_QUESTION:,} characters of the question were read"
     elif question.left_out:
@@ -269,7 +269,7 @@ def _search_text(db: Connection, request: Search, quota: Quota, expression: str)
             raise
         raise BadInput(
             f"FTS5 does not understand {expression!r}: {error}",
-            hint="see https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave is_raw out",
+            hint="see https://www.sqlite.org/fts5.html#full_text_query_syntax, or omit is_raw",
         ) from error
 
 

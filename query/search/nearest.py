@@ -43,7 +43,7 @@ _EMBEDDED_CHARACTERS, _EMBEDDED_BY_MULTILINGUAL = 4000, 256
 """How many characters of a question are embedded: more take seconds and add no meaning. The multilingual
 model takes 2 ms of CPU time per token: for 1,000 characters, ten times as long as the rest of a context."""
 
-HAS_KEY = "the question contains what looks like a key, and is not sent to any provider"
+HAS_KEY = "the question contains what looks like a key, so it is not sent to any provider"
 
 _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 

@@ -65,7 +65,7 @@ class Ranking(Request, frozen=True, kw_only=True):
         """Reject two weights of 0."""
         super().__post_init__()
         if not (self.text_weight or self.vector_weight):
-            raise BadInput("text_weight and vector_weight are both 0", hint="give at least one above 0")
+            raise BadInput("text_weight and vector_weight are both 0", hint="set at least one above 0")
 
     def text_pool(self, k: int) -> int:
         """Return how many candidates full text must find for `k` hits."""
@@ -129,9 +129,9 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         """Reject an empty text, and FTS5 syntax in a vector-only search."""
         super().__post_init__()
         if not self.text.strip():
-            raise BadInput("text is empty", hint="give the words to search for")
+            raise BadInput("text must not be empty", hint="enter the words to search for")
         if self.is_raw and self.mode == "vector":
-            raise BadInput("is_raw and mode 'vector' exclude each other", hint="leave one of them out")
+            raise BadInput("is_raw cannot be combined with mode 'vector'", hint="omit one of them")
         if self.is_raw:
             force_setattr(self, "mode", "text")
 

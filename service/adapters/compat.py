@@ -21,7 +21,7 @@ from memlog.service.store import Store
 def _read_chat_id(given: str | int) -> str:
     name = decimal(given)
     if not isinstance(name, str):
-        raise BadInput(f"chat_id is {shown_value(given)}", hint="give a text or an integer")
+        raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
     return name
 
 

@@ -63,7 +63,7 @@ def token_proof(token: str, nonce: str, url: str) -> str:
         ValueError: the nonce is invalid.
     """
     if not (nonce.isalnum() and nonce.isascii() and len(nonce) <= _LONGEST_NONCE):
-        raise ValueError("the nonce is not up to 128 letters and digits")
+        raise ValueError("the nonce must have 1 to 128 letters and digits")
     return hmac.digest(token.encode(), f"memlog {nonce} {url}".encode(), "sha256").hex()
 
 

@@ -35,7 +35,7 @@ STATUS: dict[type[MemlogError], int] = {
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
 
 _WORDS = (
-    (", and so does memlog.open(PATH, create=True)", ""),
+    (", or create one with memlog.open(PATH, create=True)", ""),
     (
         "help(memlog.TYPE) lists the members of a type",
         "the page on the log's format lists the members of a type",

@@ -46,19 +46,17 @@ class ServerConnection:
         is_proven: bool = False,
     ) -> None:
         if not isinstance(url, str):
-            raise BadInput(f"url is {shown_value(url)}", hint="give an address such as http://127.0.0.1:5858")
+            raise BadInput(f"url is {shown_value(url)}", hint="use a URL, for example http://127.0.0.1:5858")
         if not isinstance(token, str | None):
-            raise BadInput("the token is not a string", hint="give the line in the server's token file")
+            raise BadInput("the token must be a string", hint="use the line in the server's token file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise BadInput(
-                "the token has invalid characters", hint="give the line in the server's token file"
-            )
+            raise BadInput("the token has invalid characters", hint="use the line in the server's token file")
         if not isinstance(project, str) or not project.isprintable():
-            raise BadInput(f"project is {shown_value(project)}", hint="give the name of a project")
+            raise BadInput(f"project is {shown_value(project)}", hint="use the name of a project")
         if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
             raise BadInput(
-                f"seconds is {shown_value(seconds)}", hint=f"give a number above 0, up to {_LONGEST_WAIT:,}"
+                f"seconds is {shown_value(seconds)}", hint=f"use a number above 0, at most {_LONGEST_WAIT:,}"
             )
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
@@ -104,19 +102,19 @@ class ServerConnection:
         try:
             content = msgspec.json.encode(_to_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise BadInput(f"the request is not JSON: {error}", hint="use JSON values only") from error
+            raise BadInput(f"the request is not JSON: {error}", hint="use only JSON values") from error
         try:
             given = self._client.post(
                 path, content=content, headers=client_header(), extensions={"trace": self._check_server}
             )
         except httpx2.InvalidURL as error:
             raise BadInput(
-                f"{self._url}: {error}", hint="give an address such as http://127.0.0.1:5858"
+                f"{self._url}: {error}", hint="use a URL, for example http://127.0.0.1:5858"
             ) from error
         except httpx2.HTTPError as error:
             raise LogError(
                 f"{self._url}: {error}",
-                hint="start the server, or give the address of another",
+                hint="start the server or use the URL of another one",
                 code="server_away",
                 retryable=True,
             ) from error
@@ -216,7 +214,7 @@ def _decode_answer(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
         except msgspec.ValidationError:
             continue
     raise DatabaseError(
-        "unexpected answer from the server", hint="check that the server has this version of memlog"
+        "unexpected answer from the server", hint="check that the server runs this version of memlog"
     )
 
 

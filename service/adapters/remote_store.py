@@ -86,11 +86,11 @@ def connect(
     """
     if url is not None:
         if store is not None:
-            raise BadInput("url and store both name a server", hint="leave out one of the two")
+            raise BadInput("url and store cannot be combined", hint="omit one of them")
         return RemoteStore(ServerConnection(url, project, token, seconds))
     if token is not None:
         raise BadInput(
-            "a token is given without the url of its server", hint="name the server, or leave out the token"
+            "a token was given without the url of its server", hint="specify url or omit the token"
         )
     # Imported here: most programs name the server.
     from platformdirs import user_data_path
@@ -101,11 +101,11 @@ def connect(
     try:
         connection = None if found is None else found.connection(project, seconds)
     except OSError as error:
-        raise LogError(f"the token cannot be read: {error}", hint="name the server and its token") from error
+        raise LogError(f"the token cannot be read: {error}", hint="specify url and token") from error
     if connection is None:
         raise LogError(
             f"no server of this user serves {served}",
-            hint="start a server for the store, or give its url",
+            hint="start a server for the store or specify its url",
             code="server_away",
             retryable=True,
         )

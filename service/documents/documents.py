@@ -105,9 +105,9 @@ def check_path(path: str | Path) -> Path:
     try:
         absolute.stat()
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}", hint="name a file or folder that can be read") from error
+        raise BadInput(f"{path}: {error.strerror}", hint="check the path and its permissions") from error
     if not absolute.is_dir() and not absolute.is_file():
-        raise BadInput(f"{path} is neither a file nor a folder", hint="name a file or folder")
+        raise BadInput(f"{path} is neither a file nor a folder", hint="use the path of a file or folder")
     return absolute
 
 
@@ -121,8 +121,8 @@ def check_name(name: str) -> str:
         return msgspec.convert(name, SourceId)
     except msgspec.ValidationError as error:
         raise BadInput(
-            f"{name!r} cannot name a source: {error}",
-            hint="give source=NAME: up to 255 characters, without / and control characters",
+            f"invalid source name: {name!r}: {error}",
+            hint="use source=NAME with up to 255 characters, without / or control characters",
         ) from error
 
 
@@ -137,7 +137,7 @@ def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
         # A [ begins a set of characters within one name.
         if any(found[1] is None for part in pattern.split("/") for found in _SET.finditer(part)):
             raise BadInput(
-                f"the pattern {pattern!r} has a [ that is not closed",
+                f"the pattern {pattern!r} has an unclosed [",
                 hint="close it within one name, as in '[a-z]*.md'; [[] stands for the character itself",
             )
     return patterns
@@ -151,7 +151,7 @@ def check_no_keys(texts: Iterable[str]) -> None:
     if any(kinds_in(text) for text in texts):
         raise BadInput(
             "the name, the folder or a pattern of the source looks like a key",
-            hint="use another name, since memlog stores it",
+            hint="use another one: memlog stores it unmasked",
         )
 
 
@@ -180,8 +180,8 @@ def _check_same_root(root: Path, source: Registered) -> str:
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
-            f"the source {source.source_id!r} is the folder {known_root}, not {root}",
-            hint="give the new source another name: source=NAME",
+            f"the source {source.source_id!r} belongs to the folder {known_root}, not {root}",
+            hint="use another name for the new source: source=NAME",
         )
     return str(known_root)
 
@@ -192,7 +192,7 @@ def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patte
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
         if is_given:
-            raise BadInput("patterns are for folders, not for files", hint="name the folder")
+            raise BadInput("patterns cannot be used with files", hint="use the folder of the files")
         return _add_names(before, [escape(name) for name in request.names], is_known=source is not None)
     if is_given:
         return request.given
@@ -310,7 +310,7 @@ class Documents(OperationGroup):
         for each in requests:
             if each.root.resolve().is_relative_to(self._tools.store.resolve()):
                 raise BadInput(
-                    f"{each.root} is part of the store itself", hint="name a folder outside the store"
+                    f"{each.root} is part of the store itself", hint="use a folder outside the store"
                 )
             if self._tools.redact:
                 check_no_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
@@ -420,8 +420,8 @@ class Documents(OperationGroup):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
                 raise BadInput(
-                    f"another copy of the store (writer {found.writer}) refreshes the source {source_id!r}",
-                    hint=f"remove the document there, or claim the source first: {claim_call(source_id)}",
+                    f"the source {source_id!r} is refreshed by another copy (writer {found.writer})",
+                    hint=f"remove the document there or claim the source first: {claim_call(source_id)}",
                 )
             if is_document:
                 return self._append(removal_events(source_id, found, file))[-1]
@@ -517,7 +517,7 @@ class Workspaces(OperationGroup):
         if name in self._sources_of_documents():
             raise BadInput(
                 f"{name!r} is already a source of documents",
-                hint=f"give the workspace another name, or first remove the source:"
+                hint=f"use another name for the workspace, or remove the source first:"
                 f" store.documents.remove({name!r})",
             )
         return self._documents.add(path, source=source, include=FILES, kind="memory", progress=progress)

@@ -148,7 +148,7 @@ class Patterns:
             if not parts or parts[0] == "/" or ".." in parts:
                 raise BadInput(
                     f"the pattern {pattern!r} matches nothing below the folder",
-                    hint="patterns are relative to the folder, such as 'guide/*.md' or '**/*.py'",
+                    hint="use patterns relative to the folder, for example 'guide/*.md' or '**/*.py'",
                 )
 
     def includes(self, file: str) -> bool:

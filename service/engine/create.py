@@ -100,7 +100,7 @@ def cannot_create_error(store: Path, why: str | None) -> LogError:
     """Return the error for a store that cannot be created or written."""
     return LogError(
         f"{shown(store)}: {why}",
-        hint="name a folder that can be written with memlog.open(PATH)",
+        hint="use a writable folder: memlog.open(PATH)",
         code="cannot_create",
         retryable=False,
     )
@@ -209,7 +209,7 @@ class LogReader:
         if self._chat is not None:
             hint = "store.conversations.sessions() lists the chats"
             raise NotFound(f"no chat {':'.join(self._chat)}", hint=hint, code="session_not_found")
-        hint = "a stream is a folder of log/"
+        hint = "use the name of a folder in log/"
         raise NotFound(f"no stream {self._stream!r}", hint=hint, code="stream_not_found")
 
 

@@ -124,7 +124,7 @@ class Endpoint:
         except MemlogError as error:
             raise _local_error(error.message, error.hint) from error
         if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
-            raise _local_error("the API key has invalid characters", "give one line of printable ASCII")
+            raise _local_error("the API key has invalid characters", "use one line of printable ASCII")
         return (key or "").strip() or None
 
     def _post(self, content: bytes, key: str | None, seconds: float) -> bytes:
@@ -158,7 +158,7 @@ class Endpoint:
         hint = self._why_not_found(words) if status == 404 else _HINTS.get(status, "")
         if answer.is_redirect:
             words = f"it redirects to {answer.headers.get('location', 'nowhere')}"
-            hint = "memlog follows no redirects: give the final address"
+            hint = "use the final address: memlog does not follow redirects"
         failure = self._error_of_status(status, words, key, hint)
         failure.retry_after = _parse_retry_after(answer.headers.get("retry-after", ""))
         return failure
@@ -230,7 +230,7 @@ def _answer_error(message: str) -> ProviderError:
 
 
 def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderError:
-    failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
+    failure = ProviderError(message, hint="start the provider or correct its address", retryable=True)
     failure.is_away, failure.is_cut = True, is_cut
     return _add_detail(failure, detail)
 
@@ -250,7 +250,7 @@ _OLLAMA_PORT = 11434
 _HINTS = {
     401: "check api_key",
     403: "check api_key",
-    429: "the provider limits the rate of requests",
+    429: "the provider limits the rate of requests: try again later",
 }
 
 

@@ -132,7 +132,7 @@ class MultilingualEmbedder(SplitByFork):
                     reply, _ = self._process.ask(request, VectorsReply)
                     break
                 except OSError as error:
-                    self._fail(f"its process does not start: {error}", math.inf)
+                    self._fail(f"its process failed to start: {error}", math.inf)
                 except ReaderFailed as error:
                     if error.why == "no_reader":
                         self._fail(str(error), math.inf)
@@ -141,7 +141,7 @@ class MultilingualEmbedder(SplitByFork):
         try:
             return normalise(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
         except ValueError as error:
-            raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
+            raise ReaderFailed("damaged", f"the model returned vectors of another size: {error}") from error
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
         """Raise an error, and raise it again without a request on each call within `seconds`."""

@@ -165,10 +165,10 @@ class Operation:
         if self._variadic_name is not None:
             values[self._variadic_name], rest = unpack_single_list(rest), ()
         if rest:
-            wrong = f"takes {len(first)} arguments by position, and {len(args)} are given"
+            wrong = f"takes {len(first)} positional arguments but {len(args)} were given"
             raise BadInput(f"{self.name}() {wrong}", hint=self._usage())
         if twice := values.keys() & kwargs.keys():
-            raise BadInput(f"{self.name}() is given {min(twice)} twice", hint=self._usage())
+            raise BadInput(f"{self.name}() got {min(twice)} twice", hint=self._usage())
         try:
             return self.request(**(kwargs | values))
         except TypeError as error:
@@ -346,7 +346,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "core_key_not_found": ("core memory key", "store.core.get()"),
     "daily_event_not_found": ("daily event", "store.daily.list()"),
     "document_not_found": ("source or document", "store.documents.list()"),
-    "event_not_found": ("event or memory", "store.search(TEXT) gives ids"),
+    "event_not_found": ("event or memory", "store.search(TEXT) returns ids"),
     "memory_not_found": ("memory", "store.memories.list()"),
     "project_not_found": ("project", "Projects.list()"),
     "session_not_found": ("chat", "store.conversations.sessions()"),

@@ -36,11 +36,13 @@ def read_prompt(name: str, folder: Path | None = None) -> Prompt:
         BadInput: no prompt has this name, or its file in the folder is unreadable.
     """
     if name not in prompt_names():
-        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(prompt_names())}")
+        raise BadInput(f"there is no prompt {name!r}", hint=f"use one of: {', '.join(prompt_names())}")
     path = _FOLDER / f"{name}.md"
     if folder is not None:
         if not folder.is_dir():
-            raise BadInput(f"extraction.prompts_dir is no folder: {folder}", hint="name a folder of prompts")
+            raise BadInput(
+                f"extraction.prompts_dir is not a folder: {folder}", hint="specify a folder of prompts"
+            )
         path = folder / path.name if (folder / path.name).exists() else path
     try:
         text = path.read_text(encoding="utf-8")

@@ -396,7 +396,7 @@ class RemoteEmbedder:
 
     def _check_vector(self, vector: Vector | None) -> Vector | ProviderError:
         if vector is None:
-            return self._unusable_answer("a vector is missing, not finite, or of length 0")
+            return self._unusable_answer("a vector is missing, not finite or all zeros")
         self._dimension = self._dimension or len(vector)
         if len(vector) != self._dimension:
             return self._unusable_answer(

@@ -110,7 +110,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         if self._turn._is_owned():  # type: ignore[attr-defined] # as threading.Condition does
             raise Busy(
                 "this thread is bringing the read model up to date",
-                hint="read after it has returned, not in a callback or a signal handler",
+                hint="read after it returns, not in a callback or a signal handler",
             )
 
     def _take_state(self) -> tuple[int, State | None]:
@@ -128,8 +128,8 @@ def projection_notes(done: Projection, projector: Projector, people: People) -> 
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
     yield from done.read.notes
     if done.read.conflicts:
-        many = f"{done.read.conflicts} events reuse ids of earlier, different events: no read shows them"
-        one = "1 event reuses the id of an earlier, different event: no read shows it"
+        many = f"{done.read.conflicts} events reuse ids of earlier, different events: reads do not show them"
+        one = "1 event reuses the id of an earlier, different event: reads do not show it"
         yield f"{one if done.read.conflicts == 1 else many}; store.maintenance.examine() lists them"
     yield from notes_of_separated_chats(done, projector, people)
 
@@ -414,8 +414,8 @@ class ReadModel(SplitByFork):
             self.projector.live(read_only=True)  # why_unusable() reads by this connection
         if why := self.projector.why_unusable():
             raise DatabaseError(
-                f"{why}, and {where} cannot be written to build one",
-                hint="run store.maintenance.project() as a user who may write there, or on a copy",
+                f"{why}, and {where} is not writable, so memlog cannot build one",
+                hint="run store.maintenance.project() as a user with write permission, or on a copy",
                 code="cannot_create",
             )
         self.notify(f"{where} cannot be written: the read model stays as it is")
@@ -467,7 +467,7 @@ def _wrap_decode_errors() -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         # The surrogate comes from the caller: no text in a log has any.
-        raise BadInput(f"a lone surrogate in {error.object!r}", hint="give valid Unicode") from error
+        raise BadInput(f"a lone surrogate in {error.object!r}", hint="use valid Unicode") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 

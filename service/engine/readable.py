@@ -43,7 +43,7 @@ def resolve_readable(path: Path) -> Path:
     if root is None:
         raise BadInput(
             "this server does not read or write files for this operation",
-            hint="start it with a folder that it may read (root) or write to (exports)",
+            hint="start it with a folder that it may read (root) or write (exports)",
         )
     if root == EVERYTHING:
         return path
@@ -52,7 +52,7 @@ def resolve_readable(path: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL
         is_below = False
     if not is_below:
-        raise BadInput("the path is outside the folder that the server may use", hint="name a path inside it")
+        raise BadInput("the path is outside the folder that the server may use", hint="use a path inside it")
     return root / path
 
 
@@ -65,5 +65,5 @@ def check_source(event: Draft) -> None:
     if root is None:
         return
     if not Path(root).is_absolute():
-        raise BadInput("the root of a source is relative", hint="add the source with store.documents.add()")
+        raise BadInput("the root of a source must be absolute", hint="add it with store.documents.add()")
     resolve_readable(Path(root))

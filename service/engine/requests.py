@@ -75,7 +75,8 @@ def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
         BadInput: `given` is not a mapping.
     """
     if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {shown_value(given)}", hint='give rates by category: {"context": 0.9}')
+        hint = 'use rates by category, for example {"context": 0.9}'
+        raise BadInput(f"rates must be a mapping, not {shown_value(given)}", hint=hint)
     return given
 
 
@@ -86,13 +87,13 @@ def check_categories(given: Iterable[str]) -> list[str]:
         BadInput: `given` is a text or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories is {shown_value(given)}", hint="give a list of categories")
+        raise BadInput(f"categories must be a list, not {shown_value(given)}", hint="pass a list")
     return [known_category(each) for each in given]
 
 
 def _check_paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
+        raise BadInput(f"not a list of paths: {shown_value(given)}", hint="pass a list of paths")
     return tuple(map(to_path, given))
 
 
@@ -103,7 +104,7 @@ Paths = Annotated[Iterable[str | Path], Reads(_check_paths, "path", wire=list[st
 def _check_globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
-        raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="give a list of texts")
+        raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="pass a list of strings")
     return globs
 
 

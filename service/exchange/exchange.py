@@ -86,8 +86,8 @@ class DataExchange(OperationGroup):
                     importing.import_source(read, source)
         if not report.found:
             raise BadInput(
-                f"no data in the format {format} in {', '.join(map(shown, sources))}",
-                hint="docs/importing.md lists the files of each format",
+                f"no {format} data in {', '.join(map(shown, sources))}",
+                hint="see docs/importing.md for the files of each format",
             )
         return report
 
@@ -107,7 +107,7 @@ class DataExchange(OperationGroup):
             BadInput: the file exists and `replace` is not set, or it cannot be written.
         """
         if replace and is_restricted():
-            raise BadInput("a server export cannot replace a file", hint="name a file that does not exist")
+            raise BadInput("a server export cannot replace a file", hint="use the path of a new file")
 
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))
 
@@ -122,7 +122,7 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     from memlog.service.exchange.source import read_projects
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name an existing path")
+        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="check the path")
     return read_projects(load_importer(format), [*paths])
 
 
@@ -130,7 +130,7 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
     """Raise BadInput if the project is unknown, or if none of several projects is chosen."""
     named = ", ".join(map(shown, projects))
     if chosen is not None and chosen not in projects:
-        hint = f"one of {named}" if projects else f"leave out the project: {name} has no projects"
+        hint = f"use one of: {named}" if projects else f"omit the project: {name} has no projects"
         raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
         raise BadInput(f"the source has several projects: {named}", hint="choose one: project=NAME")
@@ -165,9 +165,9 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
-        raise BadInput(f"{shown(path)} already exists", hint="name another file, or give replace=True")
+        raise BadInput(f"{shown(path)} already exists", hint="use another file or replace=True")
     if path.name.endswith(("-wal", "-shm", "-journal")):
-        raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="name a .db file")
+        raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="use a .db file")
     try:
         is_in_use = path.with_name(f"{path.name}-wal").exists()
         handle, name = tempfile.mkstemp(prefix=".export.", dir=path.parent)
@@ -202,4 +202,4 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
 
 
 def _cannot_write(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"{shown(path)} cannot be written: {error}", hint="name a file in a writable folder")
+    return BadInput(f"{shown(path)} cannot be written: {error}", hint="use a file in a writable folder")

@@ -384,7 +384,7 @@ class Importing:
         if name in self._seen:
             is_same = self._seen[name] == content and holding is not None
             self._add_problem(
-                name, f"the source has this id twice{'' if is_same else ', with other content'}"
+                name, f"the source has this id twice{'' if is_same else ', with different content'}"
             )
             return "known" if is_same else "refused"
         self._seen[name] = content

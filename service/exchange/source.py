@@ -194,9 +194,9 @@ def _add_remedy(path: Path, error: str) -> str:
         is_zip = path.open("rb").read(2) == b"PK"
         return f"{error}: it is a zip archive, unpack it" if is_zip else error
     if "locked" in error:
-        return f"{error}: end the program that writes to it"
+        return f"{error}: stop the program that writes to it"
     if "malformed" in error:
         return f"{error}: the .recover of the sqlite3 command saves what it can"
     if "readonly" in error:  # a journal that has to be rolled back
-        return f"{error}: its program crashed during a write; start and end that program, then import again"
+        return f"{error}: its program crashed during a write; start and stop that program, then import again"
     return error

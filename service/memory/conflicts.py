@@ -38,15 +38,15 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     """
     found, holding, own, active = decide(partial(_read_conflict, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
-        raise NotFound(f"no conflict {name!r} waits for a decision", hint="store.memories.conflicts()")
+        raise NotFound(f"no open conflict {name!r}", hint="store.memories.conflicts() lists open conflicts")
     ids, proposed = _member_ids(found)
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
-        hint = f"name one or more of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep is empty or names a memory outside the conflict", hint=hint)
+        hint = f"use one or more of: {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
+        raise BadInput("keep must list memories of the conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
-        raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
+        raise BadInput("keep lists a memory that no longer exists", hint="see store.memories.list()")
     decision = MergeDecision(
         "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
         ids,

@@ -33,7 +33,7 @@ from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import ScopeField
 from memlog.service.memory.core_markdown import is_of_project, parse
 
-_SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'
+_SHAPE_HINT = 'use the form {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
@@ -46,8 +46,8 @@ def is_json(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
         raise BadInput(
-            f"{shown(path)} does not have a suffix of JSON, Markdown or text",
-            hint=f"name it .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
+            f"{shown(path)}: the suffix is not one of JSON, Markdown or text",
+            hint=f"use .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
         )
     return suffix == ".json"
 
@@ -61,13 +61,13 @@ def read_limited(path: Path) -> bytes:
     try:
         # Opening a pipe without a writer would block forever.
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise BadInput(f"not a file: {shown(path)}", hint="name a file that can be read")
+            raise BadInput(f"not a regular file: {shown(path)}", hint="use a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_LINE + 1)
     except OSError as error:
-        raise BadInput(f"{shown(path)}: {error.strerror}", hint="name a file that can be read") from error
+        raise BadInput(f"{shown(path)}: {error.strerror}", hint="check path and permissions") from error
     if len(data) > MAX_LINE:
-        raise BadInput(f"{shown(path)} has more than 16 MiB", hint="give a smaller file")
+        raise BadInput(f"{shown(path)} is larger than 16 MiB", hint="use a smaller file")
     return data
 
 
@@ -108,7 +108,7 @@ def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            raise ValueError(f"{name!r} is there twice")
+            raise ValueError(f"{name!r} occurs twice")
         members[name] = value
     return members
 
@@ -178,7 +178,7 @@ def _check_key(given: Any) -> None:  # noqa: ANN401 - the request
     if given.chat is not None:
         Chat.of(given.chat)
     if given.key is not None and given.section is None:
-        raise BadInput("a key is given without a section", hint="give the section: user or agent")
+        raise BadInput("a key was given without a section", hint="specify the section: user or agent")
 
 
 class Core(OperationGroup):

@@ -21,7 +21,7 @@ _DailyEvents = list[DailyEvent]
 
 def _check_days(given: Any) -> None:  # noqa: ANN401 - the request
     if given.date is not None and (given.since, given.until) != (None, None):
-        raise BadInput("date does not go with since or until", hint="give date, or since and until")
+        raise BadInput("date cannot be combined with since or until", hint="use date, or since and until")
 
 
 class DailyEvents(OperationGroup):
@@ -47,7 +47,7 @@ class DailyEvents(OperationGroup):
             BadInput: the summary is blank. BadInput, Busy, LogError: as `Store.append`.
         """
         if not summary.strip():
-            raise BadInput("the summary is blank", hint="say what happened")
+            raise BadInput("the summary must not be blank", hint="describe what happened")
         event = build_event(
             DailyEventRecorded,
             **{"event_id": event_id, "ts": ts, "date": date, "channel": channel, "sender_id": sender_id},
@@ -90,7 +90,7 @@ class DailyEvents(OperationGroup):
             BadInput: no daily event is given; or as `Store.append`, as Busy and LogError.
         """
         if not ids:
-            raise BadInput("no daily event is given", hint="store.daily.list(uncompressed=True) gives ids")
+            raise BadInput("no daily events were given", hint="store.daily.list(uncompressed=True) lists ids")
         self._decide(lambda db: _check_known(db, ids, memory_ids))
         given, memories = [*dict.fromkeys(ids)], [*dict.fromkeys(memory_ids)]
         return self._append_one(DailyEventsCompressed(id=event_id, ids=given, memory_ids=memories))

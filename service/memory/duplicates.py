@@ -518,5 +518,5 @@ def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> De
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not is_same:
-        raise BadInput(f"the event {before.id} has other content", hint="give another event_id, or none")
+        raise BadInput(f"the event {before.id} has different content", hint="use another event_id or omit it")
     return Decision(memory_id or own_id, decision, before.raw.encode())

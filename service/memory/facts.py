@@ -93,7 +93,7 @@ def parse_ranked_list(text: str) -> tuple[str, list[str]]:
     ]
     if len(statements) != 1:
         raise NoCertainList(
-            "the text has several lists" if statements else "no topic is certainly the author's own"
+            "the text has several lists" if statements else "the topic may not be the author's own"
         )
     ((language, match),) = statements
     if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
@@ -102,10 +102,10 @@ def parse_ranked_list(text: str) -> tuple[str, list[str]]:
     values, end = _parse_list(cleaned_text[match.end() :], language, match["topic"])
     count = match.groupdict().get("count")
     if count and parse_number(count.casefold(), language) != len(values):
-        raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
+        raise NoCertainList(f"the text announces {count} values but lists {len(values)}")
     others = cleaned_text[: match.end()] + " " + cleaned_text[match.end() + end :]
     if doubt := _phrase_pattern("doubts").search(others):
-        raise NoCertainList(f"{doubt[0]!r} beside the list makes it uncertain")
+        raise NoCertainList(f"{doubt[0]!r} next to the list makes it uncertain")
     return key, values
 
 
@@ -120,7 +120,7 @@ def strip_markup(text: str) -> str:
 def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
     if odd := next((word for word in words if word in _all_words("no_topic")), None):
-        raise NoCertainList(f"a topic cannot have {odd!r} in its name")
+        raise NoCertainList(f"a topic name cannot contain {odd!r}")
     words[-1] = strip_owner(words[-1], language)
     if key := built_in_key(words, language):
         return key
@@ -185,9 +185,9 @@ def _parse_value(item: str, *, on_line: bool) -> str:
     if not value:
         raise NoCertainList("a rank has no value")
     if re.search(_CONTROL, value):
-        raise NoCertainList("a value has a control character")
+        raise NoCertainList("a value contains a control character")
     if "?" in value or _phrase_pattern("open").search(value) or value.count("(") != value.count(")"):
-        raise NoCertainList(f"a value is not complete: {value!r}")
+        raise NoCertainList(f"a value is incomplete: {value!r}")
     has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
     if has_more or (not on_line and re.search(_ASIDE, value)):
         raise NoCertainList(f"a remark follows a value: {value!r}")
@@ -325,7 +325,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
 
 def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
     if given.single and given.ranks:
-        raise BadInput("a single value has no rank", hint="give single or ranks, not both")
+        raise BadInput("single cannot be combined with ranks", hint="omit one of them")
 
 
 class Facts(OperationGroup):
@@ -356,7 +356,7 @@ class Facts(OperationGroup):
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
             if len(values) > 1:
-                raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
+                raise BadInput(f"{len(values)} values for a single fact", hint="quote a value with spaces")
             events = [fact]
         elif ranks is None:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
@@ -475,37 +475,37 @@ class Facts(OperationGroup):
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:
         if len(ranks) != len(values):
             raise BadInput(
-                f"{len(values)} values and {len(ranks)} ranks", hint="give one rank for each value, or none"
+                f"{len(values)} values but {len(ranks)} ranks", hint="use one rank for each value, or none"
             )
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
-            raise BadInput(f"two values have rank {twice}", hint="give each rank once")
+            raise BadInput(f"two values have rank {twice}", hint="use each rank once")
         # A refused rank must not create a store.
         is_there = self._engine.exists
         standing = self._decide(lambda db: topic_with_key(topics(db, chat), [key])) if is_there else None
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:
-                raise BadInput(f"rank {rank} of {key} would leave a gap", hint=f"give rank {last + 1}")
+                raise BadInput(f"rank {rank} of {key} would leave a gap", hint=f"use rank {last + 1}")
             last = max(last, rank)
 
 
 def _check_values(values: Sequence[str]) -> None:
     if not values:
-        raise BadInput("no value is given", hint="give at least one value")
+        raise BadInput("no values were given", hint="specify at least one value")
     for value in values:
         if not value.strip():
-            raise BadInput("a value is empty", hint="to remove a value, use store.facts.remove()")
+            raise BadInput("a value must not be empty", hint="use store.facts.remove() to remove a value")
         odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Zl", "Zp")), None)
         if odd is not None:
             raise BadInput(
-                f"a value has the control character U+{ord(odd):04X}",
-                hint="give values of one line; for longer texts use store.memories.save()",
+                f"a value contains the control character U+{ord(odd):04X}",
+                hint="use one line per value, or store.memories.save() for longer texts",
             )
         if len(value) > LONGEST_VALUE:
             raise BadInput(
                 f"a value has {len(value)} characters",
-                hint=f"at most {LONGEST_VALUE} are possible; for longer texts use store.memories.save()",
+                hint=f"use at most {LONGEST_VALUE}, or store.memories.save() for longer texts",
             )
 
 
@@ -522,4 +522,4 @@ def _removal_events(standing: Topic, rank: int | None) -> list[Event]:
 
 def unknown_fact(what: str) -> NotFound:
     """Return the error for a fact that is not stored, with `what` as its message."""
-    return NotFound(what, hint="store.facts.list()", code="fact_not_found")
+    return NotFound(what, hint="store.facts.list() lists the facts", code="fact_not_found")

@@ -83,9 +83,9 @@ def _valid_rates(rates: Mapping[str, float] | None) -> dict[str, float]:
     for name, rate in rates.items():
         known_category(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
-            raise BadInput(f"the rate of {name} is {rate!r}", hint="give a number from 0 to 1")
+            raise BadInput(f"the rate of {name} is {rate!r}", hint="use a number from 0 to 1")
     if not rates:
-        raise BadInput("no category has a rate", hint='give at least one rate, such as {"context": 0.9}')
+        raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
     return rates_by_category(dict(rates))
 
 
@@ -103,7 +103,7 @@ def prune(
     """
     names = list(dict.fromkeys(categories))
     if not names:
-        raise BadInput("no category to prune is given", hint=f"one of {', '.join(CATEGORIES)}")
+        raise BadInput("no categories to prune were given", hint=f"use some of: {', '.join(CATEGORIES)}")
     fading = decide(partial(faded_memories, categories=names, at_most=threshold))
     found = PruneReport(memories=fading, threshold=threshold, categories=names, dry_run=dry_run)
     if fading and not dry_run:

@@ -77,8 +77,8 @@ def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:
 def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
     if given.any_chat and not looks_for_duplicates(given.dedup, given.memory_id):
         raise BadInput(
-            "any_chat has no effect with memory_id or without dedup: memlog looks for no duplicates then",
-            hint="leave out any_chat",
+            "any_chat has no effect with memory_id or without dedup: memlog then ignores duplicates",
+            hint="omit any_chat",
         )
 
 
@@ -226,7 +226,7 @@ class Memories(OperationGroup):
             **{"importance": importance, "salience": salience, "topic": topic, "chat": chat, "tags": tags},
         }
         if all(value is None for value in given.values()):
-            raise BadInput("no field to change is given", hint="give a field of the memory, such as content")
+            raise BadInput("no fields to change were given", hint="set a field, for example content")
         event = build_event(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
         return self._append_change([memory_id], event)
 
@@ -251,7 +251,7 @@ class Memories(OperationGroup):
 
         names = [*dict.fromkeys(memory_ids)]
         if not names:
-            raise BadInput("no memory is given", hint="give memory_ids")
+            raise BadInput("no memories were given", hint="specify memory_ids")
         found = self._decide(lambda db: [memory(db, each) for each in names])
         if unknown := [name for name, each in zip(names, found, strict=True) if each is None]:
             raise not_found("memory_not_found", *unknown)

@@ -156,7 +156,7 @@ class Tools(OperationGroup):
         instructions.
         """
         if not query.strip():
-            raise BadInput("query is empty", hint="give the words to search for")
+            raise BadInput("query must not be empty", hint="enter the words to search for")
         search = Search(query, k=topK, filters=Filters(chat=chat, since=since, until=until))
         found = search_store(self._engine.reads, search)
         results = [_tool_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
@@ -169,7 +169,7 @@ class Tools(OperationGroup):
         """Read results of memory_search in full, by id."""
         wanted = [*dict.fromkeys(ids)]
         if not wanted:
-            raise BadInput("ids is empty", hint="give the ids of results")
+            raise BadInput("ids must not be empty", hint="use the ids of results")
         found = {each: self._find_items(each) for each in wanted}
         unknown = [each for each, items in found.items() if not items]
         if len(unknown) == len(wanted):

@@ -111,7 +111,7 @@ def _check_model(read_model: ReadModel) -> Finding:
         if isinstance(read_model.model, NoModel):
             return Finding("model", "ok", error.message)
         return Finding(
-            "model", "warning", error.message, error.hint or "name a folder with a model: model=FOLDER"
+            "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
         )
     if embedder.is_remote:
         try:
@@ -301,7 +301,7 @@ def check_contradictions(db: Connection) -> list[Finding]:
     """Warn of memory conflicts that a person must resolve."""
     count = count_open_conflicts(db)
     text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
-    remedy = "say which memories hold: store.memories.conflicts() lists the conflicts"
+    remedy = "decide which memories to keep: store.memories.conflicts() lists the conflicts"
     return [Finding("contradictions", "warning", f"{text} for a person", remedy)] if count else []
 
 
@@ -327,7 +327,7 @@ def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
             message = (
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
             )
-            remedy = "if these are several people, name the chats of each in context.people"
+            remedy = "if these are several people, list the chats of each in context.people"
             yield Finding("scope", "warning", shown(message), remedy)
 
 
@@ -457,7 +457,7 @@ def _check_disk_space(read_model: ReadModel) -> Finding:
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
         message = f"{free:,} bytes are free; a rebuild may need {needed:,}"
-        return Finding("disk", "warning", message, "make room; rm -r cache is always safe")
+        return Finding("disk", "warning", message, "free some space; rm -r cache is always safe")
     # File systems without a fixed number of inodes report 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
         message = count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
@@ -569,7 +569,7 @@ def _check_conflicts(db: Connection) -> Finding:
     events = count_with_words(
         count, "event is not shown: its id names", "events are not shown: their ids name"
     )
-    remedy = "append each event that should be found again, with a new id"
+    remedy = "append each event that should be found again with a new id"
     return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
 
 

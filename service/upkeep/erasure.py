@@ -106,7 +106,7 @@ def prove(store: Path, text: str) -> Proof:
         BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
-        raise BadInput("the text is empty", hint="name the text to search for: store.erasure.prove(TEXT)")
+        raise BadInput("the text must not be empty", hint="specify what to find: store.erasure.prove(TEXT)")
     forms, proof = _Forms.of(text), Proof([], 0, 0, [], _find_git_folders(store))
     names = {each for form in _FORMS for each in (normalize(form, text), encode_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
@@ -279,10 +279,10 @@ def _find_offsets(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
 def _check_forget(given: Any) -> None:  # noqa: ANN401 - the request
     if sum(each is not None for each in (given.event_id, given.chat, given.memory, given.match)) != 1:
         raise BadInput(
-            "name exactly one of ID, chat, memory and match", hint="each selects the events to forget"
+            "exactly one of ID, chat, memory and match is required", hint="specify one: it selects the events"
         )
     if given.stream is not None and given.event_id is None:
-        raise BadInput("a stream is named without an ID", hint="also name the ID of an event in this stream")
+        raise BadInput("a stream was given without an ID", hint="also specify the ID of an event in it")
 
 
 class Erasure(OperationGroup):

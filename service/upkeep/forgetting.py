@@ -151,18 +151,18 @@ def forget(
         with _pattern_search(target.match) as finds:
             if finds([""]):
                 raise BadInput(
-                    f"the pattern {target.match!r} matches the empty text, and so every event",
+                    f"the pattern {target.match!r} matches the empty string, and so every event",
                     hint="use a narrower pattern; to erase everything, delete the store's folder",
                 )
             if reason is not None and finds([reason]):
                 raise BadInput(
-                    "the reason matches the pattern, and would stay in the log", hint="reword the reason"
+                    "the reason matches the pattern and would stay in the log", hint="reword the reason"
                 )
             segments = select_segments(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
             return _forget(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
-        hint = "see https://docs.python.org/3/library/re.html; avoid a repeat within a repeat, as in (a+)+"
+        hint = "see https://docs.python.org/3/library/re.html; avoid nested repeats like (a+)+"
         raise BadInput(f"the pattern {target.match!r} cannot be used: {error}", hint=hint) from error
 
 
@@ -211,8 +211,8 @@ def _forget(
         done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts_to_embed(db)))
     except Busy as error:
         raise Busy(
-            f"{error.message}: {len(keys)} events are redacted, but still in the read model",
-            hint="the next read removes them; forget them again to confirm",
+            f"{error.message}: {len(keys)} events were redacted, but are still in the read model",
+            hint="the next read will remove them; forget them again to confirm",
         ) from error
     return done
 
@@ -232,7 +232,7 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
         message = f"{event_id} is in several streams: {', '.join(streams)}"
-        raise BadInput(message, hint="name one: stream=STREAM")
+        raise BadInput(message, hint="choose one: stream=STREAM")
     # A torn line has no event, and may be all that was ever written of one.
     within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
     wanted = _Selection(
@@ -242,7 +242,7 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
     )
     if not streams and not any(map(wanted.wants, entries_in_log_order(wanted.segments, tails=True))):
         where = "" if stream is None else f" in {stream}"
-        hint = "store.search() gives ids"
+        hint = "store.search() returns ids"
         raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
     return wanted
 
@@ -256,7 +256,7 @@ def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     events |= _profile_keys(log, names) | event_index.contexts_with(db, names)
     if not events:
         raise NotFound(
-            f"no memory {memory_id!r}", hint="store.memories.list() lists them", code="memory_not_found"
+            f"no memory {memory_id!r}", hint="store.memories.list() lists all", code="memory_not_found"
         )
     return _Selection(_segments_of(log, {stream for stream, _ in events}), lambda _: False, events)
 
@@ -517,6 +517,6 @@ def _as_unfinished_scrub(segment: Segment) -> Iterator[None]:
         yield
     except OSError as error:
         raise LogError(
-            f"{'/'.join(segment.key)}: {error.strerror or error}: what was forgotten may still be there",
-            hint="store.erasure.scrub() continues where it stopped",
+            f"{'/'.join(segment.key)}: {error.strerror or error}: forgotten text may still be there",
+            hint="run store.erasure.scrub() to resume where it stopped",
         ) from error

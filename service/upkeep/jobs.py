@@ -108,7 +108,7 @@ class Jobs(OperationGroup):
         """
         check_store(self._engine.path)
         if self._engine.read_model.is_off:
-            raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
+            raise BadInput("memory.enabled is false: no jobs run", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
         runner = JobRunner(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
         return [*runner.run_due()] if job is None else [runner.run(job)]

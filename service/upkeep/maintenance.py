@@ -337,7 +337,9 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):
             return Verification(
-                problems=["model/CURRENT names a read model that does not exist: store.maintenance.project()"]
+                problems=[
+                    "model/CURRENT points to a read model that does not exist: store.maintenance.project()"
+                ]
             )
         return Verification(notes=["there is no read model: store.maintenance.project()"])
     try:

@@ -50,7 +50,7 @@ class WatchLock:
             who = locks.describe_holder(self._fd)
             self.close()
             raise Busy(
-                f"{shown(self._store)} is watched already, by {who}", hint="one watch serves all processes"
+                f"{shown(self._store)} is already watched by {who}", hint="one watch serves all processes"
             ) from busy
 
     def close(self) -> None:

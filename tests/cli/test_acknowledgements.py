@@ -45,7 +45,7 @@ def test_an_event_whose_id_names_another_one_is_acknowledged_as_a_conflict(memlo
     assert done.code == 0
     assert done.json["conflict"] == {"stream": STREAM, "segment": known["segment"], "offset": 0}
     assert [warning["code"] for warning in done.json["warnings"]] == ["conflict"]
-    assert b"the id m1 already names another event" in done.err
+    assert b"the id m1 already belongs to another event" in done.err
     assert "coffee" not in memlog("query", "coffee", "--mode", "text", "--json").out.decode()
 
 
@@ -76,8 +76,8 @@ def test_each_conflict_of_a_pipe_is_in_its_answer_and_told_once(memlog: Run) -> 
         "append", input=lines(*(message(id="m1", content=f"coffee {n}") for n in range(3)), message())
     )
     assert ["conflict" in answer for answer in done.lines] == [True, True, True, False]
-    assert done.err.count(b"memlog: the id m1 already names") == 1
-    assert b"memlog: 2 more of: the id m1 already names" in done.err
+    assert done.err.count(b"memlog: the id m1 already belongs") == 1
+    assert b"memlog: 2 more of: the id m1 already belongs" in done.err
 
 
 @pytest.mark.usefixtures("known")

@@ -529,7 +529,7 @@ def test_a_read_only_folder_cannot_be_appended_to(
     for error in (piped.json["error"], one.error, core.error):
         assert error["code"] == "cannot_create"
         assert "Permission denied" in error["message"]
-        assert "not known to be stored" in error["message"]
+        assert "may not have been stored" in error["message"]
         assert error["hint"].startswith("make the store's folder writable")
     assert list(store.iterdir()) == []
 

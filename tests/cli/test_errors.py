@@ -135,7 +135,7 @@ def test_a_stream_that_another_holds_is_busy(memlog_here: Run, store: Path, segm
     assert done.code == 75
     assert (error["code"], error["retryable"]) == ("busy", True)
     assert error["message"].startswith(f"conversations/x_1/{current} is locked by ")
-    assert error["hint"] == "try again, or end that process"
+    assert error["hint"] == "try again, or stop that process"
     if Path("/proc/locks").exists():
         assert error["message"].endswith(f"process {os.getpid()}")
 
@@ -328,8 +328,8 @@ def test_an_unknown_command_is_answered_with_the_nearest(
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("query", "-5"), "to pass a text that begins with a dash, put -- before it; memlog query --help"),
-        (("query", "--store", "x", "tea"), "--store goes before the command: memlog --store … query"),
+        (("query", "-5"), "put -- before text that begins with a dash; memlog query --help"),
+        (("query", "--store", "x", "tea"), "--store must come before the command: memlog --store … query"),
         (("query", "--modee", "text", "tea"), "memlog query --help"),
         (("status", "-5"), "memlog status --help"),
     ],
@@ -360,7 +360,7 @@ def test_an_empty_path_is_refused_and_is_not_the_current_folder(
     said = b'{"type":"memory_saved","content":"tea"}\n'
     done = memlog(*words, "--json", input=said, cwd=folder)
     assert (done.code, done.error["code"]) == (2, "usage")
-    assert "the path is empty" in done.error["message"]
+    assert "the path must not be empty" in done.error["message"]
     assert list(folder.iterdir()) == []
 
 

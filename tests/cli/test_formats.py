@@ -53,6 +53,17 @@ def test_every_form_holds_the_same_records(memlog_here: Run, tmp_path: Path) -> 
             assert without_times(records) in map(without_times, document.values()), path
         assert table[1].startswith("| ---"), path
         assert len(table) - 2 == len(rows), path
+        names, *shown = ([cell.strip() for cell in row.split("|")[1:-1]] for row in (table[0], *table[2:]))
+        if rows is records:
+            for cells, record in zip(shown, records, strict=True):
+                given = dict(zip(names, cells, strict=False))
+                numbers = {name: each for name, each in record.items() if isinstance(each, float)}
+                wrong = {
+                    name
+                    for name, each in numbers.items()
+                    if name in given and float(given[name]) != round(each, 3)
+                }
+                assert wrong == set(), path
 
 
 @pytest.mark.usefixtures("two_messages")
@@ -70,14 +81,14 @@ def test_what_the_document_says_beside_its_records_goes_to_stderr_in_json_lines(
     assert memlog(*args, "--jsonl").err == b"memlog: nothing found\n"
     assert memlog(*args, "--json").err == b""
     silent = memlog("query", "?!", "--mode", "text", "--jsonl")
-    assert b"memlog: text: the question has no word to look for\n" in silent.err
+    assert b"memlog: text: the question has no words to search for\n" in silent.err
 
 
 def test_two_formats_at_once_are_refused(memlog_here: Run) -> None:
     for flags in (("--json", "--jsonl"), ("--json", "--format", "md"), ("--format", "jsonl", "--json")):
         done = memlog_here("status", *flags)
         assert (done.code, done.error["code"]) == (2, "usage"), flags
-        assert "one format only" in done.error["message"], flags
+        assert "cannot be combined with" in done.error["message"], flags
 
 
 @pytest.mark.usefixtures("empty_store")

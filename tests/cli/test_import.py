@@ -112,7 +112,7 @@ def test_a_project_that_no_store_can_be_named_after_is_named_and_stops_no_other(
     done = memlog("import", "chatdo", chatdo, "--json")
     assert done.code == 65
     assert {each["project"] for each in done.json["projects"]} == {TEA, WORK}
-    assert done.json["left_out"] == ["left out: '..' cannot name a project"]
+    assert done.json["left_out"] == ["left out: invalid project name: '..'"]
 
 
 def test_a_store_takes_one_project(chatdo: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_second_init_changes_nothing_and_says_so(memlog: Run, store: Path) -> 
     (store / "memlog.toml").write_text("search_limit = 3\n")
     (store / ".gitignore").write_text(f"mine\n{(store / '.gitignore').read_text()}")
     done = memlog("init")
-    assert (done.code, done.out.decode()) == (0, f"{store}: it exists already: nothing was changed\n")
+    assert (done.code, done.out.decode()) == (0, f"{store}: it already exists: nothing was changed\n")
     assert (store / "memlog.toml").read_text() == "search_limit = 3\n"
     assert (store / ".gitignore").read_text().startswith("mine\n")
 
@@ -61,7 +61,7 @@ def test_init_names_the_lines_that_the_files_of_git_lack(memlog: Run, store: Pat
     lacking = [line for line in IGNORED if line != "/cache/"]
     assert done.code == 0
     assert done.out.decode().splitlines()[2:] == lacking
-    assert ".gitignore existed already; add these lines to it" in done.out.decode()
+    assert ".gitignore already existed; add these lines to it" in done.out.decode()
     assert (store / ".gitignore").read_bytes() == b"mine\n /cache/ \r\n\xff"
     (store / ".gitattributes").write_text("")
     missing = memlog("init", "--json").json["missing"]

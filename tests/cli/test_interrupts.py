@@ -72,7 +72,7 @@ def test_ctrl_c_ends_what_keeps_it_to_itself(environment: dict[str, str], tmp_pa
         assert process.returncode == 130, what
         assert errors.splitlines()[0].strip() in (b"memlog: interrupted", b""), (what, errors)
         assert b"Traceback" not in errors, (what, errors)
-        assert b"a fault of memlog" not in errors, (what, errors)
+        assert b"a bug in memlog" not in errors, (what, errors)
         assert b"memlog: interrupted" in errors, (what, errors)
 
 

@@ -63,7 +63,7 @@ def test_every_write_warns(tmp_path: Path, write: str, secret: str) -> None:
         told = warning.text if write == "a document" else warning.message
         kind = "anthropic-key" if secret == "a key" else "named-secret"
         assert f"looks like a key ({kind})" in told
-        assert "the setting redact masks" in told
+        assert "the redact setting masks" in told
         assert "forget the event" in told
         assert not any(value in repr(answer.warnings) for value in (KEY, "hunter2abc"))
     with library.open(tmp_path / "masked", redact=True) as store:
@@ -81,7 +81,7 @@ def test_commands_say_it_as_a_note_and_succeed(memlog: Run, secret: str) -> None
         ("daily", "record", "--summary", text),
     ):
         done = memlog(*command)
-        assert (done.code, done.err.count(b"holds what looks like a key")) == (0, 1), command
+        assert (done.code, done.err.count(b"contains what looks like a key")) == (0, 1), command
         assert done.err.startswith(b"memlog: ")
         assert not any(value in done.err for value in (KEY.encode(), b"hunter2abc"))
 
@@ -136,7 +136,7 @@ NAMED: tuple[tuple[str, ...], ...] = (
 @pytest.mark.parametrize("text", TOLD)
 def test_what_is_sent_to_nobody_is_warned_of(memlog_here: Run, text: str) -> None:
     (warning,) = memlog_here("append", "message", *SAID, text).json["warnings"]
-    assert "the setting redact masks" in warning["message"]
+    assert "the redact setting masks" in warning["message"]
 
 
 @pytest.mark.parametrize("text", PLAIN)
@@ -146,4 +146,4 @@ def test_a_plain_text_is_warned_of_by_nothing(memlog_here: Run, text: str) -> No
 
 @pytest.mark.parametrize("command", NAMED, ids=" ".join)
 def test_a_value_behind_its_name_is_warned_of(memlog: Run, command: tuple[str, ...]) -> None:
-    assert memlog(*command).err.count(b"holds what looks like a key (named-secret)") == 1
+    assert memlog(*command).err.count(b"contains what looks like a key (named-secret)") == 1

@@ -85,7 +85,7 @@ def test_a_read_of_the_default_store_says_that_nothing_was_stored_yet(
     done = memlog("query", "tea")
     assert (done.code, done.out) == (1, b"")
     assert b"memlog: there is no store at " in done.err
-    assert b"the first append makes a store" in done.err
+    assert b"or create one with memlog init" in done.err
     assert list(tmp_path.rglob("memlog*")) == []
 
 

@@ -157,7 +157,7 @@ def test_an_answer_that_cannot_be_written_and_stores_nothing_may_be_tried_again(
     assert code == 74
     assert err.splitlines() == [
         "memlog: the output: No space left on device",
-        "hint: make sure that it can be written, then try again",
+        "hint: make it writable, then try again",
     ]
 
 

@@ -126,8 +126,11 @@ def test_without_a_read_model_nothing_can_be_read_and_why_is_said(
         done = bound(*args)
         assert (done.code, done.out) == (73, b""), args
         said, hint = done.err.decode().splitlines()
-        assert said == f"memlog: there was no read model, and {store} cannot be written to build one", args
-        assert hint == "hint: run memlog project as a user who may write there, or on a copy", args
+        assert (
+            said
+            == f"memlog: there was no read model, and {store} is not writable, so memlog cannot build one"
+        ), args
+        assert hint == "hint: run memlog project as a user with write permission, or on a copy", args
 
 
 @pytest.mark.usefixtures("filled")

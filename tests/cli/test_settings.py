@@ -282,7 +282,7 @@ def test_other_chunk_sizes_make_another_read_model_and_status_says_so(
     before = memlog("status", "--json").json
     settings_file("chunk_tokens = 64\nchunk_overlap = 0")
     done = memlog("status", "--json")
-    assert b"made with other chunk sizes" in done.err
+    assert b"built with other chunk sizes" in done.err
     assert done.json["projection_id"] != before["projection_id"]
     assert done.json["generation"] != before["generation"]
     assert done.json["vectors_pending"] > before["vectors_pending"]

@@ -329,5 +329,5 @@ def test_a_watch_in_the_background_says_what_it_does(
             until(lambda: said.read_text().count("1 events projected") == 2)
         watching.terminate()
     lines = said.read_text().splitlines()
-    assert is_quiet or "memlog: watching, until SIGTERM or Ctrl-C" in lines
+    assert is_quiet or "memlog: watching until SIGTERM or Ctrl-C" in lines
     assert not is_quiet or lines == []

@@ -72,7 +72,9 @@ def test_status_says_that_the_vectors_are_of_another_model(memlog: Run, tmp_path
     status = memlog("--model", folder, "status", "--json").json
     assert status["model"].startswith("other/onnx/")
     told, here = status["vector_model"], status["model"]
-    assert status["silent"] == {"vector": f"the vectors are of {told}, the model is {here}: project the log"}
+    assert status["silent"] == {
+        "vector": f"the vectors are those of {told}, but the model is {here}: project the log"
+    }
     memlog("--model", folder, "project")
     status = memlog("--model", folder, "status", "--json").json
     assert (status["vector_model"], status["silent"]) == (status["model"], {})

@@ -265,7 +265,7 @@ def test_a_key_that_is_spelt_with_escapes_is_masked_too() -> None:
 
 def test_what_names_things_is_refused_and_not_told() -> None:
     for name in ["id", "chat_id", "channel"]:
-        with pytest.raises(BadInput, match=f"{name} holds what looks like a key") as refused:
+        with pytest.raises(BadInput, match=f"{name} contains what looks like a key") as refused:
             draft(said(**{name: KEY}), redact=True)
         assert KEY not in refused.value.message, name
 

@@ -192,7 +192,7 @@ def test_a_segment_that_was_replaced_is_not_written(store: Erasing, faulty_disk:
         return real(path, folder=folder)
 
     faulty_disk.look = look
-    with pytest.raises(LogError, match="was replaced meanwhile"):
+    with pytest.raises(LogError, match="was replaced in the meantime"):
         store.scrub()
     assert SECRET in store.newest.read_bytes()
 

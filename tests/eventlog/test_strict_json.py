@@ -144,7 +144,7 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
 def test_the_key_that_stands_twice_is_named() -> None:
     with pytest.raises(BadInput, match="duplicate key: 'content' occurs twice in one object") as refused:
         draft(b'{"type":"memory_saved","content":"a","content":"b"}')
-    assert refused.value.hint == "name each member of an object once"
+    assert refused.value.hint == "remove the duplicate member"
 
 
 def test_a_dict_whose_keys_are_one_in_json_is_refused() -> None:

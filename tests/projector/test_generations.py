@@ -62,7 +62,7 @@ def test_another_projection_id_makes_another_generation(week):
     Projector(week).catch_up()
     other = Projector(week, ChunkSizes(window=100, overlap=20))
     done = other.catch_up()
-    assert done.rebuilt == "the read model was made with other chunk sizes, or by another memlog"
+    assert done.rebuilt == "the read model was built with other chunk sizes or by another memlog"
     assert done.read.events == 68
     assert Projector(week, ChunkSizes(window=100, overlap=20)).catch_up().rebuilt is None
 
@@ -100,7 +100,7 @@ def test_a_current_that_is_a_link_is_not_followed_and_replaced(week, tmp_path):
     named, log = elsewhere.read_bytes(), log_bytes(week)
     with memlog.open(week) as store:
         assert store.maintenance.verify().problems == [
-            "model/CURRENT names a read model that does not exist: store.maintenance.project()"
+            "model/CURRENT points to a read model that does not exist: store.maintenance.project()"
         ]
     done = Projector(week).catch_up()
     assert (done.rebuilt, done.read.events) == ("model/CURRENT pointed to no valid read model", 68)

@@ -38,7 +38,7 @@ def test_a_change_of_what_shapes_rows_makes_another_generation(monkeypatch, tmp_
             assert after.projection_id != before.projection_id, what
             assert after.generation != before.generation, what
             assert told == [
-                "the read model was made with other chunk sizes, or by another memlog: "
+                "the read model was built with other chunk sizes or by another memlog: "
                 "built one from the log (1 events)"
             ], what
 

@@ -588,4 +588,4 @@ def test_where_the_question_fills_the_budget_silent_says_so(store):
     store.append(said("hello"))
     given = store.context("kettle " * 400, form="messages", max_tokens=100)
     assert given.messages == []
-    assert given.silent["frame"].startswith("nothing is given: the frame alone has")
+    assert given.silent["frame"].startswith("nothing included: the frame alone takes")

@@ -63,7 +63,7 @@ def test_a_record_that_is_tried_again_counts_once(daily):
 
 def test_a_summary_that_says_nothing_is_refused(daily):
     for summary in ("", " ", "\n\t"):
-        with refused(summary, match="the summary is blank"):
+        with refused(summary, match="the summary must not be blank"):
             daily.record(summary)
         assert daily.list() == [], summary
 
@@ -83,10 +83,10 @@ NO_DAYS += ["", "2026-02-24T10:15:00Z", " 2026-02-24", "2026-02-24\n", "٢٠٢٦
 
 def test_a_day_that_no_calendar_has_is_refused(daily):
     for day in NO_DAYS:
-        with refused(day, match="invalid date|not a day"):
+        with refused(day, match="invalid date|not a calendar day"):
             daily.record("Twelve guests", date=day)
         for asked in ("date", "since", "until"):
-            with refused(day, match="invalid date|not a day"):
+            with refused(day, match="invalid date|not a calendar day"):
                 daily.list(**{asked: day})
         assert daily.list() == [], day
 
@@ -122,7 +122,7 @@ def test_a_list_holds_what_was_asked_for_alone(three_days):
 
 def test_one_day_and_a_stretch_of_days_are_not_asked_for_at_once(daily):
     for bound in ("since", "until"):
-        with refused(bound, match="date does not go with"):
+        with refused(bound, match="date cannot be combined with"):
             daily.list(date="2026-02-24", **{bound: "2026-02-25"})
 
 
@@ -165,7 +165,7 @@ def test_unknown_daily_events_and_memories_are_named_and_nothing_is_marked(three
 
 
 def test_nothing_to_compress_is_refused(daily):
-    with pytest.raises(memlog.BadInput, match="no daily event is given"):
+    with pytest.raises(memlog.BadInput, match="no daily events were given"):
         daily.compress()
 
 

@@ -270,7 +270,7 @@ def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Pa
     finding = found(store, "seals")[-1]
     assert finding.remedy.endswith("store.maintenance.seal(accept_loss=True)")
     assert finding.remedy.startswith(
-        "put a copy" if change == "and was changed" else "store.maintenance.seal() on the copy"
+        "restore it from a copy" if change == "and was changed" else "store.maintenance.seal() on the copy"
     )
     seal_all(store)
     assert found(store, "seals")[0].state == "problem"

@@ -111,11 +111,11 @@ def test_a_memory_with_blank_content_is_refused(way: str, tmp_path: Path) -> Non
     with memlog.open(tmp_path / "store") as store:
         store.memories.save("Anna drinks tea", memory_id="tea")
         if way in SAVES:
-            with pytest.raises(memlog.BadInput, match="it is blank"):
+            with pytest.raises(memlog.BadInput, match="must not be blank"):
                 SAVES[way](store)
         else:
             done = command(store.path, *COMMANDS[way], said=json.dumps(SAVED))
-            assert (done.returncode, "it is blank" in done.stdout + done.stderr) == (65, True)
+            assert (done.returncode, "must not be blank" in done.stdout + done.stderr) == (65, True)
         assert [each.content for each in store.memories.list()] == ["Anna drinks tea"]
 
 

@@ -55,8 +55,8 @@ def test_every_call_that_an_error_advises_exists_and_has_a_command(tmp_path: Pat
 def test_a_hint_has_the_words_of_its_reader() -> None:
     for python, command in {
         "store.facts.list()": "memlog fact list",
-        "store.search() gives ids": "memlog query gives ids",
-        "name one: stream=STREAM": "name one: --stream STREAM",
+        "store.search() returns ids": "memlog query returns ids",
+        "choose one: stream=STREAM": "choose one: --stream STREAM",
         "store.maintenance.project(from_scratch=True)": "memlog project --from-scratch",
         "store.documents.add(FOLDER, source='my notes')": "memlog docs add FOLDER --source 'my notes'",
         'store.documents.remove("anna\'s")': "memlog docs remove 'anna'\"'\"'s'",
@@ -81,7 +81,7 @@ CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
     "role": (searching(filters={"role": "cat"}), "filters: role is 'cat'"),
     "a filter": (
         searching(filters={"speeker": "Ann"}),
-        "filters: it takes no 'speeker'",
+        "filters: it does not accept 'speeker'",
     ),
     "filters": (searching(filters=7), "filters: it takes fields by name, not 7"),
     "chat": (searching(chat=7), "chat is 7"),
@@ -91,7 +91,7 @@ CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
     "path": (lambda store: store.documents.add("~/notes"), "path: ~ is not expanded: '~/notes'"),
     "paths": (lambda store: store.documents.add_all([7]), "paths: "),
     "memory ids": (lambda store: store.daily.compress(["d"], memory_ids="m"), "memory_ids is 'm'"),
-    "rates": (lambda store: store.memories.decay(rates=7), "rates is 7"),
+    "rates": (lambda store: store.memories.decay(rates=7), "rates must be a mapping, not 7"),
     "store": (lambda _: memlog.open("~/notes"), "path: ~ is not expanded: '~/notes'"),
     "model": (lambda store: memlog.open(store.path, model=""), "model: not a path: ''"),
     "create": (lambda store: memlog.open(store.path, create="yes"), "create is 'yes'"),  # type: ignore[arg-type]

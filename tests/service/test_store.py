@@ -266,7 +266,7 @@ def test_stores_of_other_chunk_sizes_have_other_passages(store):
     assert store.maintenance.project(embed=False).vectors_pending == 2
     with memlog.open(store.path, chunk_sizes=memlog.ChunkSizes(window=64, overlap=0)) as other:
         report = other.maintenance.project(embed=False)
-        assert report.rebuilt == "the read model was made with other chunk sizes, or by another memlog"
+        assert report.rebuilt == "the read model was built with other chunk sizes or by another memlog"
         assert report.vectors_pending > 5
         assert other.maintenance.verify().ok
 

@@ -180,8 +180,8 @@ DAMAGE = [
     (another_file, "the read model could not be read"),
     (cut_in_half, "read model"),
     (zeroed_in_the_middle, "read model"),
-    (no_generation, "model/CURRENT names a read model that does not exist"),
-    (current_names_nothing, "model/CURRENT names a read model that does not exist"),
+    (no_generation, "model/CURRENT points to a read model that does not exist"),
+    (current_names_nothing, "model/CURRENT points to a read model that does not exist"),
     (sql("DELETE FROM events"), "the read model has 0 events, the log 3"),
     (
         sql("INSERT INTO duplicates VALUES ('memory', 'x', '2026-02-24.jsonl', 5)"),

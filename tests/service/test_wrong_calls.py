@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     ),  # type: ignore[arg-type]
     "a keyword": (
         lambda store: store.search("tea", chta="web:1"),  # type: ignore[call-overload]
-        "search() takes no 'chta'",
+        "search() does not accept 'chta'",
         "text, k, mode, chat",
     ),
     "a number": (lambda store: store.search("tea", k="5"), "k is '5'", "expected int, got str"),  # type: ignore[arg-type]
@@ -100,11 +100,11 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "neighbours": (lambda store: store.search("tea", expand=101), "expand is 101", "<= 100"),
     "too many hits": (lambda store: store.search("tea", k=10**30), "k is 1000", "<= 1000000"),
     "a depth": (lambda store: store.search("tea", ranking={"depth": 10**30}), "depth is 1000", "<= 1000000"),
-    "an empty text": (lambda store: store.search(" "), "text is empty", "words"),
+    "an empty text": (lambda store: store.search(" "), "text must not be empty", "words"),
     "syntax for vectors": (
         lambda store: store.search("tea", is_raw=True, mode="vector"),
         "is_raw",
-        "leave one",
+        "omit one",
     ),
     "half a chat": (
         lambda _: memlog.Chat("cli", ""),
@@ -129,7 +129,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     ),  # type: ignore[arg-type]
     "a filter": (
         lambda store: store.search("tea", filters={"chta": 1}),
-        "takes no 'chta'",
+        "does not accept 'chta'",
         "chat, role",
     ),
     "a role": (lambda _: Filters(role="usr"), "role is 'usr'", "'user', 'assistant', 'system', 'tool'"),  # type: ignore[arg-type]
@@ -160,7 +160,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
 GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "no keyword of save": (
         lambda store: store.memories.save("tea", chta="web:1"),
-        "memories.save() takes no 'chta'",
+        "memories.save() does not accept 'chta'",
         "content",
     ),
     "a memory's content": (lambda store: store.memories.save(7), "content is 7", "str"),
@@ -176,17 +176,21 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "duplicates not looked for": (
         lambda store: store.memories.save("tea", dedup=False, any_chat=True),
         "any_chat",
-        "leave out any_chat",
+        "omit any_chat",
     ),
     "a memory's id": (lambda store: store.memories.get(7), "memory_id is 7", "str"),
     "a list of ids": (lambda store: store.memories.touch(["a"], "b"), "memory_ids is (['a'], 'b')", "str"),
     "a limit": (lambda store: store.memories.list(limit=-1), "limit is -1", ">= 1"),
-    "rates": (lambda store: store.memories.decay(0.9), "rates is 0.9", "by category"),
-    "one category": (lambda store: store.memories.prune(categories="temp"), "categories is 'temp'", "list"),
+    "rates": (lambda store: store.memories.decay(0.9), "rates must be a mapping, not 0.9", "by category"),
+    "one category": (
+        lambda store: store.memories.prune(categories="temp"),
+        "categories must be a list, not 'temp'",
+        "list",
+    ),
     "a threshold": (lambda store: store.memories.prune(threshold=2), "threshold is 2", "<= 1"),
     "no keyword of set": (
         lambda store: store.facts.set("tea", "green", rank=1),
-        "takes no 'rank'",
+        "does not accept 'rank'",
         "ranks",
     ),
     "a list of values": (
@@ -205,7 +209,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     ),
     "a keyword of values given one by one": (
         lambda store: store.facts.set("tea", values=["green"]),
-        "facts.set() takes no 'values'",
+        "facts.set() does not accept 'values'",
         "topic",
     ),
     "a section without a value": (lambda store: store.core.set("user", "a"), "core.set()", "value"),
@@ -213,7 +217,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),
     "a day and a stretch": (
         lambda store: store.daily.list(date="2026-02-24", since="2026-02-24"),
-        "date does not go with",
+        "date cannot be combined with",
         "since and until",
     ),
     "tokens of a day": (lambda store: store.daily.record("tea", raw_tokens=-1), "raw_tokens is -1", ">= 0"),
@@ -286,14 +290,14 @@ def test_a_naive_datetime_of_an_event_is_utc(store: Store) -> None:
 def test_a_role_that_memlog_does_not_know_is_answered_with_those_that_it_knows(store: Store) -> None:
     with pytest.raises(BadInput, match="role is 'bot'") as caught:
         store.append({"type": "message", "channel": "web", "chat_id": "1", "role": "bot", "content": "x"})
-    assert caught.value.hint == "role is one of user, assistant, system, tool"
+    assert caught.value.hint == "use one of: user, assistant, system, tool"
 
 
 def test_a_traceback_shows_the_hint(store: Store) -> None:
     with pytest.raises(BadInput) as caught:
         store.search("tea", mode="hybird")  # type: ignore[call-overload]
     shown = "".join(traceback.format_exception(caught.value))
-    assert shown.endswith("BadInput: mode is 'hybird'\nhint: one of 'hybrid', 'text', 'vector'\n")
+    assert shown.endswith("BadInput: mode is 'hybird'\nhint: use one of: 'hybrid', 'text', 'vector'\n")
     assert "msgspec" not in shown
 
 

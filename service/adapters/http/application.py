@@ -273,7 +273,7 @@ async def _run_operation(
     if call.method == "GET":
         query = unquote_to_bytes(call.scope["query_string"])
         if query.decode(errors="ignore").encode() != query:
-            raise Refused(422, "bad_request", "the query of the address is not UTF-8", "encode it in UTF-8")
+            raise Refused(422, "bad_request", "the query string is not UTF-8", "encode it as UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = fields_from_texts(operation.request, texts)
     else:

@@ -140,7 +140,7 @@ async def read_body(call: Call, most: int, types: tuple[str, ...]) -> bytes:
                 if len(data) > most:
                     raise _too_large(most)
     except TimeoutError:
-        raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
+        raise Refused(408, "timeout", "the body did not arrive in time", connection="close") from None
     if data and media_type_of(call) not in types:
         raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "set its content-type")
     return bytes(data)
@@ -201,7 +201,7 @@ class Guard:
         if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
         if "\ufffd" in scope["path"]:  # all invalid UTF-8 would map to the same name
-            return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
+            return Refused(422, "bad_request", "the URL is not UTF-8", "percent-encode it as UTF-8")
         # Only a page from this server may send requests, and there are no such pages.
         if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
             return Refused(
@@ -215,7 +215,7 @@ class Guard:
         elif scope["path"] not in _OPEN and not (
             is_given and hmac.compare_digest(given.encode("latin-1"), admission.token.encode())
         ):
-            hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
+            hint = "send Authorization: Bearer TOKEN; the server prints its token file at start"
             why = "the token is missing or wrong"
             return Refused(401, "unauthorized", why, hint, www_authenticate="Bearer")
         if self._running >= _MAX_RUNNING:

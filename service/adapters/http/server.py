@@ -56,7 +56,7 @@ class _Protocol(HttpToolsProtocol):
         if self._head is not None and not self.transport.is_closing():
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES:
-                self.send_400_response(f"the head of the request has more than {_HEAD_BYTES:,} bytes")
+                self.send_400_response(f"the request headers have more than {_HEAD_BYTES:,} bytes")
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -98,7 +98,7 @@ class _Protocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer a malformed request with a problem, like any other refusal."""
-        body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send a request of HTTP/1.1")))
+        body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send an HTTP/1.1 request")))
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
             f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"

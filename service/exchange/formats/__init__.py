@@ -174,7 +174,7 @@ def check_format(name: str) -> str:
         BadInput: there is no such format.
     """
     if name not in format_names():
-        raise BadInput(f"there is no format {name!r}", hint=f"one of {', '.join(format_names())}")
+        raise BadInput(f"there is no format {name!r}", hint=f"use one of: {', '.join(format_names())}")
     return name
 
 

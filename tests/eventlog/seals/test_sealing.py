@@ -167,7 +167,7 @@ def test_a_segment_that_cannot_be_read_is_not_said_to_be_sealed(
 
     log.append("green")
     faulty_disk.sync_data = fail
-    with pytest.raises(LogError, match="memory: Input/output error: not known to be sealed"):
+    with pytest.raises(LogError, match="memory: Input/output error: it may not have been sealed"):
         seal_all(log.store, lock_timeout=0.3)
 
 

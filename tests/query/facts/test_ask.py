@@ -108,7 +108,7 @@ def test_what_is_not_stored_is_said_verbatim_and_why(store):
         store.facts.ask("what is my favourite sport?").why
         == "no topic 'favorite sport' in the store's own scope"
     )
-    assert store.facts.ask("how are you?").why == "it is not a question about a fact that memlog understands"
+    assert store.facts.ask("how are you?").why == "memlog does not understand it as a question about a fact"
 
 
 def test_without_a_topic_the_one_set_last_in_this_chat_answers(empty):

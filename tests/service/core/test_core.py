@@ -89,7 +89,7 @@ def test_json_of_another_shape_is_refused_and_nothing_is_appended(store, file):
 
 def test_a_file_that_says_not_what_it_is_is_refused(store, file):
     for name in ("core.toml", "core", "json", "core.md.bak"):
-        with refused(name, match="does not have a suffix of JSON, Markdown or text"):
+        with refused(name, match="the suffix is not one of JSON, Markdown or text"):
             store.core.import_file(file(name, "Name: Anna"))
 
 
@@ -256,7 +256,7 @@ def test_markdown_that_is_not_utf8_is_refused(store, file):
 
 
 def test_a_file_of_more_than_16_mib_is_refused(store, file):
-    with pytest.raises(memlog.BadInput, match="more than 16 MiB"):
+    with pytest.raises(memlog.BadInput, match="larger than 16 MiB"):
         store.core.import_file(file("USER.md", b"x" * (16 * 1024 * 1024 + 1)))
 
 

@@ -366,7 +366,7 @@ def test_another_spelling_of_the_root_is_the_same_root(store, folder, tmp_path, 
 
 def test_a_source_cannot_have_every_name(store, folder):
     for name in ("", "a/b", "a\nb", "x" * 256):
-        with refused(name, match="cannot name a source") as caught:
+        with refused(name, match="invalid source name") as caught:
             store.documents.add(folder, source=name)
         assert "source=NAME" in caught.value.hint, name
 

@@ -409,7 +409,7 @@ def test_where_another_projector_is_at_work_it_is_said_that_the_rows_still_stand
 
     with memlog.open(tmp_path / "store", lock_timeout=0.2, on_stored=hold_the_lock) as store:
         try:
-            with pytest.raises(memlog.Busy, match="1 events are redacted"):
+            with pytest.raises(memlog.Busy, match="1 events were redacted"):
                 store.erasure.forget("m1")
         finally:
             holder[0].kill()
@@ -452,7 +452,7 @@ def test_what_is_no_pattern_is_refused_with_the_reason(store):
 def test_a_pattern_that_matches_the_empty_text_erases_nothing(store):
     store.append([said("tea", id="m1")])
     for pattern in ("", "x*", "(?:)", "^", ".*"):
-        with refused(pattern, match="matches the empty text, and so every event"):
+        with refused(pattern, match="matches the empty string, and so every event"):
             store.erasure.forget(match=pattern)
         assert [hit.id for hit in store.search("tea", mode="text").hits] == ["m1"], pattern
 

@@ -308,7 +308,7 @@ def test_a_database_that_cannot_be_read_is_reported_and_what_was_read_is_kept(
         assert report.events == 0
         said = report.problems[0].why
         expected = {
-            "locked": "database is locked: end the program that writes to it",
+            "locked": "database is locked: stop the program that writes to it",
             "foreign": "there is no such table",
             "zip": "it is a zip archive, unpack it",
             "text": "file is not a database",
@@ -386,7 +386,7 @@ def test_a_source_that_has_nothing_of_the_format_is_an_error(tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     with memlog.open(tmp_path / "store") as store:
         for name in MADE:
-            with pytest.raises(memlog.BadInput, match="no data in the format"):
+            with pytest.raises(memlog.BadInput, match=f"no {name} data in"):
                 store.exchange.import_from(name, [tmp_path / "empty"])
         with pytest.raises(memlog.BadInput, match="there is no format"):
             store.exchange.import_from("nothing", [tmp_path / "empty"])

@@ -428,7 +428,7 @@ def test_a_file_replaces_a_prompt_and_events_name_it(tmp_path: Path, provider: P
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [(None, "is no folder"), (b"", "is empty"), (b"\xff", "is unreadable")]
+    ("text", "why"), [(None, "is not a folder"), (b"", "is empty"), (b"\xff", "is unreadable")]
 )
 def test_an_unusable_prompt_is_named_before_anything_is_sent(
     tmp_path: Path, provider: Provider, text: bytes | None, why: str

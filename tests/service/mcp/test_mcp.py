@@ -130,13 +130,13 @@ def test_errors_reach_the_model_with_a_hint(connect: Connect, tmp_path: Path) ->
                 return str(done.content[0].text)
 
             assert "store_not_found" in await refused("memory_search", query="tea")
-            assert "it is blank" in await refused("memory_save", content=" \n")
+            assert "must not be blank" in await refused("memory_save", content=" \n")
             await client.call_tool("memory_save", {"content": "tea"})
             assert "core_key_not_found" in await refused("memory_core_delete", section="user", key="x")
             assert "event_not_found" in await refused("memory_get", ids=["x"])
             assert "memory_not_found" in await refused("memory_forget", memory_ids=["x"])
             assert "'user', 'agent'" in await refused("memory_core_update", section="me", key="a", value="b")
-            assert "it takes query" in await refused("memory_search", query="tea", nope=1)
+            assert "it accepts query" in await refused("memory_search", query="tea", nope=1)
             assert "memory_search" in await refused("memory_burn")
             with pytest.raises(MCPError, match="Hint"):
                 await client.read_resource("memlog://memory/x")

@@ -80,7 +80,7 @@ def test_an_unknown_kind_is_refused_and_the_error_lists_the_known(memories):
     for name, ask in OF_NO_KIND.items():
         with refused(name, match="kind is 'opinion'") as caught:
             ask(memories)
-        assert caught.value.hint == "one of 'fact', 'preference', 'insight'", name
+        assert caught.value.hint == "use one of: 'fact', 'preference', 'insight'", name
         assert len(memories.history("m")) == 1, name
 
 
@@ -256,7 +256,7 @@ def test_a_rate_beyond_0_to_1_is_refused(store):
     for rate in [1.5, -1, -0.001, math.nan, math.inf, "0.9", True, None]:
         with refused(rate, match="the rate of context is"):
             store.memories.decay({"temp": 0.5, "context": rate})
-        with refused(rate, match="no category has a rate"):
+        with refused(rate, match="no rates were given"):
             store.memories.decay({})
         assert not (store.path / "log").exists(), rate
 

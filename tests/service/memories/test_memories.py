@@ -239,7 +239,7 @@ def test_an_update_sets_every_field(memories):
 
 def test_an_update_of_nothing_is_refused(memories):
     memories.save("tea", memory_id="m")
-    with pytest.raises(memlog.BadInput, match="no field to change is given"):
+    with pytest.raises(memlog.BadInput, match="no fields to change were given"):
         memories.update("m", ts=day(1))
     assert len(memories.history("m")) == 1
 
