@@ -55,8 +55,8 @@ test-deep: $(SITE) $(MULTILINGUAL) $(RSYNC)  ## many histories, failing calls, p
 	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis or drawn' $(TESTS)
 	@$(MAKE) --no-print-directory coverage docs wheel-test aarch64
 
-snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
-	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py tests/service/test_operations.py --snapshot-update
+snapshots: $(INSTALLED)  ## write docs/cli.md, docs/operations.md, the table of docs/settings.md, the transcripts of tests/cli, the examples of the pages and the schema's page as they are now; read the difference
+	$(BIN)/pytest -q tests/cli/test_help.py tests/cli/test_settings.py tests/cli/test_transcripts.py tests/cli/test_pages.py tests/test_architecture_pages.py tests/service/test_operations.py --snapshot-update
 
 docs: $(SITE)  ## build docs/ as a site in build/site; fails on a broken link. Serve it: python -m http.server -d build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

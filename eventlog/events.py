@@ -31,7 +31,7 @@ from memlog.eventlog.fields import (
     Topic,
     Unit,
 )
-from memlog.eventlog.limits import Durability as Durability
+from memlog.eventlog.fields import Durability as Durability
 
 
 class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):

@@ -1,13 +1,17 @@
-"""The types of event members, and their descriptions for adapters."""
+"""The types of event members, and structs whose fields are described for adapters and checked."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
+
+T = TypeVar("T")
 
 MAX_TARGETS = 1000
 """The most targets of one redaction, so that its line stays below 1 MB."""
@@ -55,6 +59,8 @@ ModelTask = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 AccessKind = Literal["read", "save", "import"]
 """Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]
+Durability = Literal["fsync", "os"]
+"""What an acknowledged event survives: a power cut (`fsync`), or only the end of the process (`os`)."""
 
 # A string in a field's annotation is the field's description.
 
@@ -83,6 +89,14 @@ class Local(msgspec.Struct, frozen=True):
     is_callback: bool = True
 
 
+class Help(msgspec.Struct, frozen=True):
+    """Describes a setting: its meaning, its unit, and what holds where it is None or empty."""
+
+    meaning: str
+    unit: str
+    without: str = ""
+
+
 class Field(msgspec.Struct, frozen=True):
     """A field of a struct, as described to adapters.
 
@@ -90,6 +104,7 @@ class Field(msgspec.Struct, frozen=True):
     wire: its type in JSON. member: the JSON type of each item if the field is a list, otherwise `wire`.
     least, most: the bounds of each value. default: `msgspec.NODEFAULT` if the field is required.
     title: the value's placeholder in a usage line.
+    key: its name in files. unit, without: see `Help`.
     """
 
     name: str
@@ -104,6 +119,9 @@ class Field(msgspec.Struct, frozen=True):
     reads: Reads | None
     is_optional: bool
     local: Local | None
+    key: str
+    unit: str
+    without: str
 
     @property
     def is_local(self) -> bool:
@@ -134,7 +152,11 @@ class Field(msgspec.Struct, frozen=True):
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Return the fields of `struct` in order, as described to adapters."""
-    hints = get_type_hints(struct, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(struct.__mro__):
+        hints |= vars(base).get("__annotations__", {})
+    if any(isinstance(hint, str) for hint in hints.values()):
+        hints = get_type_hints(struct, include_extras=True)  # slow, since it rebuilds each type
     return tuple(_describe(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
@@ -151,13 +173,14 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
     wire = reads.wire if reads else kind
     member, of_member, _ = _unwrap(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
     metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
+    help = next((mark for mark in marks if isinstance(mark, Help)), Help("", ""))
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return Field(
         name=field.name,
         kind=kind,
         wire=wire,
         member=member,
-        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or "",
+        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or help.meaning,
         title=_first_not_none(meta.title for meta in metas),
         default=default,
         least=_first_not_none(meta.ge for meta in metas),
@@ -165,6 +188,9 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
+        key=field.encode_name,
+        unit=help.unit,
+        without=help.without,
     )
 
 
@@ -186,6 +212,128 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
 
 def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
     return next((value for value in values if value is not None), None)
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """Base class that validates its fields against their annotations on construction.
+
+    Raises:
+        BadInput: a value has the wrong type or is out of bounds; the message names the field and the value.
+    """
+
+    def __post_init__(self) -> None:
+        """Validate and convert the fields."""
+        for name, read in _field_readers(type(self)):
+            given = getattr(self, name)
+            value = read_argument(name, read, _to_plain_texts(name, given))
+            if value is not given:
+                msgspec.structs.force_setattr(self, name, value)
+
+
+def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
+    """Return `read(given)`, naming the argument in any error.
+
+    Raises:
+        BadInput: raised by `read`, with the argument's name in front.
+    """
+    try:
+        return read(given)
+    except BadInput as error:
+        if error.message.startswith((f"{name} is ", f"{name} must ")):
+            raise
+        raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
+
+
+def _to_plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
+    """Convert a string, or the strings in a collection, to plain `str`.
+
+    Raises:
+        BadInput: a string cannot be encoded as UTF-8.
+    """
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        return kind(_to_plain_text(name, each) for each in value)
+    return _to_plain_text(name, value)
+
+
+def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
+    if not isinstance(value, str) or (type(value) is str and value.isascii()):
+        return value
+    text = "".join((value,))  # not a subclass of `str`
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{name} is {shown_value(text)}", hint="remove the unpaired surrogate") from None
+    return text
+
+
+def to_path(given: str | Path) -> Path:
+    """Convert `given` to a `Path`.
+
+    Raises:
+        BadInput: not a path, empty, impossible as a file name, or starting with `~`, which only shells
+            expand.
+    """
+    if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
+        raise BadInput(f"not a path: {shown_value(given)}", hint="pass a str or a pathlib.Path")
+    if Path(given).parts[:1] == ("~",):
+        raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
+    try:
+        os.fsencode(given)
+    except UnicodeEncodeError as error:
+        raise BadInput(
+            f"not a path: {shown_value(given)}", hint="use a name that the file system can encode"
+        ) from error
+    return Path(given)
+
+
+@cache
+def _field_readers(struct: type[Checked]) -> list[tuple[str, Callable[[Any], Any]]]:
+    """Return each field's name and the function that checks and converts its value."""
+    fields = fields_of(struct)
+    return [(field.name, reader_of(field)) for field in fields if not field.is_local] + [
+        (field.name, partial(_check_callback if field.is_callback else _check_local, field))
+        for field in fields
+        if field.is_local
+    ]
+
+
+def reader_of(field: Field) -> Callable[[Any], Any]:
+    """Return the function that checks and converts a value of a field."""
+    if field.reads is not None:
+        read = field.reads.read
+        return (lambda value: None if value is None else read(value)) if field.is_optional else read
+    has_bounds = not field.is_list and (field.least, field.most) != (None, None)
+    kind = Annotated[field.kind, msgspec.Meta(ge=field.least, le=field.most)] if has_bounds else field.kind
+    return partial(convert_value, field.name, hint=kind | None if field.is_optional else kind)
+
+
+def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
+    if not callable(value) and not (field.is_optional and value is None):
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint="pass a function")
+    return value
+
+
+def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
+    kind = get_origin(field.kind) or field.kind
+    if not isinstance(value, kind) and not (field.is_optional and value is None):
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"pass a {kind.__name__}")
+    return value
+
+
+def convert_value(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
+    """Return a value as the type `hint`.
+
+    Raises:
+        BadInput: it is not of the type; the message begins with `name`.
+    """
+    try:
+        return msgspec.convert(value, hint)
+    except (msgspec.ValidationError, RecursionError) as error:
+        choices = ", ".join(map(repr, choices_of(hint)))
+        fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
+        why = f"use one of: {choices}" if choices else fault
+        raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None
 
 
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -18,9 +18,9 @@ from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import file_version, is_regular, status_at
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
 from memlog.eventlog.log.streams import segments_of, shown
+from memlog.eventlog.settings import DEFAULTS
 from memlog.projector import catchup, core_file
 from memlog.projector.catchup import CatchUp, Progress
 from memlog.projector.core_file import CoreView
@@ -173,7 +173,7 @@ class Projector:
         store: Path,
         sizes: ChunkSizes | None = None,
         *,
-        lock_timeout: float = LOCK_TIMEOUT.default,
+        lock_timeout: float = DEFAULTS.lock_timeout,
         models: Callable[[], Iterable[Model]] = tuple,
     ) -> None:
         self.store = store

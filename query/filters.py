@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
+from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
 from memlog.eventlog.fields import Chat, Local, Reads
-from memlog.eventlog.limits import CATEGORIES, OTHER, known_category
 from memlog.eventlog.text import equivalent_forms
 from memlog.query.event_index import Sql, join_conditions
 from memlog.query.facts.topic_keys import comparable_key, key_of_stored

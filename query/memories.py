@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.categories import CATEGORIES, known_category_or_other, rate_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import MemoryKind
-from memlog.eventlog.limits import CATEGORIES, known_category_or_other, rate_of
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
 from memlog.query.facts.topic_keys import comparable_key, define_topic_function, key_of_stored

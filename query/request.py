@@ -4,38 +4,26 @@ A request is the single declaration of an operation's arguments: Python methods,
 and reference pages are generated from its fields (`memlog.eventlog.fields`).
 """
 
-import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
-from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_origin
+from typing import Annotated, Any, Self
 
 import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.fields import Chat, ChatName, Field, Reads, choices_of, fields_of
-from memlog.eventlog.limits import MOST
-
-T = TypeVar("T")
+from memlog.eventlog.fields import Chat, ChatName, Checked, Field, Reads, fields_of, to_path
+from memlog.eventlog.settings import Count as Count
 
 
-class Request(msgspec.Struct, frozen=True):
-    """Base class that validates its fields against their annotations on construction.
+class Request(Checked, frozen=True):
+    """Base class of requests.
 
     Raises:
         BadInput: a value has the wrong type or is out of bounds; the message names the field and the value.
     """
-
-    def __post_init__(self) -> None:
-        """Validate and convert the fields."""
-        for name, read in _field_readers(type(self)):
-            given = getattr(self, name)
-            value = read_argument(name, read, _to_plain_texts(name, given))
-            if value is not given:
-                msgspec.structs.force_setattr(self, name, value)
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]", called: str = "it") -> Self:
@@ -59,43 +47,6 @@ class Request(msgspec.Struct, frozen=True):
             return cls(**given)
         except TypeError as error:
             raise BadInput(f"{called}: {error}", hint=f"it accepts {_list_names(cls)}") from error
-
-
-def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """Return `read(given)`, naming the argument in any error.
-
-    Raises:
-        BadInput: raised by `read`, with the argument's name in front.
-    """
-    try:
-        return read(given)
-    except BadInput as error:
-        if error.message.startswith((f"{name} is ", f"{name} must ")):
-            raise
-        raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
-
-
-def _to_plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
-    """Convert a string, or the strings in a collection, to plain `str`.
-
-    Raises:
-        BadInput: a string cannot be encoded as UTF-8.
-    """
-    kind = type(value)
-    if kind in (list, tuple, set, frozenset):
-        return kind(_to_plain_text(name, each) for each in value)
-    return _to_plain_text(name, value)
-
-
-def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
-    if not isinstance(value, str) or (type(value) is str and value.isascii()):
-        return value
-    text = "".join((value,))  # not a subclass of `str`
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadInput(f"{name} is {shown_value(text)}", hint="remove the unpaired surrogate") from None
-    return text
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -184,26 +135,6 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def to_path(given: str | Path) -> Path:
-    """Convert `given` to a `Path`.
-
-    Raises:
-        BadInput: not a path, empty, impossible as a file name, or starting with `~`, which only shells
-            expand.
-    """
-    if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"not a path: {shown_value(given)}", hint="pass a str or a pathlib.Path")
-    if Path(given).parts[:1] == ("~",):
-        raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
-    try:
-        os.fsencode(given)
-    except UnicodeEncodeError as error:
-        raise BadInput(
-            f"not a path: {shown_value(given)}", hint="use a name that the file system can encode"
-        ) from error
-    return Path(given)
-
-
 def unpack_single_list(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
     """Return the positional arguments, or the members of the only one if that is a list or tuple."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
@@ -226,9 +157,6 @@ PathField = Annotated[str | Path, Reads(to_path, "path")]
 
 Ids = Annotated[Iterable[str], Reads(to_id_set, "ids", wire=list[str]), msgspec.Meta(title="ID")]
 """Ids in any collection; the field holds a frozenset."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-"""A count. More than a million must be a mistake, and SQLite's integers are bounded."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
@@ -310,53 +238,10 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
     return schema
 
 
-@cache
-def _field_readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return each field's name and the function that checks and converts its value."""
-    fields = fields_of(request)
-    return [(field.name, _field_reader(field)) for field in fields if not field.is_local] + [
-        (field.name, partial(_check_callback if field.is_callback else _check_local, field))
-        for field in fields
-        if field.is_local
-    ]
-
-
-def _field_reader(field: Field) -> Callable[[Any], Any]:
-    if field.reads is not None:
-        read = field.reads.read
-        return (lambda value: None if value is None else read(value)) if field.is_optional else read
-    has_bounds = not field.is_list and (field.least, field.most) != (None, None)
-    kind = Annotated[field.kind, msgspec.Meta(ge=field.least, le=field.most)] if has_bounds else field.kind
-    return partial(_convert, field.name, hint=kind | None if field.is_optional else kind)
-
-
-def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
-    if not callable(value) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint="pass a function")
-    return value
-
-
 def wire_names(request: type[Request]) -> list[str]:
     """Return the names of the fields that remote callers may set too."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 
-def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
-    kind = get_origin(field.kind) or field.kind
-    if not isinstance(value, kind) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"pass a {kind.__name__}")
-    return value
-
-
 def _list_names(request: type[Request]) -> str:
     return ", ".join(wire_names(request))
-
-
-def _convert(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
-    try:
-        return msgspec.convert(value, hint)
-    except (msgspec.ValidationError, RecursionError) as error:
-        choices = ", ".join(map(repr, choices_of(hint)))
-        fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
-        why = f"use one of: {choices}" if choices else fault
-        raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import is_regular
 from memlog.eventlog.files.folders import sync_folder
-from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import (
     BUILD_LOCK,
     CONVERSATIONS,
@@ -31,8 +31,8 @@ from memlog.eventlog.log.layout import (
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
+from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.request import read_argument, to_path
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store
@@ -139,8 +139,8 @@ class Projects:
         name: Annotated[str, "The project."],
         *,
         lock_timeout: Annotated[
-            float, LOCK_TIMEOUT.meta, "Seconds to wait for other users of the store."
-        ] = LOCK_TIMEOUT.default,
+            LockTimeout, "Seconds to wait for other users of the store."
+        ] = DEFAULTS.lock_timeout,
         dry_run: DryRun = False,
     ) -> ProjectRemoval:
         """Remove a project and its store permanently.

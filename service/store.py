@@ -1,24 +1,32 @@
 """The store: append, search, context, get, and groups of further operations."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overload
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
-from memlog.eventlog.fields import Reads
+from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
-from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.settings import (
+    DEFAULTS,
+    EmbeddingProvider,
+    ExtractionRules,
+    JobRules,
+    LanguageModelProvider,
+    People,
+    RerankProvider,
+    StoreSettings,
+)
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scope import People
-from memlog.query.request import ChatField, Count, read_argument, to_path
+from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
 from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
 from memlog.service.engine.engine import Engine, EventLike
@@ -30,13 +38,6 @@ if TYPE_CHECKING:
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
     from memlog.service.documents.documents import Documents, Workspaces
-    from memlog.service.engine.settings import (
-        EmbeddingProvider,
-        ExtractionRules,
-        JobRules,
-        LanguageModelProvider,
-        RerankProvider,
-    )
     from memlog.service.exchange.exchange import DataExchange
     from memlog.service.llm.extraction import Extractions
     from memlog.service.memory.conversations import Conversations
@@ -120,44 +121,39 @@ class Store:
         *,
         create: bool = False,
         model: str | Path | None = None,
-        embedding: "EmbeddingProvider | None" = None,
-        rerank: "RerankProvider | None" = None,
-        language_model: "LanguageModelProvider | None" = None,
-        extraction: "ExtractionRules | None" = None,
-        jobs: "JobRules | None" = None,
+        embedding: EmbeddingProvider | None = None,
+        rerank: RerankProvider | None = None,
+        language_model: LanguageModelProvider | None = None,
+        extraction: ExtractionRules | None = None,
+        jobs: JobRules | None = None,
         people: People | None = None,
         memory: bool = True,
-        durability: Durability = "fsync",
-        lock_timeout: float = LOCK_TIMEOUT.default,
+        durability: Durability = DEFAULTS.durability,
+        lock_timeout: float = DEFAULTS.lock_timeout,
         chunk_sizes: ChunkSizes | None = None,
-        redact: bool = False,
-        document_seconds: int = DOCUMENT_SECONDS.default,
+        redact: bool = DEFAULTS.redact,
+        document_seconds: int = DEFAULTS.document_seconds,
         notify: Callable[[str], None] = lambda _: None,
         on_stored: OnStored | None = None,
     ) -> None:
-        _check_arguments(
-            ("create", create, isinstance(create, bool), "True or False"),
-            *_check_providers(
-                embedding=embedding,
-                rerank=rerank,
-                language_model=language_model,
-                extraction=extraction,
-                jobs=jobs,
-            ),
-            ("people", people, isinstance(people, People | None), "memlog.People(…)"),
-            ("memory", memory, isinstance(memory, bool), "True or False"),
-            ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
-            ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"a number {LOCK_TIMEOUT}"),
-            ("chunk_sizes", chunk_sizes, isinstance(chunk_sizes, ChunkSizes | None), "memlog.ChunkSizes()"),
-            ("redact", redact, isinstance(redact, bool), "True or False"),
-            (
-                "document_seconds",
-                document_seconds,
-                DOCUMENT_SECONDS.allows(document_seconds),
-                f"a number {DOCUMENT_SECONDS}",
-            ),
-            ("notify", notify, callable(notify), "a function of a str"),
-            ("on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"),
+        for name, value, kind in (
+            ("embedding", embedding, EmbeddingProvider),
+            ("rerank", rerank, RerankProvider),
+            ("language_model", language_model, LanguageModelProvider),
+            ("extraction", extraction, ExtractionRules),
+            ("jobs", jobs, JobRules),
+            ("people", people, People),
+            ("chunk_sizes", chunk_sizes, ChunkSizes),
+        ):
+            _check_argument(name, value, isinstance(value, kind | None), f"memlog.{kind.__name__}(…)")
+        _check_argument("create", create, isinstance(create, bool), "True or False")
+        _check_argument("memory", memory, isinstance(memory, bool), "True or False")
+        _check_argument("notify", notify, callable(notify), "a function of a str")
+        _check_argument(
+            "on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"
+        )
+        StoreSettings(
+            durability=durability, lock_timeout=lock_timeout, redact=redact, document_seconds=document_seconds
         )
         self.path = read_argument("path", to_path, path).absolute()
         check_owner(self.path)
@@ -341,26 +337,8 @@ class Store:
                 embedder.embed([text])
 
 
-def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield arguments of `_check_arguments`; without providers, as in most programs, import nothing."""
-    if not any(given.values()):
-        return
-    from memlog.service.engine import settings
-
-    kinds = {
-        "embedding": settings.EmbeddingProvider,
-        "rerank": settings.RerankProvider,
-        "language_model": settings.LanguageModelProvider,
-        "extraction": settings.ExtractionRules,
-        "jobs": settings.JobRules,
-    }
-    for name, value in given.items():
-        is_right = value is None or isinstance(value, kinds[name])
-        yield name, value, is_right, f"memlog.{kinds[name].__name__}(…)"
-
-
 def _choose_model(
-    folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path
+    folder: str | Path | None, provider: EmbeddingProvider | None, store: Path
 ) -> EmbeddingModel:
     if folder is None:
         return model_of(provider, store)
@@ -369,14 +347,9 @@ def _choose_model(
     return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
-def _check_arguments(*arguments: tuple[str, object, bool, str]) -> None:
-    """Raise BadInput for an invalid argument. A request could check it, but would add 0.8 ms per command.
-
-    arguments: the name, the value, whether the value is right, and what would be right.
-    """
-    for name, value, is_right, what_is in arguments:
-        if not is_right:
-            raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
+def _check_argument(name: str, value: object, is_right: bool, what_is: str) -> None:
+    if not is_right:
+        raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
 
 
 open = Store

@@ -96,8 +96,8 @@ ERRORS_AND_EVENTS = tuple(f"memlog.eventlog.{name}" for name in ("errors", "even
 STARTS_FAST = tuple(
     f"memlog.eventlog.{name}"
     for name in (
-        *("codec.decode", "files.locks", "limits", "log.layout", "log.quarantine", "log.streams"),
-        *("log.writer", "secrets.detection", "timestamps"),
+        *("categories", "codec.decode", "files.locks", "log.layout", "log.quarantine", "log.streams"),
+        *("log.writer", "secrets.detection", "settings", "timestamps"),
     )
 )
 """What an append and the settings are made of: it starts without a layer above the log (test_starting.py)."""

@@ -31,13 +31,15 @@ _NAMES = {
     "eventlog.errors": (
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
     ),
+    "eventlog.settings": (
+        "EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
+    ),
     "eventlog.integrity.seal_format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",
     "query.context.compose": "Context",
     "query.context.entries": "ContextEntry",
     "query.context.filling": "OmittedEntry",
-    "query.context.scope": "People",
     "query.context.scores": "EntryScore",
     "query.records": "CoreMemory DailyEvent JobRun",
     "query.documents": "Document DocumentFile DocumentFolder DocumentText Source",
@@ -73,9 +75,6 @@ _NAMES = {
     "service.exchange.importing": "ImportProblem ImportReport",
     "service.exchange.exchange": "DataExchange ExportReport",
     "service.upkeep.jobs": "Job Jobs JobReport",
-    "service.engine.settings": (
-        "JobRules EmbeddingProvider ExtractionRules LanguageModelProvider RerankProvider"
-    ),
     "service.engine.prompts": "Prompt",
     "service.llm.tasks.extract": "ExtractionReport",
     "service.memory.facts": "FactExtraction Facts FactUpdate",

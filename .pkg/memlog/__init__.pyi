@@ -47,6 +47,12 @@ from memlog.eventlog.events import SummaryWritten as SummaryWritten
 from memlog.eventlog.fields import Chat as Chat
 from memlog.eventlog.fields import GivenEntry as GivenEntry
 from memlog.eventlog.integrity.seal_format import Seal as Seal
+from memlog.eventlog.settings import EmbeddingProvider as EmbeddingProvider
+from memlog.eventlog.settings import ExtractionRules as ExtractionRules
+from memlog.eventlog.settings import JobRules as JobRules
+from memlog.eventlog.settings import LanguageModelProvider as LanguageModelProvider
+from memlog.eventlog.settings import People as People
+from memlog.eventlog.settings import RerankProvider as RerankProvider
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun
 from memlog.projector.verify import Verification as Verification
@@ -58,7 +64,6 @@ from memlog.query.conflicts import MemoryConflict as MemoryConflict
 from memlog.query.context.compose import Context as Context
 from memlog.query.context.entries import ContextEntry as ContextEntry
 from memlog.query.context.filling import OmittedEntry as OmittedEntry
-from memlog.query.context.scope import People as People
 from memlog.query.context.scores import EntryScore as EntryScore
 from memlog.query.conversations import Surroundings as Surroundings
 from memlog.query.conversations import Window as Window
@@ -116,11 +121,6 @@ from memlog.service.documents.sources import FileWarning as FileWarning
 from memlog.service.documents.sources import IndexingReport as IndexingReport
 from memlog.service.engine.http_client import ProviderState as ProviderState
 from memlog.service.engine.prompts import Prompt as Prompt
-from memlog.service.engine.settings import EmbeddingProvider as EmbeddingProvider
-from memlog.service.engine.settings import ExtractionRules as ExtractionRules
-from memlog.service.engine.settings import JobRules as JobRules
-from memlog.service.engine.settings import LanguageModelProvider as LanguageModelProvider
-from memlog.service.engine.settings import RerankProvider as RerankProvider
 from memlog.service.exchange.exchange import DataExchange as DataExchange
 from memlog.service.exchange.exchange import ExportReport as ExportReport
 from memlog.service.exchange.importing import ImportProblem as ImportProblem

@@ -1,4 +1,4 @@
-"""memlog config, init."""
+"""memlog config, config set, init."""
 
 import shlex
 from pathlib import Path
@@ -8,34 +8,63 @@ import click
 
 from memlog.cli.options.open_store import sent_to_providers
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.settings import IN_FILE, Command, Settings, file_with_defaults
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest_setting
-from memlog.cli.output.answer import TextAnswer, print_answer
-from memlog.cli.output.output import note, printable
+from memlog.cli.options.settings import (
+    IN_FILE,
+    IN_USER_FILE,
+    Command,
+    Group,
+    Settings,
+    change_settings_file,
+    file_with_defaults,
+    user_file,
+)
+from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
+from memlog.cli.output.answer import Done, TextAnswer, print_answer
+from memlog.cli.output.output import note, printable, with_options
+from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
 from memlog.service.engine.create import create_store, find_notes_beside
 
 
-@click.command(cls=Command)
+class _Config(Group):
+    """A group that takes the name of a setting in the place of a command."""
+
+    allow_interspersed_args = True
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """See `click.Group`."""
+        words = (each for each in args if not each.startswith("-"))
+        ctx.allow_interspersed_args = next(words, None) not in self.commands
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, without the name before a command."""
+        params = super().get_params(ctx)
+        if ctx.command is self and ctx.allow_interspersed_args:
+            return params
+        return [each for each in params if isinstance(each, click.Option)]
+
+
+@click.group(cls=_Config, invoke_without_command=True, subcommand_metavar="| set SETTING VALUE")
 @click.argument("name", type=TEXT, required=False)
-@print_answer
+@with_options(*TextAnswer.options)
 @click.pass_context
-def config(ctx: click.Context, name: str | None) -> TextAnswer:
+def config(ctx: click.Context, name: str | None = None) -> int:
     """Show every setting with its value and where it comes from, or just the value of NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    the defaults. Keys are not shown. The last lines tell which texts are sent to which provider.
+    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines tell which
+    texts are sent to which provider.
     """
-    settings = ctx.ensure_object(Settings)
+    return 0 if ctx.invoked_subcommand is not None else _show(ctx.ensure_object(Settings), name).print(ctx)
+
+
+def _show(settings: Settings, name: str | None) -> TextAnswer:
     if name is not None:
-        if name not in BY_NAME:
-            message = f"there is no setting {name!r}; did you mean {nearest_setting(name)}?"
-            raise click.BadParameter(message, param_hint="NAME")
-        setting = _describe_setting(settings, name)
-        return TextAnswer(
-            setting, text=[printable("" if setting["value"] is None else _setting_text(setting["value"]))]
-        )
-    found = [_describe_setting(settings, setting.name) for setting in SETTINGS]
+        setting = _describe_setting(settings, _known_setting(name))
+        value = setting["value"]
+        return TextAnswer(setting, text=[printable("" if value is None else _setting_text(value))])
+    found = [_describe_setting(settings, each) for each in all_settings()]
     sent = sent_to_providers(settings)
     lines = [f"{each['name']:14} {_setting_text(each['value'])}  ({each['origin']})" for each in found]
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
@@ -44,12 +73,39 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
 
 
-def _describe_setting(settings: Settings, name: str) -> dict[str, Any]:
-    value, origin = settings.find(name)
-    if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
-        value = "…"  # the file has the name of a variable, a variable the key
+@config.command("set", cls=Command)
+@click.argument("setting", type=TEXT)
+@click.argument("value", type=TEXT)
+@click.option("--user", "is_user", is_flag=True, help="Write your own file, which holds for all stores.")
+@print_answer
+@click.pass_context
+def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
+    """Write a setting into the store's memlog.toml.
+
+    Comments of the file stay. VALUE has the form of an environment variable.
+    """
+    path = user_file() if is_user else ctx.ensure_object(Settings).store / SETTINGS_FILE
+    given: Any = _known_setting(setting).type.convert(value, None, ctx)
+    if isinstance(given, Path):
+        given = str(given.absolute())
+    change_settings_file(path, setting, given)
+    return Done({"file": shown(path), "setting": setting}, f"{shown(path)}: set {setting}.")
+
+
+def _known_setting(name: str) -> Setting:
+    try:
+        return setting_named(name)
+    except KeyError:
+        message = f"there is no setting {name!r}; did you mean {nearest_setting(name)}?"
+        raise click.BadParameter(message, param_hint="NAME") from None
+
+
+def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
+    value, origin = settings.find(setting.name)
+    if setting.is_secret and value is not None and origin not in (IN_FILE, IN_USER_FILE):
+        value = "…"  # a file has the name of a variable, a variable the key
     plain = shown(value) if isinstance(value, Path) else value
-    return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
+    return {"name": setting.name, "value": plain, "origin": origin, "unit": setting.unit}
 
 
 def _setting_text(value: object) -> str:

@@ -12,7 +12,7 @@ from memlog.cli.options.param_types import CHAT, END, TEXT, TIME
 from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import note, print_lines, printable
-from memlog.eventlog.limits import MOST
+from memlog.eventlog.settings import MOST
 from memlog.service.engine.create import LogEntry, LogReader, describe_fault, event_members
 
 

@@ -1,31 +1,12 @@
 """Generates command-line options from the fields of requests and events (`memlog.eventlog.fields`)."""
 
-from typing import Any, get_origin
+from typing import Any
 
 import click
 import msgspec
 
-from memlog.cli.options.param_types import (
-    CHAT,
-    DAY,
-    END,
-    JSON_OBJECT,
-    PATH,
-    TEXT,
-    TIME,
-    CategoryType,
-    Number,
-    WholeNumber,
-)
+from memlog.cli.options.param_types import type_of
 from memlog.eventlog.fields import Field
-
-_FORMS: dict[str, click.ParamType[Any]] = {
-    "chat": CHAT,
-    "day": DAY,
-    "end": END,
-    "path": PATH,
-    "time": TIME,
-}
 
 
 def option_of(field: Field, declaration: str | None, **changes: Any) -> click.Option:  # noqa: ANN401
@@ -56,23 +37,3 @@ def declaration_of(field: Field) -> str:
     name = field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")
     name = "id" if name == "event_id" else name.replace("_", "-")
     return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
-
-
-def type_of(field: Field) -> click.ParamType[Any]:
-    """Return the click type for a field's value, or for the items of its list."""
-    if field.choices:
-        is_category = field.reads is not None and field.reads.form == "category"
-        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
-    if field.reads is not None and field.reads.form in _FORMS:
-        return _FORMS[field.reads.form]
-    if get_origin(field.member) is dict:
-        return JSON_OBJECT
-    if field.member is int:
-        return WholeNumber(_int_or_none(field.least), _int_or_none(field.most))
-    if field.member is float:
-        return Number(field.least, field.most)
-    return TEXT
-
-
-def _int_or_none(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)

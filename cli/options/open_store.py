@@ -1,26 +1,34 @@
 """Opens the command line's store, or just its log."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import memlog
-from memlog.cli.options.settings import IN_FILE, VARIABLE, Settings
-from memlog.cli.options.settings_schema import BY_NAME
+from memlog.cli.options.settings import IN_FILE, IN_USER_FILE, VARIABLE, Origin, Settings, user_file
+from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import OLLAMA_URL, EmbeddingType
-from memlog.eventlog.log.streams import shown
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.fields import Checked, fields_of
+from memlog.eventlog.settings import (
+    OLLAMA_URL,
+    EmbeddingProvider,
+    ExtractionRules,
+    JobRules,
+    LanguageModelProvider,
+    People,
+    RerankProvider,
+)
 
 if TYPE_CHECKING:
     from memlog.eventlog.log.writer import Log
     from memlog.service.engine.ids import KnownIds
+
+S = TypeVar("S", bound=Checked)
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
@@ -29,26 +37,17 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
     Raises:
         BadInput: a setting is invalid or missing.
     """
-    values = {name: settings.find(f"embedding.{name}") for name in ("type", "enabled", "model")}
-    kind: EmbeddingType = values["type"][0] if values["enabled"][0] else "none"
+    kind = settings.value("embedding.type") if settings.value("embedding.enabled") else "none"
     is_classic = settings.value("retrieval.mode") == "classic"
     if settings.value("model") is not None or (is_classic and kind not in ("onnx", "none")):
         return None
-    model, origin = values["model"]
+    model, origin = settings.find("embedding.model")
     if kind == "onnx":
         if model is None and settings.value("embedding.base_url") is None:
             return None
-        folder = Path(model or "").expanduser()
-        model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
-    with _name_section_in_errors("embedding"):
-        return memlog.EmbeddingProvider(
-            type=kind,
-            **_common_values(settings, "embedding") | {"model": model},
-            dimension=settings.value("embedding.dimension"),
-            **_section_values(
-                settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"
-            ),
-        )
+        beside = {IN_FILE: settings.store, IN_USER_FILE: user_file().parent}.get(origin, Path())
+        model = str(beside / Path(model).expanduser()) if model else None
+    return _read_section(settings, "embedding", EmbeddingProvider, type=kind, model=model)
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
@@ -60,9 +59,7 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
     if is_off or not _is_configured(settings, "rerank"):
         return None
-    kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
-    with _name_section_in_errors("rerank"):
-        return memlog.RerankProvider(type=kind, **_common_values(settings, "rerank"), top_n=top_n)
+    return _read_section(settings, "rerank", RerankProvider)
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
@@ -73,35 +70,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     """
     if not _is_configured(settings, "language_model"):
         return None
-    parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
-    with _name_section_in_errors("language_model"):
-        return memlog.LanguageModelProvider(
-            **_common_values(settings, "language_model"),
-            **_section_values(settings, "language_model", "type", "max_tokens", *parameters),
-        )
-
-
-def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
-    """Return the rules for distilling conversations.
-
-    Raises:
-        BadInput: a setting is invalid.
-    """
-    rules = memlog.ExtractionRules
-    return rules(**_section_values(settings, "extraction", *rules.__struct_fields__))
-
-
-def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
-    """Return the times of jobs, or None for the defaults.
-
-    Raises:
-        BadInput: a setting is invalid.
-    """
-    names = {"daily": "jobs.daily", "weekly": "jobs.weekly", "timezone": "timezone"}
-    given = {key: settings.value(name) for key, name in names.items()}
-    if all(given[key] == BY_NAME[name].default for key, name in names.items()):
-        return None  # most commands do not need the import
-    return memlog.JobRules(**given)
+    return _read_section(settings, "language_model", LanguageModelProvider)
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
@@ -131,34 +100,40 @@ def _describe_route(proxy: str | None, url: str | None) -> str:
 def _is_configured(settings: Settings, section: str) -> bool:
     """Whether the settings choose a provider. A missing address is reported later."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
-    return any(settings.value(name) != BY_NAME[name].default for name in names)
+    return any(settings.value(name) != setting_named(name).default for name in names)
 
 
-@contextmanager
-def _name_section_in_errors(section: str) -> Iterator[None]:
+def _read_section(settings: Settings, section: str, kind: type[S], **values: Any) -> S:  # noqa: ANN401
+    """Return the settings of a section as their struct.
+
+    values: fields with other values than the setting.
+    """
+    found = {
+        field.name: settings.find(f"{section}.{field.key}") for field in fields_of(kind) if field.description
+    }
+    origins = {name: origin for name, (_, origin) in found.items()}
+    if IN_USER_FILE in (origins.get("api_key"), origins.get("api_key_file")):
+        _check_address_of_key(section, origins)
+    values = {name: value for name, (value, _) in found.items()} | values
+    if values.get("api_key") is not None:
+        values["api_key"] = _key_or_reader(values["api_key"], section)
     try:
-        yield
+        return kind(**values)
     except BadInput as error:
         raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
 
 
-def _common_values(settings: Settings, section: str) -> dict[str, Any]:
-    values = _section_values(settings, section, "base_url", "model", "timeout", "proxy")
-    return values | {"api_key": _api_key(settings, section)}
+def _check_address_of_key(section: str, origins: dict[str, Origin]) -> None:
+    """Refuse to send the user's own key to an address that a store chooses."""
+    if foreign := [name for name in ("base_url", "proxy") if origins[name] == IN_FILE]:
+        message = f"[{section}] the key is in your own config.toml, {foreign[0]} in the store's memlog.toml"
+        raise BadInput(message, hint=f"name the key in memlog.toml, or {foreign[0]} in your own file")
 
 
-def _section_values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
-    return {name: settings.value(f"{section}.{name}") for name in names}
-
-
-def _api_key(settings: Settings, section: str) -> Callable[[], str] | str | None:
-    """Return a provider's key, or a function that reads it, since most commands do not need it."""
-    text = settings.value(f"{section}.api_key")
-    if text is not None:
-        named = VARIABLE.fullmatch(text)
-        return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
-    path = settings.value(f"{section}.api_key_file")
-    return None if path is None else lambda: _read_key_file(path)
+def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:
+    """Return a key, or a function that reads it from the variable that `text` names."""
+    named = VARIABLE.fullmatch(text)
+    return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
 
 
 def _read_key_variable(name: str, setting: str) -> str:
@@ -166,17 +141,6 @@ def _read_key_variable(name: str, setting: str) -> str:
     if not key:
         raise BadInput(f"{setting}: the variable {name} is not set", hint=f"set it: export {name}=…")
     return key
-
-
-def _read_key_file(path: Path) -> str:
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise BadInput(
-            masked(f"{shown(path)}: {why}"), hint="set api_key_file to a file with the key in its first line"
-        ) from error
-    return lines[0].strip() if lines else ""
 
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
@@ -205,11 +169,9 @@ def _open_with_settings(
         embedding=embedding_of(settings),
         rerank=rerank_of(settings),
         language_model=language_model,
-        extraction=None if language_model is None else extraction_rules_of(settings),
-        jobs=job_rules_of(settings),
-        people=memlog.People(
-            messengers=settings.value("context.messengers"), chats=settings.value("context.people")
-        ),
+        extraction=None if language_model is None else _read_section(settings, "extraction", ExtractionRules),
+        jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
+        people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),

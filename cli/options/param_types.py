@@ -5,14 +5,14 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin
 
 import click
 
 from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import resolve_alias
+from memlog.eventlog.fields import Field
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -77,17 +77,6 @@ def _parse_time(text: str, *, is_end: bool = False) -> str:
         ) from error
 
 
-def _check_zone(text: str) -> str:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    try:
-        return ZoneInfo(text).key
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(
-            f"unknown time zone: {text!r} (examples: Europe/Helsinki, UTC); pip install tzdata adds all"
-        ) from error
-
-
 def _parse_json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
     # Imported here: few commands take JSON.
     from memlog.eventlog.codec.decode import parse_members
@@ -107,6 +96,9 @@ class CategoryType(click.Choice):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """See `click.ParamType`."""
+        # Imported here: most commands name no category.
+        from memlog.eventlog.categories import resolve_alias
+
         return super().convert(resolve_alias(str(value)), param, ctx)
 
 
@@ -202,9 +194,6 @@ TIME = TextType("time", _parse_time)
 END = TextType("time", partial(_parse_time, is_end=True))
 """Like TIME, but a day is converted to the first moment after it."""
 
-ZONE = TextType("zone", _check_zone)
-"""The name of a time zone."""
-
 DAY = TextType("day", timestamps.check_day)
 """A calendar day: 2026-02-24."""
 
@@ -216,3 +205,31 @@ PATH = _Path(is_setting=False)
 
 JSON_OBJECT = TextType("json", _parse_json_object)
 """A JSON object."""
+
+_FORMS: dict[str, click.ParamType[Any]] = {
+    "chat": CHAT,
+    "day": DAY,
+    "end": END,
+    "path": PATH,
+    "time": TIME,
+}
+
+
+def type_of(field: Field) -> click.ParamType[Any]:
+    """Return the click type for a field's value, or for the items of its list."""
+    if field.choices:
+        is_category = field.reads is not None and field.reads.form == "category"
+        return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)
+    if field.reads is not None and field.reads.form in _FORMS:
+        return _FORMS[field.reads.form]
+    if get_origin(field.member) is dict:
+        return JSON_OBJECT
+    if field.member is int:
+        return WholeNumber(_int_or_none(field.least), _int_or_none(field.most))
+    if field.member is float:
+        return Number(field.least, field.most)
+    return TEXT
+
+
+def _int_or_none(bound: float | None) -> int | None:
+    return None if bound is None else int(bound)

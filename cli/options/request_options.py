@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 import msgspec
 
-from memlog.cli.options.field_options import declaration_of, option_of, type_of
+from memlog.cli.options.field_options import declaration_of, option_of
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.param_types import STDIN
+from memlog.cli.options.param_types import STDIN, type_of
 from memlog.cli.options.settings import Command, Group, SettingOption, Settings
 from memlog.cli.process.stdin import read_stdin_text
 from memlog.eventlog.errors import BadInput

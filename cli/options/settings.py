@@ -1,4 +1,4 @@
-"""Reads settings from options, the environment, memlog.toml, and defaults, in that order."""
+"""Reads settings from options, the environment, memlog.toml, your own file, and defaults, in that order."""
 
 import os
 import re
@@ -11,22 +11,26 @@ import click
 import msgspec
 
 import memlog
-from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, Setting, nearest_setting
+from memlog.cli.options.settings_schema import Setting, all_settings, nearest_setting, setting_named
 from memlog.cli.output.output import columns_of
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log import layout
 
-Origin = Literal["option", "environment", "memlog.toml", "default"]
+Origin = Literal["option", "environment", "memlog.toml", "config.toml", "default"]
 
 IN_FILE: Origin = "memlog.toml"
 """The origin of a value that was read from the store's memlog.toml."""
+
+IN_USER_FILE: Origin = "config.toml"
+"""The origin of a value that was read from the user's own file."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
 """A reference to the environment variable that holds a key."""
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
-# Options override environment variables, which override this file, which overrides the defaults.
+# Options override environment variables, which override this file, which overrides your own
+# memlog/config.toml, which overrides the defaults.
 # A line that begins with # has no effect; each setting is listed with its default.
 """
 
@@ -40,11 +44,13 @@ class Settings:
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
         self._file: dict[str, Any] | None = None
+        self._user: dict[str, Any] | None = None
 
     @property
     def store(self) -> Path:
         """The store's folder, or the project's. As root, reading it makes the process act as its owner."""
         store: Path = self.value("store")
+        self._user_settings()  # which the owner of the store may not read
         _act_as_owner(store)
         return store
 
@@ -61,7 +67,7 @@ class Settings:
             BadInput: an environment variable or memlog.toml has an invalid value.
             UsageError: `name` is the store, and both --project and something else name it.
         """
-        setting = BY_NAME[name]
+        setting = setting_named(name)
         if name == "store":
             self._check_one_store()
         if name in self.options:
@@ -69,7 +75,9 @@ class Settings:
         if text := os.environ.get(setting.variable):
             return setting.read(text, setting.variable, is_text=True), "environment"
         if setting.in_file and of_store and name in self._file_settings():
-            return self._file_settings()[name], "memlog.toml"
+            return self._file_settings()[name], IN_FILE
+        if name in self._user_settings():
+            return self._user_settings()[name], IN_USER_FILE
         if name != "store":
             return setting.default, "default"
         # Imported here: most programs name their store.
@@ -92,7 +100,7 @@ class Settings:
     def at(self, store: Path) -> "Settings":
         """Return the same options with the store in another folder."""
         other = Settings()
-        other.options = self.options | {"store": store}
+        other.options, other._user = self.options | {"store": store}, self._user
         other.options.pop("project", None)
         return other
 
@@ -100,7 +108,7 @@ class Settings:
         """Reject --project if something that would take precedence names a store."""
         if "project" not in self.options:
             return
-        variable = BY_NAME["store"].variable
+        variable = setting_named("store").variable
         other = "--store" if "store" in self.options else variable if os.environ.get(variable) else None
         if other is not None:
             raise click.UsageError(
@@ -112,6 +120,23 @@ class Settings:
             path = self.store / layout.SETTINGS
             self._file = read_settings_file(path) if os.path.lexists(path) else {}
         return self._file
+
+    def _user_settings(self) -> dict[str, Any]:
+        if self._user is None:
+            path = user_file()
+            self._user = read_settings_file(path) if os.path.lexists(path) else {}
+        return self._user
+
+
+def user_file() -> Path:
+    """Return the user's own file of settings, in the platform's folder for configuration."""
+    # Without platformdirs, which takes longer to import than the file to read.
+    folder = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
+    if sys.platform == "darwin":
+        folder = "~/Library/Application Support"
+    elif not Path(folder).is_absolute():
+        folder = "~/.config"
+    return Path(os.path.expanduser(folder), "memlog", "config.toml")  # noqa: PTH111 - Path's needs a home
 
 
 def projects_folder() -> Path:
@@ -157,14 +182,39 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = {
-        name: _read_setting(name, given, where) for name, given in flatten_sections(_parse_file(path, where))
-    }
+    values = _read_settings(_parse_file(path, where), where)
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
         if value is not None
     }
+
+
+def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
+    return {name: _read_setting(name, given, where) for name, given in flatten_sections(parsed)}
+
+
+def change_settings_file(path: Path, name: str, value: object) -> None:
+    """Set a setting in a memlog.toml, which keeps its comments; a missing file is created.
+
+    Raises:
+        BadInput: the file is not TOML; or it has, or would get, an invalid value.
+        LogError: the file cannot be written.
+    """
+    # Imported here: other commands only read such files.
+    import tomlkit
+
+    from memlog.eventlog.log.streams import shown
+    from memlog.service.engine.create import write_settings
+
+    if os.path.lexists(path):
+        _parse_file(path, shown(path))  # reports what is wrong with it
+    document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
+    section, _, key = name.rpartition(".")
+    table: Any = document.setdefault(section, tomlkit.table()) if section else document
+    table["provider" if key == "type" and "provider" in table else key] = value
+    _read_settings(document.unwrap(), shown(path))
+    write_settings(path, tomlkit.dumps(document))
 
 
 def flatten_sections(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -200,14 +250,14 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
 
 
 def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
-    setting = BY_NAME.get(name)
-    if setting is None:
-        raise BadInput(
-            f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest_setting(name)}?"
-        )
+    try:
+        setting = setting_named(name)
+    except KeyError:
+        hint = f"did you mean {nearest_setting(name)}?"
+        raise BadInput(f"{where}: there is no setting {name!r}", hint=hint) from None
     if not setting.in_file:
         raise BadInput(
-            f"{where}: {name!r} cannot be set here, since it determines where this file is",
+            f"{where}: {name!r} cannot be set here, since it chooses the store of a call",
             hint=f"set {setting.variable}, or give the option --{name}",
         )
     if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):
@@ -222,7 +272,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
 def file_with_defaults() -> str:
     """Return the memlog.toml written by `memlog init`, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
-    for setting in SETTINGS:
+    for setting in all_settings():
         section = setting.name.rpartition(".")[0]
         if section != last:
             parts.append(f"# [{section}]\n")
@@ -234,7 +284,7 @@ def file_with_defaults() -> str:
 
 def _comment_out(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
-    without = f" Without it, {setting.default_words}." if setting.default_words else ""
+    without = f" Without it, {setting.field.without}." if setting.field.without else ""
     assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
     return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
 
@@ -244,19 +294,18 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 
     Other variables starting with MEMLOG_ may belong to another program.
     """
-    known = {setting.variable for setting in SETTINGS}
     for variable in os.environ:
-        if variable.startswith("MEMLOG_") and variable not in known:
+        if variable.startswith("MEMLOG_") and all(variable != each.variable for each in all_settings()):
             meant = nearest_setting(variable.removeprefix("MEMLOG_").lower(), 0.8)
             if meant is not None:
-                yield variable, BY_NAME[meant].variable
+                yield variable, setting_named(meant).variable
 
 
 class SettingOption(click.Option):
     """An option that overrides a setting for this call. Commands read it from `Settings`."""
 
     def __init__(self, name: str, declaration: str) -> None:
-        self.setting = setting = BY_NAME[name]
+        self.setting = setting = setting_named(name)
         super().__init__(
             [declaration, name],
             type=setting.type,

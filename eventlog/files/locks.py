@@ -13,11 +13,11 @@ from typing import TypeVar
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import closing, status_at
-from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import DISPOSABLE, LOG
 from memlog.eventlog.log.streams import shown
+from memlog.eventlog.settings import DEFAULTS
 
-TIMEOUT = LOCK_TIMEOUT.default
+TIMEOUT = DEFAULTS.lock_timeout
 """Seconds to wait for a lock by default."""
 
 _FIRST_PAUSE = 0.0002

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all
-from memlog.eventlog.limits import PRIVATE_CATEGORIES
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.secrets.detection import (
     ends_like_secret,

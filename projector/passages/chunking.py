@@ -13,7 +13,8 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import CHUNK_OVERLAP, CHUNK_TOKENS
+from memlog.eventlog.fields import Checked
+from memlog.eventlog.settings import DEFAULTS, PASSAGE, ChunkOverlap, ChunkTokens
 from memlog.eventlog.text import break_before
 from memlog.projector.limits import can_be_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
@@ -22,9 +23,6 @@ from memlog.projector.text.tokens import Ruler, is_surely_within
 
 VERSION = 4
 """To be raised whenever this module or a format splits texts differently; part of the projection id."""
-
-ELEMENT_TOKENS = CHUNK_TOKENS.most
-"""The model's 512 positions without the start and end markers."""
 
 _PLAIN_BYTES_PER_TOKEN = 3
 """Bytes of UTF-8 per token: 4.3 on average in English, 3 in code, 3 in Chinese."""
@@ -38,22 +36,19 @@ none.
 _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
 
 
-class ChunkSizes(msgspec.Struct, frozen=True):
+class ChunkSizes(Checked, frozen=True):
     """Passage sizes in tokens of the bundled vocabulary; part of the projection id.
 
     Raises BadInput if the window is out of bounds or the overlap is not smaller than the window.
     """
 
-    window: int = CHUNK_TOKENS.default
-    overlap: int = CHUNK_OVERLAP.default
+    window: ChunkTokens = DEFAULTS.chunk_tokens
+    overlap: ChunkOverlap = DEFAULTS.chunk_overlap
 
     def __post_init__(self) -> None:
-        if not CHUNK_TOKENS.allows(self.window):
-            raise BadInput(
-                f"invalid passage size: {self.window} tokens",
-                hint=f"set ChunkSizes.window to between {CHUNK_TOKENS.least} and {CHUNK_TOKENS.most} tokens",
-            )
-        if not (CHUNK_OVERLAP.allows(self.overlap) and self.overlap < self.window):
+        """Refuse an overlap of a whole passage."""
+        super().__post_init__()
+        if self.overlap >= self.window:
             raise BadInput(
                 f"passages of {self.window} tokens cannot overlap by {self.overlap}",
                 hint="set ChunkSizes.overlap to less than ChunkSizes.window",
@@ -176,7 +171,7 @@ class _Splitter:
         last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
         if last is None or last == len(held) - 1:
             return held
-        room = self._sizes.window if unit.is_sentence or unit.is_part else ELEMENT_TOKENS
+        room = self._sizes.window if unit.is_sentence or unit.is_part else PASSAGE
         fits = self._ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
         return held[: last + 1] if fits else held
 
@@ -199,8 +194,8 @@ class _Splitter:
             tokens = self._ruler.count(block.start, block.end)
             if block.kind == "paragraph":
                 yield from self._split_sentences(block, heading)
-            elif tokens <= ELEMENT_TOKENS:
-                fits = heading.tokens + tokens <= ELEMENT_TOKENS
+            elif tokens <= PASSAGE:
+                fits = heading.tokens + tokens <= PASSAGE
                 yield _Unit(block, block.start, block.end, heading if fits else _NOTHING)
             elif block.frame is None:
                 yield from self._split_block(block, heading, heading, _NOTHING)

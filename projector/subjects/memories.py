@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
+from memlog.eventlog.categories import rate_of, rates_by_category, resolve_alias
 from memlog.eventlog.codec.content_ids import derive_memory_id
-from memlog.eventlog.limits import rate_of, rates_by_category, resolve_alias
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText

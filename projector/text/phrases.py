@@ -7,7 +7,7 @@ from enum import IntFlag
 from functools import cache
 from itertools import chain
 
-from memlog.eventlog.limits import PRIVATE_CATEGORIES
+from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.projector.text import language_files
 
 WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat, Local
-from memlog.eventlog.limits import HEALTH_TOKENS, PREFERENCE_TOKENS
-from memlog.eventlog.limits import Scope as Scope
+from memlog.eventlog.settings import DEFAULTS
+from memlog.eventlog.settings import Scope as Scope
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 from memlog.query.search.request import Search
@@ -88,11 +88,11 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     passages: Annotated[Count, "The most passages of conversations."] = 20
     documents: Annotated[Count, "The most passages of documents."] = 3
     health_tokens: Annotated[
-        int, HEALTH_TOKENS.meta, "Tokens of allergies, illnesses and medicines that always hold; 0: none."
-    ] = HEALTH_TOKENS.default
+        Count, "Tokens of allergies, illnesses and medicines that always hold; 0: none."
+    ] = DEFAULTS.context_health_tokens
     preference_tokens: Annotated[
-        int, PREFERENCE_TOKENS.meta, "Tokens of preferences and prohibitions that always hold; 0: none."
-    ] = PREFERENCE_TOKENS.default
+        Count, "Tokens of preferences and prohibitions that always hold; 0: none."
+    ] = DEFAULTS.context_preference_tokens
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
     message_id: Annotated[
         str | None,

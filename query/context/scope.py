@@ -6,67 +6,11 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
-import msgspec
-
-from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.escapes import is_invisible
-from memlog.eventlog.fields import Chat
-from memlog.eventlog.limits import MESSENGERS
+from memlog.eventlog.settings import People
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.context.request import BuildContext, Scope
 from memlog.query.event_index import POSITION, LinePosition
-
-
-class People(msgspec.Struct, frozen=True, kw_only=True):
-    """The people who talk to the agent, and their chats.
-
-    messengers: channels on which several people may write. On these, a chat without names in its messages
-        counts as a separate person.
-    chats: each person's chats, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope and
-        belong to this person alone, whatever names appear in their messages.
-
-    Raises:
-        BadInput: a value has the wrong form, or a chat belongs to two people.
-    """
-
-    messengers: tuple[str, ...] = MESSENGERS
-    chats: dict[str, list[str]] = {}
-
-    def __post_init__(self) -> None:
-        if not _is_list_of_texts(self.messengers):
-            hint = 'use channel names, for example ("telegram",)'
-            raise BadInput(f"messengers must be a list, not {shown_value(self.messengers)}", hint=hint)
-        for channel in self.messengers:
-            if not channel or ":" in channel:
-                raise BadInput(f"invalid channel: {channel!r}", hint="use a name, for example telegram")
-        is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
-        if not is_table or not all(map(_is_list_of_texts, self.chats.values())):
-            hint = 'list the chats of each person: {"anna": ["telegram:1", "signal:+358401"]}'
-            raise BadInput(f"chats must be a mapping, not {shown_value(self.chats)}", hint=hint)
-        owners: dict[str, str] = {}
-        for person, chats in self.chats.items():
-            for chat in chats:
-                if owners.setdefault(str(Chat.of(chat)), person) != person:
-                    raise BadInput(
-                        f"{chat} belongs to {owners[chat]} and {person}", hint="list it under one person only"
-                    )
-
-    def owner(self, chat: str) -> str | None:
-        """Return the person whose chat this is according to the settings, or None."""
-        return next((person for person, chats in self.chats.items() if chat in chats), None)
-
-    def joined(self, chat: str) -> frozenset[str]:
-        """Return the chats that share a scope with `chat`, including itself."""
-        owner = self.owner(chat)
-        return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
-
-    def is_messenger(self, chat: str) -> bool:
-        """Whether `chat` is on a messenger."""
-        return self.has_messenger(chat.partition(":")[0])
-
-    def has_messenger(self, channel: str) -> bool:
-        """Whether `channel` is a messenger, ignoring case."""
-        return channel.casefold() in {each.casefold() for each in self.messengers}
 
 
 class Speaker(NamedTuple):
@@ -177,10 +121,6 @@ def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
-
-
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
 _CORE = f"""

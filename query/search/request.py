@@ -11,8 +11,8 @@ from msgspec.structs import force_setattr, replace
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
-from memlog.eventlog.limits import DEPTH, HITS, Fusion
-from memlog.eventlog.limits import Mode as Mode
+from memlog.eventlog.settings import DEFAULTS, Fusion, Hits
+from memlog.eventlog.settings import Mode as Mode
 from memlog.eventlog.text import break_before
 from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of
@@ -51,10 +51,9 @@ class Ranking(Request, frozen=True, kw_only=True):
     text_weight: Annotated[Weight, "How much words count."] = 1.0
     vector_weight: Annotated[Weight, "How much meaning counts."] = 0.5
     depth: Annotated[
-        int,
-        DEPTH.meta,
+        Hits,
         "Candidates of each side, at least as many as hits; four times as many with convex.",
-    ] = DEPTH.default
+    ] = DEFAULTS.search_depth
     context: Annotated[bool, "Whether the neighbours of a message count for it."] = True
     priors: Annotated[
         bool,
@@ -97,7 +96,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         DatabaseError: the read model can neither be read nor rebuilt.
     """
 
-    k: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
+    k: Annotated[Hits, "Hits at most."] = DEFAULTS.search_limit
     mode: Annotated[Mode, "Search by words (text), by meaning (vector), or by both (hybrid)."] = "hybrid"
     chat: Annotated[ChatField | None, "Only hits of this conversation."] = None
     filters: Annotated[Filters | Mapping[str, Any], Reads(Filters.of, wire=Filters), "What hits must be."] = (

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.events import Message, SessionBreak
 from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, decimal
-from memlog.eventlog.limits import HITS
+from memlog.eventlog.settings import DEFAULTS, Hits
 from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import comparable_key, key_of
@@ -52,7 +52,7 @@ class SearchProject(SeedRequest, frozen=True, kw_only=True):
     """Search a project."""
 
     query: Annotated[str, "The text."]
-    limit: Annotated[int, HITS.meta, "The most hits."] = HITS.default
+    limit: Annotated[Hits, "The most hits."] = DEFAULTS.search_limit
 
 
 class StoreFact(SeedRequest, frozen=True, kw_only=True):

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import locks
-from memlog.query.request import read_argument, to_path
 from memlog.service.adapters.local_sockets import listen_at
 from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote_class, remote_method
 from memlog.service.engine.operation import PLACES

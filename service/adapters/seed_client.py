@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.fields import FactKind, Role
-from memlog.eventlog.limits import HITS
+from memlog.eventlog.settings import DEFAULTS
 from memlog.query.request import Request
 from memlog.service.adapters.compat import GetFacts, IndexChatMessage, SearchProject, StoreFact
 from memlog.service.adapters.remote import Connected, ServerConnection
@@ -25,7 +25,7 @@ class MemoryServiceClient(Connected):
     ) -> None:
         self._connection = ServerConnection(url, "default", token, seconds)
 
-    def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
+    def search(self, project_id: str, query: str, limit: int = DEFAULTS.search_limit) -> list[dict[str, Any]]:
         """Search a project; return the hits, best first, each with citation and score.
 
         Empty for a project without data.

@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import LogError, NotFound
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.folders import check_store, make_path
+from memlog.eventlog.files.folders import check_store, make_path, sync_folder
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
@@ -77,6 +77,23 @@ def create_store(store: Path, settings: str) -> Creation:
     except OSError as error:
         raise cannot_create_error(store, error.strerror) from error
     return Creation(shown(store.absolute()), made, missing)
+
+
+def write_settings(path: Path, text: str) -> None:
+    """Replace a file of settings, and create its folder if it is missing.
+
+    Raises:
+        LogError: the file could not be written.
+    """
+    try:
+        make_path(path.parent)
+        file = path.resolve()  # it may be a link into a folder of such files
+        with file_io.replacing_file(file, file.with_name(f".{file.name}.draft")) as fd:
+            file_io.write_all(fd, text.encode())
+            disk.sync(fd)
+        sync_folder(file.parent)
+    except OSError as error:
+        raise cannot_create_error(path, error.strerror) from error
 
 
 def cannot_create_error(store: Path, why: str | None) -> LogError:

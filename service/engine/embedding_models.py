@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from memlog.eventlog.settings import EmbeddingProvider
     from memlog.service.engine.http_client import Breaker
     from memlog.service.engine.multilingual import MultilingualEmbedder
     from memlog.service.engine.provider_embedders import RetryPolicy
-    from memlog.service.engine.settings import EmbeddingProvider
 
 
 @cache

@@ -19,9 +19,9 @@ from memlog.service.engine.read_model import ReadModel, ReadPool
 if TYPE_CHECKING:
     from memlog.eventlog.codec.encode import Draft, FindStream
     from memlog.eventlog.log.writer import Log
+    from memlog.eventlog.settings import ExtractionRules, JobRules, LanguageModelProvider
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
-    from memlog.service.engine.settings import ExtractionRules, JobRules, LanguageModelProvider
 
 EventLike = Event | dict[str, Any] | bytes
 """An event as callers give it: a struct, its members, or a line of JSON."""

@@ -24,8 +24,8 @@ from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
+from memlog.eventlog.settings import Provider
 from memlog.projector import core_file
-from memlog.service.engine.settings import ApiKey, Provider
 
 T = TypeVar("T")
 
@@ -44,7 +44,7 @@ _SEARCHED_BYTES = 20_000
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`.
+    url: where requests are posted. read_key: returns the key. proxy: see `EmbeddingProvider`.
     store: the folder of the store whose key hashes the words of errors.
     key_header: the header for the key; None for a bearer token. headers: additional headers.
     """
@@ -52,14 +52,14 @@ class Endpoint:
     def __init__(
         self,
         url: str,
-        api_key: ApiKey | None,
+        read_key: Callable[[], str | None],
         store: Path,
         *,
         proxy: str | None = None,
         key_header: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        self.url, self._api_key, self._store, self._proxy = url, api_key, store, proxy
+        self.url, self._provider_key, self._store, self._proxy = url, read_key, store, proxy
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
@@ -120,7 +120,7 @@ class Endpoint:
 
     def _read_key(self) -> str | None:
         try:
-            key = self._api_key() if callable(self._api_key) else self._api_key
+            key = self._provider_key()
         except MemlogError as error:
             raise _local_error(error.message, error.hint) from error
         if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
@@ -348,7 +348,7 @@ class Breaker:
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """Return the provider's endpoint at `url`."""
         provider = self._provider
-        return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
+        return Endpoint(url, provider.read_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
         """Return what is recorded about the provider."""

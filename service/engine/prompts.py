@@ -29,7 +29,7 @@ def prompt_names() -> list[str]:
     return sorted(path.stem for path in _FOLDER.glob("*.md"))
 
 
-def read_prompt(name: str, folder: str | None = None) -> Prompt:
+def read_prompt(name: str, folder: Path | None = None) -> Prompt:
     """Return a prompt by name. folder: a file NAME.md there replaces the text of memlog.
 
     Raises:
@@ -39,12 +39,11 @@ def read_prompt(name: str, folder: str | None = None) -> Prompt:
         raise BadInput(f"there is no prompt {name!r}", hint=f"use one of: {', '.join(prompt_names())}")
     path = _FOLDER / f"{name}.md"
     if folder is not None:
-        own = Path(folder).expanduser()
-        if not own.is_dir():
+        if not folder.is_dir():
             raise BadInput(
-                f"extraction.prompts_dir is not a folder: {own}", hint="specify a folder of prompts"
+                f"extraction.prompts_dir is not a folder: {folder}", hint="specify a folder of prompts"
             )
-        path = own / path.name if (own / path.name).exists() else path
+        path = folder / path.name if (folder / path.name).exists() else path
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
-from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
 from memlog.eventlog.secrets.outgoing import encode_outgoing
+from memlog.eventlog.settings import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
 from memlog.projector.embedding.models import Kind, normalise
 from memlog.service.engine.http_client import Breaker, late_error, send_in_known_forms
-from memlog.service.engine.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,19 +19,20 @@ from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
 from memlog.eventlog.log.reader import FileState, changed_streams, log_state
 from memlog.eventlog.log.streams import shown
+from memlog.eventlog.settings import People
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, converting_errors
 from memlog.query.context.background import StoreSample
-from memlog.query.context.scope import People, distinguishes_messengers, why_messengers_separate
+from memlog.query.context.scope import distinguishes_messengers, why_messengers_separate
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.engine.create import cannot_create_error
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import RerankProvider
+    from memlog.eventlog.settings import RerankProvider
 
 State = TypeVar("State")
 Done = TypeVar("Done")

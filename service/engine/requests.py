@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
+from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Change
-from memlog.eventlog.fields import Chat, ChatName, Local, Reads
+from memlog.eventlog.fields import Chat, ChatName, Local, Reads, to_path
 from memlog.eventlog.fields import Field as Field
 from memlog.eventlog.fields import fields_of as fields_of
-from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts
 from memlog.query.request import schema_of as schema_of
 from memlog.query.request import time_of_words as time_of_words
-from memlog.query.request import to_log_time, to_path
+from memlog.query.request import to_log_time
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress

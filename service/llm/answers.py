@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import FieldInfo
 
+from memlog.eventlog.categories import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.fields import MemoryKind
-from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.service.memory.core_markdown import is_about_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing

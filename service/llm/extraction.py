@@ -24,7 +24,7 @@ from memlog.service.engine.prompts import Prompt
 from memlog.service.engine.requests import ProgressField, Retry
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import ExtractionRules
+    from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport
 
@@ -267,7 +267,7 @@ def create_questions(
         BadInput: no language model is configured.
     """
     # Imported here: most processes ask no model.
-    from memlog.service.engine.settings import load_zone
+    from memlog.eventlog.schedules import load_zone
     from memlog.service.llm.model import LanguageModel
     from memlog.service.llm.task import Questions
 
@@ -300,6 +300,6 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 def rules_of(engine: Engine) -> "ExtractionRules":
     """Return the rules for distilling messages."""
-    from memlog.service.engine.settings import ExtractionRules
+    from memlog.eventlog.settings import ExtractionRules
 
     return engine.extraction_rules or ExtractionRules()

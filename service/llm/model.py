@@ -13,9 +13,9 @@ import msgspec
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
+from memlog.eventlog.settings import LanguageModelProvider
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
-from memlog.service.engine.settings import LanguageModelProvider
 
 _MAX_TOKENS = 2**53
 """The most tokens that an event can hold."""

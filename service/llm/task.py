@@ -17,6 +17,7 @@ from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -31,7 +32,6 @@ from memlog.query.records import DailyEvent
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
-from memlog.service.engine.settings import ExtractionRules
 from memlog.service.exchange.formats import is_imported
 from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
 from memlog.service.llm.model import Completion, LanguageModel

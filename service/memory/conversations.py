@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.limits import MOST
+from memlog.eventlog.settings import MOST
 from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
 

@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.categories import resolve_alias
 from memlog.eventlog.codec.content_ids import derive_memory_id, fold_content, mark_quantities
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.limits import resolve_alias
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH

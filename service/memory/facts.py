@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
 from memlog.eventlog.fields import FactKind
-from memlog.eventlog.limits import MOST
 from memlog.eventlog.secrets.detection import mask_event
+from memlog.eventlog.settings import MOST
 from memlog.projector.text.language_files import ListWords, split_phrases
 from memlog.query.facts.answers import (
     Fact,

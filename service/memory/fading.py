@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
-from memlog.eventlog.limits import CATEGORIES, known_category, rates_by_category
 from memlog.query.memories import Decay, Memory, count_decayed_memories, faded_memories, find_decay
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.save import Append

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
+from memlog.eventlog.categories import CATEGORIES
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     Event,
@@ -16,7 +17,7 @@ from memlog.eventlog.events import (
     Position,
 )
 from memlog.eventlog.fields import MemoryKind, Reads
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES, MOST
+from memlog.eventlog.settings import DEFAULTS, MOST
 from memlog.query.request import Unit
 from memlog.service.engine.operation import OperationGroup, not_found, operation
 from memlog.service.engine.requests import (
@@ -341,8 +342,8 @@ class Memories(OperationGroup):
         dry_run: DryRun = False,
         categories: Categories = PRUNED,
         threshold: Annotated[
-            float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."
-        ] = ARCHIVE_THRESHOLD.default,
+            Unit, "The relevance up to which a memory is archived."
+        ] = DEFAULTS.archive_threshold,
     ) -> "PruneReport":
         """Archive faded memories: those whose relevance today is at most `threshold`.
 

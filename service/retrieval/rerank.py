@@ -10,10 +10,10 @@ import msgspec
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
+from memlog.eventlog.settings import RerankProvider
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.engine.http_client import Breaker, late_error
-from memlog.service.engine.settings import RerankProvider
 
 _LONGEST = 4000
 """The most characters of a text to send: rerankers read 512 to a few thousand tokens."""

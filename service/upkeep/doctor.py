@@ -39,6 +39,7 @@ from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
+from memlog.eventlog.settings import LanguageModelProvider, People
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
 from memlog.projector.embedding.models import Embedder, is_bundled
@@ -54,12 +55,11 @@ from memlog.projector.sqlite import (
 )
 from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
-from memlog.query.context.scope import People, chats_by_name, choose_automatic_scope, nameless_chats
+from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
 from memlog.service.engine.read_model import ReadModel
-from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.llm.model import LanguageModel
 from memlog.service.retrieval.search import create_reranker
 

@@ -12,8 +12,8 @@ from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD, MOST
 from memlog.eventlog.log.layout import JOBS_LOCK
+from memlog.eventlog.settings import DEFAULTS, MOST, JobRules
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,
@@ -27,14 +27,13 @@ from memlog.query.records import (
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
-from memlog.service.engine.settings import JobRules
 from memlog.service.llm.task import Outcome
 from memlog.service.llm.tasks import load_tasks
 from memlog.service.llm.tasks.merge import merge_exact
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import Schedule
+    from memlog.eventlog.schedules import Schedule
 
 _Jobs = list["Job"]
 """An alias, because inside the class `list` is a method."""
@@ -306,7 +305,7 @@ class JobRunner:
         now = timestamps.now()
         if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
             return Outcome(0, why)
-        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
+        append, decide, least = self._engine.append, self._engine.decide, DEFAULTS.archive_threshold
         return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
 
     def _report(self, line: str | None) -> None:

@@ -10,6 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import CACHE
 from memlog.eventlog.log.streams import shown
+from memlog.eventlog.settings import LanguageModelProvider
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors
@@ -21,7 +22,6 @@ from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
 from memlog.service.engine.read_model import ReadModel, report_pending
 from memlog.service.engine.requests import PRUNED
-from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.retrieval.search import provider_states
 from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 

@@ -17,10 +17,10 @@ from queue import Empty
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
-from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.reader import FileState, log_state
 from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
+from memlog.eventlog.settings import DEFAULTS
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index, vectors
@@ -202,7 +202,7 @@ class _Watched:
 class Folders(Worker):
     """Adds changed files to the log."""
 
-    lock_timeout = LOCK_TIMEOUT.default
+    lock_timeout = DEFAULTS.lock_timeout
     """Long, because the rows thread has precedence and may take many turns in a row."""
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:

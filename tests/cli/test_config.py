@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.options.settings_schema import SETTINGS
+from memlog.cli.options.settings_schema import all_settings
 
 Run = Callable[..., Any]
 
@@ -14,7 +14,7 @@ Run = Callable[..., Any]
 def test_every_setting_is_listed_with_its_value_and_origin(memlog: Run, store: Path) -> None:
     done = memlog("config", "--json", env={"MEMLOG_SEARCH_LIMIT": "7"})
     listed = done.json["settings"]
-    assert [each["name"] for each in listed] == [setting.name for setting in SETTINGS]
+    assert [each["name"] for each in listed] == [setting.name for setting in all_settings()]
     assert all(list(each) == ["name", "value", "origin", "unit"] for each in listed)
     values = {each["name"]: (each["value"], each["origin"]) for each in listed}
     assert values["store"] == (str(store), "environment")
@@ -27,7 +27,7 @@ def test_people_see_a_line_a_setting(memlog: Run, store: Path) -> None:
     lines = memlog("config").out.decode().splitlines()
     assert lines[0] == f"store          {store}  (environment)"
     assert "model          none  (default)" in lines
-    assert lines[len(SETTINGS) :] == ["nothing is sent to a provider"]
+    assert lines[len([*all_settings()]) :] == ["nothing is sent to a provider"]
 
 
 def test_one_value_is_printed_alone(memlog: Run, store: Path) -> None:
@@ -64,3 +64,49 @@ def test_it_makes_no_store(memlog: Run, store: Path) -> None:
 def test_control_characters_of_a_value_are_escaped(memlog: Run) -> None:
     done = memlog("--model", "\x1b[31m\u202e", "config", "model")
     assert done.out == b"\\x1b[31m\\u202e\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("search_limit", "3", "search_limit = 3"),
+        ("embedding.type", "none", 'type = "none"'),
+        ("redact", "yes", "redact = true"),
+        ("context.messengers", "irc,telegram", 'messengers = ["irc", "telegram"]'),
+        ("context.people", '{"anna": ["x:1"]}', 'anna = ["x:1"]'),
+        ("language_model.api_key", "${KEY}", 'api_key = "${KEY}"'),
+    ],
+)
+def test_set_writes_a_setting_and_keeps_comments(
+    memlog: Run, store: Path, tmp_path: Path, name: str, value: str, line: str
+) -> None:
+    file, own = store / "memlog.toml", tmp_path / ".config/memlog/config.toml"
+    store.mkdir()
+    file.write_text("# mine\nsearch_limit = 7 # few\n\n[embedding]\nbatch = 4\n")
+    assert memlog("config", "set", name, value).code == 0
+    assert line in file.read_text().replace(" # few", "").splitlines()
+    assert {"# mine", "batch = 4"} <= set(file.read_text().splitlines())
+    assert memlog("config", name, "--json").json["origin"] == "memlog.toml"
+    assert memlog("config", "set", "--user", name, value, env={"MEMLOG_STORE": ""}).code == 0
+    assert line in own.read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "value", "code"),
+    [
+        ("", "search_limits", "3", 2),
+        ("", "search_limit", "0", 2),
+        ("", "store", "x", 65),
+        ("", "embedding.api_key", "sk-1", 65),
+        ("nonsense", "search_limit", "3", 65),
+        ("search_limits = 3", "search_limit", "3", 65),
+    ],
+)
+def test_what_set_refuses_leaves_the_file_alone(
+    memlog_here: Run, store: Path, file: str, name: str, value: str, code: int
+) -> None:
+    store.mkdir()
+    (store / "memlog.toml").write_text(file)
+    done = memlog_here("config", "set", name, value)
+    assert (done.code, (store / "memlog.toml").read_text()) == (code, file)
+    assert done.err

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memlog.cli.options.settings import flatten_sections
-from memlog.cli.options.settings_schema import SETTINGS
+from memlog.cli.options.settings_schema import all_settings
 
 Run = Callable[..., Any]
 
@@ -118,12 +118,12 @@ def test_the_file_changes_nothing_and_has_every_setting_with_its_default(memlog:
     assert tomllib.loads(text) == {}
     uncommented = re.sub(r"(?m)^# (\w+ = |\[)", r"\1", text)
     assert dict(flatten_sections(tomllib.loads(uncommented))) == {
-        setting.name: _in_file(setting.default) for setting in SETTINGS if setting.in_file
+        setting.name: _in_file(setting.default) for setting in all_settings() if setting.in_file
     }
     (store / "memlog.toml").write_text(uncommented)
     origins = {each["name"]: each["origin"] for each in memlog("config", "--json").json["settings"]}
     unset = {name for name, origin in origins.items() if origin != "memlog.toml"}
-    empty = {setting.name for setting in SETTINGS if setting.default is None}
+    empty = {setting.name for setting in all_settings() if setting.default is None}
     assert unset == {"store", "project", *empty}
 
 
@@ -134,7 +134,7 @@ def _in_file(default: Any) -> Any:
 def test_every_setting_in_the_file_is_explained(memlog: Run, store: Path) -> None:
     memlog("init")
     text = (store / "memlog.toml").read_text()
-    for setting in SETTINGS:
+    for setting in all_settings():
         assert (f"# {setting.meaning}" in text) is setting.in_file
 
 

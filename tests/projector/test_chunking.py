@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, split_into_chunks
+from memlog.eventlog.settings import PASSAGE
+from memlog.projector.passages.chunking import Chunk, ChunkSizes, split_into_chunks
 from memlog.projector.text.tokens import Ruler, count_tokens, is_surely_within
 from tests.support.examples import examples
 
@@ -34,8 +35,14 @@ def open_fence(text):
 
 
 def test_sizes_that_no_chunk_can_have_are_refused():
-    for window, overlap in [(63, 0), (511, 0), (400, 400), (400, -1), (64, 80)]:
-        with pytest.raises(BadInput, match=f"{window} tokens"):
+    for window, overlap, wrong in [
+        (63, 0, "window is 63"),
+        (511, 0, "window is 511"),
+        (400, 400, "passages of 400 tokens cannot overlap by 400"),
+        (400, -1, "overlap is -1"),
+        (64, 80, "passages of 64 tokens cannot overlap by 80"),
+    ]:
+        with pytest.raises(BadInput, match=wrong):
             ChunkSizes(window, overlap)
 
 
@@ -94,7 +101,7 @@ def test_a_long_text_without_any_sentence_end_is_windowed_all_the_same():
 
 
 def test_an_element_that_the_model_can_take_is_never_broken():
-    assert 400 < count_tokens(CODE) <= ELEMENT_TOKENS
+    assert 400 < count_tokens(CODE) <= PASSAGE
     text = SENTENCES + "\n\n" + CODE + "\n" + SENTENCES
     assert sum(CODE.strip() in passage for passage in passages(text)) == 1
 
@@ -292,7 +299,7 @@ def test_chunks_leave_nothing_out_and_fit_the_model(text):
         assert not text[covered : chunk.start].strip()
         assert chunk.end > covered
         assert text[chunk.start : chunk.end] in chunk.content
-        assert count_tokens(chunk.content) <= ELEMENT_TOKENS
+        assert count_tokens(chunk.content) <= PASSAGE
         covered = chunk.end
     assert not text[covered:].strip()
     assert split_into_chunks(text, SIZES) == found
@@ -307,7 +314,7 @@ def test_fences_that_are_closed_are_closed_in_each_part(fences):
     )
     for part in passages(text):
         assert open_fence(part) is None
-        assert count_tokens(part) <= ELEMENT_TOKENS
+        assert count_tokens(part) <= PASSAGE
 
 
 @settings(max_examples=examples(40))

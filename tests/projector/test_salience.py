@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlog
+from memlog.eventlog.categories import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.codec.encode import draft
-from memlog.eventlog.limits import CATEGORIES, OTHER, resolve_alias
 from memlog.projector import schema
 from tests.support.examples import examples
 from tests.support.places import ROOT

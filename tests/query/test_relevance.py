@@ -5,7 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES
+from memlog.eventlog.categories import CATEGORIES
+from memlog.eventlog.settings import DEFAULTS
 from memlog.query.memories import age_in_days, freshness, relevance
 from tests.support.places import ROOT
 
@@ -43,7 +44,7 @@ def test_each_category_has_a_curve_of_its_own_within_its_limits():
 def first_day_of_pruning(category, rate):
     """When a memory of importance 0.5 has faded to the threshold, with a decay of `rate` a day."""
     return next(
-        day for day in range(999) if relevance(0.5, rate**day, category, day) <= ARCHIVE_THRESHOLD.default
+        day for day in range(999) if relevance(0.5, rate**day, category, day) <= DEFAULTS.archive_threshold
     )
 
 

@@ -35,6 +35,7 @@ BY_RULE = {path for path in BY_OPERATION if CALLED[path]._function.__module__ ==
 """The commands made of their operations alone; their only pages are the generated ones."""
 
 GIVEN: dict[str, Any] = {
+    "setting": "embedding.query_prefix",
     **dict.fromkeys(("id", "event_id", "message_id"), "m1"),
     **{
         "chat": "x:1",

@@ -28,6 +28,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import is_private
+from memlog.eventlog.settings import People
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MERGED,
@@ -38,7 +39,7 @@ from memlog.query.conflicts import (
     proposed_memories,
     undone_merges,
 )
-from memlog.query.context.scope import People, chats_of_memories, choose_automatic_scope
+from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
 from memlog.service.engine.engine import Engine

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import memlog
-from memlog.eventlog.limits import CATEGORIES
+from memlog.eventlog.categories import CATEGORIES
 from memlog.query.memories import freshness, relevance
 from memlog.service.memory import fading
 from tests.support.damaged_stores import clock
