@@ -11,16 +11,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memlog.eventlog.events import (
-    TYPES,
     CoreMemoryDeleted,
     CoreMemoryUpdated,
     MemorySaved,
     Message,
     Redacted,
     SessionBreak,
-    tag_of,
 )
-from memlog.eventlog.log import streams
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import (
     SegmentName,
@@ -162,12 +159,6 @@ def test_the_type_decides_the_stream() -> None:
         (CoreMemoryDeleted(section="user", key="k"), "core"),
     ]:
         assert stream_of(event) == stream, event
-
-
-def test_every_event_type_has_a_stream() -> None:
-    of_chats = {"message", "session_break", "summary_written", "extraction_completed"}
-    elsewhere = {tag_of(kind) for kind in streams._STREAM_OF_TYPE}
-    assert of_chats | elsewhere | {"redacted"} == set(TYPES)
 
 
 def test_a_redaction_leads_to_no_folder_that_is_no_stream() -> None:
