@@ -169,7 +169,7 @@ def test_a_redaction_leads_to_no_folder_that_is_no_stream() -> None:
         try:
             stream = stream_of(Redacted(target_id="x", stream=name))
         except BadLine as bad:
-            assert "stream is" in str(bad), name  # noqa: PT017 - what leads somewhere fails with its name
+            assert "stream must be" in str(bad), name  # noqa: PT017 - what leads somewhere fails with its name
         else:
             pytest.fail(f"{name!r} leads to {stream}")
 
