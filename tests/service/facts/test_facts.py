@@ -226,5 +226,5 @@ def test_a_rank_that_no_list_has_is_refused(store):
 
 
 def test_the_rest_of_a_list_follows_rank_1_alone():
-    with pytest.raises(ValueError, match="follows rank 1"):
+    with pytest.raises(ValueError, match="only a fact with rank 1"):
         memlog.FactStored(topic_key="tea", value="sencha", kind="ranked", rank=2, rest=["oolong"])
