@@ -12,7 +12,14 @@ from typing import NamedTuple
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text import language_files
-from memlog.projector.text.phrases import WORD, Holds, Phrases, classify_text, fold_phrase, space_chinese
+from memlog.projector.text.phrases import (
+    WORD,
+    Holds,
+    Phrases,
+    fold_phrase,
+    reasons_to_always_tell,
+    space_chinese,
+)
 from memlog.query.context.floor import rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
@@ -144,7 +151,7 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
     If it doesn't, "allergic" may mean another substance. True if `older` is not about health.
     """
-    if not classify_text(older) & Holds.HEALTH:
+    if not reasons_to_always_tell(older) & Holds.HEALTH:
         return True
     words = [word for word in _search_words(older) if not re.search(r"\d", word)]
     known = _search_words(newer)

@@ -88,7 +88,7 @@ _HELP = {
 
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:
-    """Return the options for appending an event of `kind`: one per member, plus --id and --ts."""
+    """Return the options for appending an event of `kind`: one per settable member, plus --id and --ts."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
     }

@@ -133,7 +133,7 @@ def _draft_masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStre
 def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     source = event if isinstance(event, bytes) else event_to_json(event)
     try:
-        return _encode_draft(_check_input(source, find_stream), source)
+        return _encode_draft(_decode_input_line(source, find_stream), source)
     except BadLine as bad:
         message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
         raise BadInput(
@@ -157,7 +157,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
     return f"use one of: {', '.join(choices)}" if choices else ""
 
 
-def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
+def _decode_input_line(source: bytes, find_stream: FindStream | None) -> Event:
     """Check and decode an input line, which may still have the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)

@@ -339,7 +339,7 @@ class Watermarks:
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
         """Let the caller erase lines of the open segment, leaving no hash of the erased text behind.
 
-        A loss from before the erasure still counts. Raises OSError; then nothing was erased.
+        A loss from before the erasure still counts. If it raises OSError, nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)

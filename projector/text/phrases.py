@@ -110,12 +110,14 @@ def classify_memory(title: str | None, content: str, kind: str, category: str) -
     """Return the reasons for including a memory in every context; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
-    found = classify_text(content if title is None or content.startswith(title) else f"{title}\n{content}")
+    found = reasons_to_always_tell(
+        content if title is None or content.startswith(title) else f"{title}\n{content}"
+    )
     is_preference = kind == "preference" or category.casefold() in _PREFERENCES
     return found | Holds.OTHER if is_preference else found
 
 
-def classify_text(text: str) -> Holds:
+def reasons_to_always_tell(text: str) -> Holds:
     """Return the reasons, according to its words, for including this text in every context."""
     words = WORD.findall(space_chinese(fold_phrase(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.

@@ -211,7 +211,7 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
     """Convert the messages of a chat's window to entries, newest first."""
-    positions = _message_positions(db, chat, messages)
+    positions = _log_positions_of_messages(db, chat, messages)
     return [
         ContextEntry(
             part="window",
@@ -245,7 +245,7 @@ def passage_of_hit(db: Connection, hit: Hit) -> str:
     return ("…" if start > 0 else "") + cut + ("…" if end < len(hit.content) else "")
 
 
-def _message_positions(
+def _log_positions_of_messages(
     db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 ) -> dict[tuple[str, str, str], LinePosition]:
     # The key includes the content, because two folders of one chat may have messages with the same id.

@@ -171,7 +171,7 @@ class Measured(NamedTuple):
         return None if self.cosine is None else self.cosine + COSINE_AND_WORDS * self.cover
 
     @property
-    def rank(self) -> float:
+    def combined_score(self) -> float:
         """The hit's score plus its relevance, if known."""
         return self.hit.score + (self.relevance or 0.0)
 
@@ -201,14 +201,14 @@ def judge_hits(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Jud
     if missing and min(missing) > 0:
         why = f"not relevant: the best of its part is {min(missing):.3f} below the floor"
         return Judged([], [(each.hit, why) for each in hits], best)
-    least = max((each.rank for each in hits if each.relevance is not None), default=0.0) - PASSAGE
+    least = max((each.combined_score for each in hits if each.relevance is not None), default=0.0) - PASSAGE
     kept, below = [], []
     for each in hits:
         # A memory is kept even without any of the words, since it may paraphrase the question.
         if each.relevance is None and not each.cover and each.hit.kind != "memory":
             below.append((each.hit, "it has no word of the prompt: below the floor"))
-        elif each.relevance is not None and each.rank < least:
-            below.append((each.hit, f"{least - each.rank:.3f} below the floor for a passage"))
+        elif each.relevance is not None and each.combined_score < least:
+            below.append((each.hit, f"{least - each.combined_score:.3f} below the floor for a passage"))
         else:
             kept.append(each.hit)
     return Judged(kept, below, best)

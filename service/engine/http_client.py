@@ -170,7 +170,7 @@ class Endpoint:
         return _add_detail(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return a hint for HTTP 404, for which Ollama has three causes."""
+        """Return a hint for an HTTP 404, which can have three causes with Ollama."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -311,7 +311,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether no request may be sent now. Setting the clock back cannot prolong this forever."""
+        """Whether requests are paused. Setting the clock back cannot extend the pause indefinitely."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 

@@ -280,7 +280,7 @@ class _Exchange:
             raise _timeout_error(self._seconds)
         if status < 0:
             name = signal.Signals(-status).name
-            raise ReaderFailed("damaged", f"its reader was ended by {name}", is_final=False)
+            raise ReaderFailed("damaged", f"its reader was killed by {name}", is_final=False)
         last_line = self.printed.rstrip().rpartition(b"\n")[2]
         raise OSError(errno.ECHILD, f"its reader ended: {_first_line(last_line)}")
 

@@ -200,7 +200,7 @@ def may_change(record: Used) -> bool:
 
 
 def last_change_time(record: Used) -> str:
-    """Return the time of the source's last change of a record; "" if it is unknown."""
+    """Return when the source last changed a record; "" if that is unknown."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if split_change_id(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])

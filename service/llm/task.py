@@ -327,7 +327,7 @@ class Task(ABC, Generic[A, B]):
         return prompt
 
     def _notes(self) -> Iterable[str]:
-        """Return notes on the run for a person."""
+        """Return notes on the run for people to read."""
         return ()
 
     def _count_withheld(self) -> int:

@@ -355,7 +355,7 @@ def _set_event(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdat
 
 
 def _import_id(name: str, value: CoreValue) -> str:
-    """Return the id of an event that sets a value imported from the text `name`."""
+    """Return the id of an event that sets a value imported from the text named `name`."""
     joined = "\0".join((name, value.section, value.key, value.value))
     return short_sha256(joined.encode()).hexdigest()[:32]
 

@@ -55,7 +55,7 @@ class _Joining(NamedTuple):
         return all(
             word in (_PAUSE, _END)
             or word in self.joints
-            or _is_number(word)
+            or _has_digit(word)
             or (word.isalpha() and not self._affects_others(word.lower()))
             for word in words
         )
@@ -107,7 +107,7 @@ def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: 
 
 
 def _name_kind(words: Iterable[str]) -> str:
-    return "a number" if any(map(_is_number, words)) else "a word"
+    return "a number" if any(map(_has_digit, words)) else "a word"
 
 
 def _find_joining_words(text: str) -> _Joining:
@@ -216,7 +216,7 @@ def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: 
         found = list(_match_tails(sentence[length:], tails, language.joints))
         if sum(map(len, found)) + len(found) - 1 != len(sentence) - length or len(found) < 2:
             continue
-        counts = {any(map(_is_number, tail)) for tail in found}
+        counts = {any(map(_has_digit, tail)) for tail in found}
         if len(counts) == 1 and (not head or not any(map(_continues_after_name, found[:-1]))):
             return [[*head, *tail] for tail in found]
     return []
@@ -245,7 +245,7 @@ def _match_tails(
 
 def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
     """Whether a longer source contains `part`, followed only by a joint or a precise place ("in Oulu")."""
-    if not part or _is_number(part[-1]):
+    if not part or _has_digit(part[-1]):
         return False
     for other in others:
         for at in range(len(other) - len(part) + 1):
@@ -253,7 +253,7 @@ def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining)
             behind = at + len(part)
             # A light word before a name or a number adds a detail; "in training" changes the meaning.
             following = other[behind + 1 : behind + 2]
-            is_precise = any(word != word.lower() or _is_number(word) for word in following)
+            is_precise = any(word != word.lower() or _has_digit(word) for word in following)
             goes_on = (
                 _ends_at(other, behind)
                 or _is_joint(other[behind], language.joints)
@@ -280,7 +280,7 @@ def _continues_after_name(part: Sequence[str]) -> bool:
     return any(before and not behind for before, behind in pairwise(capitals))
 
 
-def _is_number(word: str) -> bool:
+def _has_digit(word: str) -> bool:
     return any(map(str.isnumeric, word))
 
 

@@ -159,7 +159,7 @@ class Tools(OperationGroup):
             raise BadInput("query must not be empty", hint="enter the words to search for")
         search = Search(query, k=topK, filters=Filters(chat=chat, since=since, until=until))
         found = search_store(self._engine.reads, search)
-        results = [_tool_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
+        results = [_search_result_of_hit(number, hit) for number, hit in enumerate(found.hits, start=1)]
         certain = found.certain is not False
         note = None if certain else "nothing certain"
         return ToolResults(results=results, certain=certain, note=note, silent=found.silent)
@@ -277,7 +277,7 @@ class Tools(OperationGroup):
         return [_event_item(each, name) for each in self._read(read_events) if each is not None]
 
 
-def _tool_result(number: int, hit: Hit) -> ToolResult:
+def _search_result_of_hit(number: int, hit: Hit) -> ToolResult:
     return ToolResult(
         citation=f"M{number}",
         id=hit.id,

@@ -392,7 +392,7 @@ def watch(
 
 
 def watch_once(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
-    """Do once what a watch does, then return; see the argument `once` of `Maintenance.watch`."""
+    """Run a single pass of a watch, then return; see the argument `once` of `Maintenance.watch`."""
     read_model.make_store()
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):

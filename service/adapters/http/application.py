@@ -86,7 +86,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
             }
     append = paths["/v1/projects/{project}/append"]["post"]["requestBody"]
     append["content"] = {JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
-    paths |= _seed_paths(paths)
+    paths |= _openapi_paths_of_seeds(paths)
     for name in ("healthz", "readyz"):
         answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
@@ -103,7 +103,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
     }
 
 
-def _seed_paths(paths: dict[str, Any]) -> dict[str, Any]:
+def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI paths for the routes of two earlier services."""
     some = {"content": {JSON: {"schema": {}}}, "description": "done"}
     problem = {
