@@ -10,15 +10,13 @@ from typing import Any
 import pytest
 
 from memlog.cli.process.main import memlog_command
-from memlog.eventlog.log.streams import SegmentName, segments_of
+from memlog.eventlog.log.streams import segments_of
 from memlog.eventlog.log.writer import Log
 from tests.support import damaged_stores
 from tests.support.damaged_stores import OLDER
-from tests.support.generated import sha256_of
 
 OLDER_DAMAGED = [name for name, expected in OLDER.items() if expected["exit"]]
 OLDER_CLEAN = [name for name in OLDER if name not in OLDER_DAMAGED]
-OLDER_SHA256 = "43440d77a587c9fd79bb81bb3f76068241c7728f85a4fe12a761688c4908f12c"
 """Of the paths and bytes of all older stores, as a memlog of the first format wrote them."""
 
 Run = Callable[..., Any]
@@ -53,16 +51,6 @@ def older(older_stores: Path, tmp_path: Path) -> Make:
 def today(tmp_path: Path) -> Make:
     """Makes a store in today's format."""
     return lambda name: damaged_stores.make(tmp_path, name)
-
-
-def test_thirty_damaged_stores_of_an_older_memlog_are_generated_to_the_byte(older_stores: Path) -> None:
-    assert len(OLDER_DAMAGED) == 30
-    assert {path.name for path in older_stores.iterdir()} == set(OLDER)
-    names = [
-        SegmentName.parse(path.name) for path in older_stores.rglob("*.jsonl") if path.name != "seals.jsonl"
-    ]
-    assert {"" if name is None else name.writer for name in names} == {""}
-    assert sha256_of(older_stores) == OLDER_SHA256
 
 
 def test_the_damage_of_an_older_store_is_found(verify: Verify, older: Make) -> None:

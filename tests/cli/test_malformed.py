@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import click
 import pytest
 
-from tests.cli.malformed import FAULTS, NO_NUMBERS, Malformed, malformed
+from tests.cli.malformed import NO_NUMBERS, Malformed, malformed
 from tests.support.command_tree import COMMANDS, called
 
 Run = Callable[..., Any]
@@ -93,9 +92,3 @@ def test_what_is_no_number_of_a_range_is_refused() -> None:
             except click.BadParameter:
                 continue
             pytest.fail(f"{name} {text[:20]}")
-
-
-def test_every_kind_of_fault_is_among_them() -> None:
-    counts = Counter(invocation.fault for invocation in invocations)
-    assert len(counts) >= len(FAULTS)
-    assert min(counts.values()) >= 2

@@ -33,7 +33,6 @@ LEAST = {"precision": 1.0, "recall": 0.88}
 
 EXACT = 300
 NEAR = 200
-ORIGINALS = 500
 
 SEED = 20260224
 _SHORTEST = 4  # letters of a word in which a typo is made
