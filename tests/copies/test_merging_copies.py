@@ -364,7 +364,7 @@ def test_a_conflict_copy_that_can_be_no_segment_has_a_remedy_of_its_own(tmp_path
     append_some(tmp_path / "s", "a")
     for name, says in (
         ("seals.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
-        ("FORMAT.sync-conflict-20261123-101500-ABCDEFG", "replace log/FORMAT by it"),
+        ("FORMAT.sync-conflict-20261123-101500-ABCDEFG", "replace log/FORMAT with it"),
         ("2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
         ("memory/2026-99-99.sync-conflict-20261123-101500-ABCDEFG.jsonl", "move it out of log/"),
     ):

@@ -26,7 +26,7 @@ ROW_MAKERS = sorted(
         *(ROOT / f"projector/{name}.py" for name in ("fold", "sqlite", "limits")),
         *(
             ROOT / f"eventlog/{name}.py"
-            for name in ("codec/decode", "codec/upcast", "log/reader", "limits", "codec/content_ids")
+            for name in ("codec/decode", "codec/upcast", "log/reader", "categories", "codec/content_ids")
         ),
     ]
 )

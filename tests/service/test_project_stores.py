@@ -187,7 +187,7 @@ def test_a_link_to_a_store_is_not_followed(projects, tmp_path):
     make(Projects(tmp_path), "elsewhere", "tea")
     projects.folder.mkdir()
     projects.path("work").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(BadInput, match="is a link"):
+    with pytest.raises(BadInput, match="is a symbolic link"):
         projects.remove("work")
     assert projects.path("work").is_symlink()
     assert Projects(tmp_path).get("elsewhere") is not None

@@ -18,15 +18,6 @@ LIMIT = 30
 ASKED_OFTEN = 20
 
 
-class Model:
-    """Names the vectors; they are made by the tests."""
-
-    dimension = 16
-
-    def __init__(self, name: str) -> None:
-        self.id = name
-
-
 class Passages:
     """Passages with random vectors, many of them alike."""
 

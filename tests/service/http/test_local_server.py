@@ -161,7 +161,7 @@ def test_a_socket_is_for_one_user_at_both_ends(
 @pytest.mark.parametrize(
     ("text", "mode", "uid", "why"),
     [
-        ("short", 0o600, None, "no token of 16 to 4096"),
+        ("short", 0o600, None, "a token of 16 to 4096"),
         ("x" * 40, 0o604, None, "read by others"),
         ("x" * 40, 0o600, NOBODY, "another user"),
         (None, 0o600, None, "not a regular file"),
