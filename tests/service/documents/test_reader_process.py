@@ -190,7 +190,7 @@ def test_one_process_reads_many_files(taken_over):
 
 def test_a_process_that_crashes_is_replaced(taken_over):
     for code in ("os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "os._exit(3)"):
-        with pytest.raises((ReaderFailed, OSError), match="killed|ended"):
+        with pytest.raises((ReaderFailed, OSError), match=r"killed|ended"):
             run(taken_over, code)
         assert run(taken_over, "'tea'").text == "tea", code
 
