@@ -27,7 +27,7 @@ from memlog.service.engine.create import create_store, find_notes_beside
 
 
 class _Config(Group):
-    """A group that takes the name of a setting in the place of a command."""
+    """A group that also accepts the name of a setting instead of a command."""
 
     allow_interspersed_args = True
 

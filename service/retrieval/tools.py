@@ -89,7 +89,7 @@ class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The items with the ids asked for. not_found: ids that are unknown."""
+    """The items with the requested ids. not_found: the unknown ids."""
 
     items: list[ToolItem]
     not_found: list[str] = []
