@@ -7,11 +7,16 @@ import click
 from msgspec.structs import replace
 
 import memlog
+from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.options.settings import Group
-from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer
+from memlog.cli.options.settings import Command, Group, Settings, change_settings_file
+from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, print_answer
 from memlog.cli.output.output import count_noun, note, one_line, printable
 from memlog.cli.process.confirmation import ask_yes_or_no
+from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
+from memlog.eventlog.log.streams import shown
+from memlog.service.engine.create import write_settings
+from memlog.service.engine.prompts import read_prompt
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -27,7 +32,6 @@ EXTRACTIONS: Columns = {
     "set aside": "set_aside",
     "summary": lambda report: one_line(report.summary or ""),
 }
-
 
 PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
 
@@ -75,11 +79,39 @@ def buffer(found: "list[memlog.Buffer]", _: Given) -> Answer:
     return list_answer("buffers", found, columns, if_empty="every message is distilled")
 
 
+_PROMPTS = "prompts"
+"""The folder of a store's own prompts."""
+
+
 @click.group(cls=Group)
 def prompts() -> None:
-    """Show the language model's prompts."""
+    """Show and change the language model's prompts."""
 
 
 @request_command("extraction.prompt", group=prompts)
 def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
     return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])
+
+
+@prompts.command("edit", cls=Command)
+@click.argument("name", type=TEXT)
+@print_answer
+@click.pass_context
+def edit(ctx: click.Context, name: str) -> Done:
+    """Copy a prompt into the folder `extraction.prompts_dir`, and open your editor on it.
+
+    Without that setting, the folder is `prompts` in the store, and memlog.toml names it. The editor is
+    $VISUAL or $EDITOR; without a terminal, none is opened.
+    """
+    settings = ctx.ensure_object(Settings)
+    own = read_prompt(name)
+    folder = settings.value("extraction.prompts_dir") or settings.store / _PROMPTS
+    path = folder / f"{own.name}.md"
+    if not path.exists():
+        write_settings(path, own.text)
+    if settings.value("extraction.prompts_dir") is None:
+        change_settings_file(settings.store / SETTINGS_FILE, "extraction.prompts_dir", _PROMPTS)
+    if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        click.edit(filename=str(path))
+    used = read_prompt(name, folder)
+    return Done({"file": shown(path), "prompt": used.id}, f"{shown(path)}: prompt {used.id}.")

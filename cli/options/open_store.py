@@ -162,14 +162,13 @@ def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
 def _open_with_settings(
     settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
 ) -> "memlog.Store":
-    language_model = language_model_of(settings)
     return memlog.open(
         settings.store,
         model=settings.value("model"),
         embedding=embedding_of(settings),
         rerank=rerank_of(settings),
-        language_model=language_model,
-        extraction=None if language_model is None else _read_section(settings, "extraction", ExtractionRules),
+        language_model=language_model_of(settings),
+        extraction=_read_section(settings, "extraction", ExtractionRules),
         jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
         people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),

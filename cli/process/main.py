@@ -84,7 +84,7 @@ _COMMANDS = {
         "extract": "Have a language model distil messages into memories.",
         "fact": "Set, show and remove facts.",
         "memory": "Save, list and change memories.",
-        "prompts": "Show the prompts of the language model.",
+        "prompts": "Show and change the prompts of the language model.",
         "prune": "Archive faded memories.",
     },
     "Documents": {

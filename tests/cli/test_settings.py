@@ -250,12 +250,22 @@ def test_messengers_and_people_act_on_a_context(memlog: Run, settings_file: Run)
 
 
 def test_a_relative_folder_of_prompts_starts_at_its_file(memlog: Run, settings_file: Run) -> None:
-    path = settings_file(
-        '[language_model]\nbase_url = "http://127.0.0.1:9"\n[extraction]\nprompts_dir = "prompts"'
-    )
+    path = settings_file('[extraction]\nprompts_dir = "prompts"')
     (path.parent / "prompts").mkdir()
     (path.parent / "prompts/merge-2.md").write_text("Merge only tea.\n")
     assert b"Merge only tea." in memlog("prompts", "show", "merge-2").out
+
+
+def test_an_edited_prompt_is_the_stores_own(memlog: Run, settings_file: Run) -> None:
+    path = settings_file('# mine\n[extraction]\nchannels = ["codex"]\n')
+    edited = memlog("prompts", "edit", "merge-2").json
+    file = path.parent / "prompts/merge-2.md"
+    assert edited == {"file": str(file), "prompt": memlog("prompts", "show", "merge-2", "--json").json["id"]}
+    assert path.read_text() == '# mine\n[extraction]\nchannels = ["codex"]\nprompts_dir = "prompts"\n'
+    file.write_text("Merge only tea.\n")
+    assert memlog("prompts", "edit", "merge-2").json != edited
+    assert file.read_text() == "Merge only tea.\n"
+    assert memlog("prompts", "edit", "merge").code == 65
 
 
 def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:
