@@ -109,8 +109,8 @@ def stub() -> dict[str, str]:
 
 
 def test_type_checkers_see_the_public_names():
-    assert stub() == memlog._HOME
-    assert set(memlog.__all__) == {*memlog._HOME, "__version__"}
+    assert stub() == memlog._modules()
+    assert set(memlog.__all__) == {*memlog._modules(), "__version__"}
 
 
 def test_the_public_names_are_listed_and_there():

@@ -10,6 +10,7 @@ The log is the only truth; the read model and the vectors are caches of it. Star
             print(hit.content, hit.position)
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -19,14 +20,7 @@ __version__ = "0.1.0"
 # does not pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares
 # the two.
 _NAMES = {
-    "eventlog.events": (
-        "AppendWarning IdHolder Position RefusedLine Event ChangeUndone ContextGiven CoreMemoryDeleted "
-        "CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed DocumentRemoved "
-        "ExtractionCompleted FactRemoved FactStored MemoryAccessed JobCompleted MemoriesExtracted "
-        "MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed "
-        "Redacted ModelFailed SalienceDecayed SessionBreak SourceRegistered SourceRemoved SummaryWritten "
-        "Extraction JobStep MergeDecision"
-    ),
+    "eventlog.events": ("AppendWarning Event Extraction IdHolder JobStep MergeDecision Position RefusedLine"),
     "eventlog.fields": "Chat GivenEntry",
     "eventlog.errors": (
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
@@ -97,16 +91,23 @@ _NAMES = {
     "service.upkeep.worker": "WatchStep",
 }
 
-_HOME = {name: f"memlog.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOME]
+@cache
+def _modules() -> dict[str, str]:
+    """Return the module of each public name, including all event types."""
+    from memlog.eventlog.events import TYPES
+
+    events = dict.fromkeys((kind.__name__ for kind in TYPES.values()), "memlog.eventlog.events")
+    return events | {name: f"memlog.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(["__all__", "__version__", *_modules()])
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    if name == "__all__":
+        return ["__version__", *_modules()]
+    if not name.startswith("_") and name in _modules():
+        return getattr(import_module(_modules()[name]), name)
     raise AttributeError(f"module 'memlog' has no attribute {name!r}")

@@ -88,7 +88,8 @@ def public_names() -> str:
         '"""The public names of memlog, for type checkers and editors: written by `make snapshots`."""',
         "",
     ]
-    for module, names in groupby(memlog._HOME, memlog._HOME.__getitem__):
+    modules = memlog._modules()
+    for module, names in groupby(sorted(modules, key=modules.__getitem__), modules.__getitem__):
         listed = ", ".join(f"{name} as {name}" for name in names)
         lines.append(f"from {module} import {listed}")
     lines += ["", "__version__: str"]
