@@ -17,4 +17,4 @@ def on_files(files: Files, *, config: MkDocsConfig) -> None:
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Lead links to these pages to where the site has them."""
-    return markdown.replace("](../README.md", "](index.md")
+    return markdown.replace("](../README.md", "](index.md").replace("](../CHANGELOG.md", "](changelog.md")

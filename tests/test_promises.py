@@ -64,7 +64,7 @@ def test_every_fault_of_the_reliability_page_has_a_test():
     assert [f"{path}::{name}" for path, name in named if name not in tiers(path)] == []
 
 
-def test_readme_links_every_page():
-    readme = (ROOT / "README.md").read_text()
-    pages = [str(path.relative_to(ROOT)) for path in Path(ROOT, "docs").rglob("*.md")]
-    assert [page for page in pages if f"]({page})" not in readme] == []
+def test_the_page_of_all_pages_links_each():
+    index = (ROOT / "docs/pages.md").read_text()
+    pages = [str(path.relative_to(ROOT / "docs")) for path in Path(ROOT, "docs").rglob("*.md")]
+    assert [page for page in pages if page != "pages.md" and f"]({page})" not in index] == []

@@ -3,7 +3,6 @@
 import inspect
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +16,7 @@ from memlog.cli.options.settings import Command, SettingOption
 from memlog.cli.output.output import (
     JSON_ON_TERMINAL_OPTION,
     STORED,
+    count_noun,
     note,
     one_line,
     print_done,
@@ -32,6 +32,8 @@ from memlog.eventlog.log.writer import Log, NumberedLine, RefusedLine, append_li
 
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
+_NAMED = 2
+"""How many streams a sentence names."""
 
 _OPTIONS = (
     SettingOption("durability", "--durability"),
@@ -71,25 +73,53 @@ def append(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is not None:
         return 0
     log, fd = open_log(ctx), stdin_bytes().fileno()
+    report = _Sentences(is_typed=os.isatty(fd)) if says_sentences(ctx) else None
     worst = refused = 0
     try:
-        with _show_progress(fd) as tell:
+        with _show_progress(fd) as show:
             for batch in _read_batches(fd):
                 answers, code = _append_batch(log, batch)
                 worst = max(worst, code)
-                if says_sentences(ctx):
-                    click.echo("\n".join(one_line(_answer_sentence(answer)) for answer in answers))
-                else:
-                    print_json(*answers)
+                report.add(answers) if report else print_json(*answers)
                 refused += sum(not isinstance(answer, Position) for answer in answers)
                 STORED.forget_acknowledged()
-                tell()
+                show()
     finally:
         log.record_sizes()
-    if refused:
+        if report:
+            report.end()
+    if refused and not report:
         lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
         note(f'{lines} not stored: see the answers with an "error"')
     return worst
+
+
+class _Sentences:
+    """Tells a person what was stored: each line that is typed, but of a file or pipe only how many.
+
+    Refused lines are always told.
+    """
+
+    def __init__(self, *, is_typed: bool) -> None:
+        self._is_typed = is_typed
+        self._count = 0
+        self._streams: set[str] = set()
+
+    def add(self, answers: list[Position | dict[str, Any]]) -> None:
+        """Tell about the answers to a batch."""
+        for answer in answers:
+            if self._is_typed or not isinstance(answer, Position):
+                click.echo(one_line(_answer_sentence(answer)))
+            else:
+                self._count += 1
+                self._streams.add(answer.stream)
+
+    def end(self) -> None:
+        """Tell how many events were stored, if that is still untold."""
+        if self._count:
+            streams = sorted(self._streams)
+            where = " and ".join(streams) if len(streams) <= _NAMED else f"{len(streams):,} streams"
+            click.echo(one_line(f"Stored {count_noun(self._count, 'event')} in {where}."))
 
 
 @cache
@@ -142,13 +172,13 @@ def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 @contextmanager
 def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
-    """Yield a callback that shows progress through a file; it does nothing if stdout is a terminal."""
+    """Yield a callback that shows progress through a file; it does nothing for other input."""
     # Imported here: a single event has no progress.
     from memlog.cli.output.output import progress_line
 
     status = os.fstat(fd)
     with progress_line() as line:
-        if line is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
+        if line is None or not stat.S_ISREG(status.st_mode):
             yield lambda: None
         else:
             yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)

@@ -19,7 +19,7 @@ from memlog.cli.options.settings import (
     user_file,
 )
 from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
-from memlog.cli.output.answer import Done, TextAnswer, print_answer
+from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answer
 from memlog.cli.output.output import note, printable, with_options
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
@@ -66,11 +66,12 @@ def _show(settings: Settings, name: str | None) -> TextAnswer:
         return TextAnswer(setting, text=[printable("" if value is None else _setting_text(value))])
     found = [_describe_setting(settings, each) for each in all_settings()]
     sent = sent_to_providers(settings)
-    lines = [f"{each['name']:14} {_setting_text(each['value'])}  ({each['origin']})" for each in found]
+    rows = [(each["name"], _setting_text(each["value"]), each["origin"]) for each in found]
+    lines = aligned_lines(("setting", "value", "from"), rows)
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
         "nothing is sent to a provider"
     ]
-    return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
+    return TextAnswer({"settings": found, "sent": sent}, text=lines)
 
 
 @config.command("set", cls=Command)
@@ -109,7 +110,7 @@ def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
 
 
 def _setting_text(value: object) -> str:
-    return "none" if value is None else as_text(value)
+    return "none" if value is None else as_text(value) or "none"
 
 
 @click.command(cls=Command)

@@ -15,7 +15,7 @@ from memlog.cli.output.output import count_noun, one_line, printable
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
-from memlog.service.documents.text_files import EXTRA, Reason
+from memlog.service.documents.text_files import INSTALL, Reason
 from memlog.service.memory.core import CoreImportReport
 
 _SOURCES: Columns = {
@@ -55,7 +55,7 @@ _SKIPPED: dict[Reason, str] = {
     "binary": "binary",
     "not_utf8": "not UTF-8",
     "too_large": "too large",
-    "no_reader": "that need memlog-store[documents]",
+    "no_reader": "that need the extra documents",
     "damaged": "damaged",
     "limit": "past a limit",
     "secret": "named like a key",
@@ -195,7 +195,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
         count = "1 file was" if len(added.warnings) == 1 else f"{len(added.warnings):,} files were"
         yield f"{added.source_id}: {count} read with warnings, such as {first.file}: {first.text}"
     if any(each.reason == "no_reader" for each in added.skipped):
-        yield f"HTML and PDF are read by libraries that are not installed: pip install '{EXTRA}'"
+        yield f"HTML and PDF need missing libraries: {INSTALL}"
     if added.user is not None:
         yield f"{added.source_id}/{USER_FILE}: {_describe_user_import(added.user)}"
     for source, shared in added.shared.items():

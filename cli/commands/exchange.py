@@ -104,5 +104,5 @@ def export() -> None:
 
 @request_command("exchange.export_sqlite", group=export, name="sqlite")
 def export_sqlite(done: "memlog.ExportReport", _: Given) -> Done:
-    rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.tables.items())
-    return Done(done, f"Wrote {rows} to {done.path}.")
+    rows = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in done.tables.items())
+    return Done(done, f"Wrote {done.path}: {rows}.")

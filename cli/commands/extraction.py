@@ -7,7 +7,6 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Command, Group, Settings, change_settings_file
 from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, print_answer
@@ -16,7 +15,7 @@ from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
 from memlog.service.engine.create import write_settings
-from memlog.service.engine.prompts import read_prompt
+from memlog.service.engine.prompts import prompt_names, read_prompt
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -94,14 +93,15 @@ def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
 
 
 @prompts.command("edit", cls=Command)
-@click.argument("name", type=TEXT)
+@click.argument("name", type=click.Choice(prompt_names()), metavar="NAME")
 @print_answer
 @click.pass_context
 def edit(ctx: click.Context, name: str) -> Done:
     """Copy a prompt into the folder `extraction.prompts_dir`, and open your editor on it.
 
-    Without that setting, the folder is `prompts` in the store, and memlog.toml names it. The editor is
-    $VISUAL or $EDITOR; without a terminal, none is opened.
+    NAME is compress-2, extract-2, merge-2, profile-2 or summarise-1. Without that setting, the folder is
+    `prompts` in the store, and memlog.toml names it. The editor is $VISUAL or $EDITOR; without a terminal,
+    none is opened.
     """
     settings = ctx.ensure_object(Settings)
     own = read_prompt(name)

@@ -17,7 +17,6 @@ _COLUMNS: Columns = {
     "value": "value",
     "chat": "chat",
     "updated": lambda fact: format_minute(fact.updated_at),
-    "position": lambda fact: f"{fact.position} {fact.event_id}",
 }
 
 

@@ -50,7 +50,7 @@ def host_entry(host: str, command: Sequence[str]) -> str:
     return json.dumps(entries[host], indent=2, ensure_ascii=False) + "\n"
 
 
-_EXTRA = "pip install 'memlog-store[mcp]'"
+_EXTRA = "pip install '.[mcp]' in a checkout of memlog"
 
 
 @click.command(cls=Command)

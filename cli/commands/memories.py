@@ -1,5 +1,8 @@
 """memlog memory."""
 
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
 import click
 from msgspec.structs import asdict, replace
 
@@ -8,7 +11,15 @@ from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
+from memlog.cli.output.answer import (
+    Answer,
+    Columns,
+    Done,
+    folded_lines,
+    list_answer,
+    named_values,
+    records_answer,
+)
 from memlog.cli.output.output import bold, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
 from memlog.service.engine.requests import build_event
@@ -16,6 +27,8 @@ from memlog.service.memory.memories import looks_for_duplicates
 from memlog.service.memory.save import save as save_memory
 
 _DIGITS = 6
+_LISTED = 160
+"""How many characters of a memory a list shows: two lines of most terminals."""
 _TYPES = {"content": STDIN}
 
 COLUMNS: Columns = {
@@ -31,7 +44,21 @@ COLUMNS: Columns = {
     "id": "memory_id",
     "title": "title",
 }
-"""The columns of a list of memories."""
+"""The columns of a list of memories, as a Markdown table."""
+
+
+def memories_answer(found: "Sequence[memlog.Memory]") -> Answer:
+    """Return the answer for a list of memories: of each its text, and what else people look for."""
+    return list_answer("memories", found, COLUMNS, text=chain.from_iterable(map(_memory_lines, found)))
+
+
+def _memory_lines(memory: "memlog.Memory") -> Iterator[str]:
+    content, title = one_line(memory.content), one_line(memory.title or "")
+    shown = content if content.startswith(title) else title
+    yield from folded_lines(shown if len(shown) <= _LISTED else f"{shown[: _LISTED - 1]}…")
+    day = format_minute(memory.updated_at).partition(" ")[0]
+    about = (memory.category, memory.chat, f"salience {memory.salience:.3f}", day, memory.memory_id)
+    yield from map(dim, folded_lines("  ".join(printable(each) for each in about if each), indent="    "))
 
 
 _CONFLICTS: Columns = {
@@ -80,7 +107,7 @@ _SAVED = {
 
 @request_command("memories.list", group=memory)
 def list_(found: "list[memlog.Memory]", _: Given) -> Answer:
-    return list_answer("memories", found, COLUMNS)
+    return memories_answer(found)
 
 
 @request_command("memories.get", group=memory, adds="\n`memlog memory get` does the same.")
@@ -154,7 +181,7 @@ def archive(done: "memlog.Position", given: Given) -> Done:
 
 @request_command("memories.unmerge", group=memory)
 def unmerge(found: "list[memlog.Memory]", _: Given) -> Answer:
-    return list_answer("memories", found, COLUMNS)
+    return memories_answer(found)
 
 
 @request_command("memories.delete", group=memory)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OTHER_FILE = "use --token-file to specify another file"
-_EXTRA = "pip install 'memlog-store[server]'"
+_EXTRA = "pip install '.[server]' in a checkout of memlog"
 _LONGEST_TOKEN = 4096
 
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
-from itertools import islice, zip_longest
+from itertools import compress, islice, zip_longest
 from operator import attrgetter
 from typing import Any, ClassVar
 
@@ -37,7 +37,7 @@ from memlog.eventlog import timestamps
 _GAP = "  "
 _LEAST = 14
 """The minimum width of a column of a table, however narrow the terminal."""
-_NEVER_FOLDED = ("id", "position", "file", "folder", "segment")
+_NEVER_FOLDED = ("id", "position", "file", "folder", "root", "segment", "setting", "topic")
 """Columns with texts that people copy into the next command."""
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
@@ -205,6 +205,18 @@ def silent_notes(silent: Mapping[str, str]) -> list[str]:
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
+def aligned_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """Return the lines of a table, for an answer that prints more than that table."""
+    return [*_align_rows(Table(columns, rows))]
+
+
+def folded_lines(text: str, indent: str = "") -> Iterator[str]:
+    """Yield a text in lines that fit into the terminal; as one line if stdout is none."""
+    room = columns_of(sys.stdout)
+    for line in [text] if room is None else _fold(text, max(_LEAST, room - len(indent))):
+        yield indent + line
+
+
 def _echo(lines: Iterable[str]) -> None:
     # click.echo flushes and strips styles: calling it for each of 200,000 lines took 1 s.
     rest = iter(lines)
@@ -221,12 +233,15 @@ def _markdown_cell(cell: object) -> str:
 def _align_rows(table: Table) -> Iterator[str]:
     rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
     room = columns_of(sys.stdout)
+    names = table.columns
     if room is not None and rows:
-        rows = list(_fold_rows(table, rows, room))
+        filled = [any(texts) for texts in zip(*rows, strict=True)]
+        names = list(compress(names, filled))
+        rows = list(_fold_rows(names, [list(compress(row, filled)) for row in rows], room, table.is_headed))
     columns = list(zip(*rows, strict=True))
     printed = [
         _pad_column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
-        for number, (name, texts) in enumerate(zip(table.columns, columns, strict=False), 1)
+        for number, (name, texts) in enumerate(zip(names, columns, strict=False), 1)
     ]
     for cells in zip(*printed, strict=True):
         yield _GAP.join(cells).rstrip()
@@ -242,12 +257,14 @@ def _pad_column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bo
     return head + ([dim(text) for text in body] if name == "position" else body)
 
 
-def _fold_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+def _fold_rows(
+    names: Sequence[str], rows: list[list[str]], room: int, is_headed: bool
+) -> Iterator[list[str]]:
     """Yield the rows as lines of cells, folding the widest foldable columns to fit into `room`."""
     widths = [max(map(_display_width, texts)) for texts in zip(*rows, strict=True)]
-    if table.is_headed:
-        widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
-    foldable = [name not in _NEVER_FOLDED for name in table.columns]
+    if is_headed:
+        widths = [max(width, len(name)) for width, name in zip(widths, names, strict=True)]
+    foldable = [name not in _NEVER_FOLDED for name in names]
     taken = len(_GAP) * (len(widths) - 1)
 
     def fits(most: int) -> bool:
@@ -265,7 +282,7 @@ def _fold(text: str, width: int) -> Iterator[str]:
     while (end := _end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)
         end = space if space > 0 else end
-        yield text[start:end]
+        yield text[start:end].rstrip()
         start = end + (space > 0)
     yield text[start:]
 
@@ -281,6 +298,8 @@ def _end_of_line(text: str, start: int, width: int) -> int:
 
 
 def _cell_text(cell: object) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
     text = "" if cell is None else str(cell)
     return format_minute(text) if timestamps.is_written_form(text) else text
 

@@ -158,7 +158,7 @@ def one_line(text: str) -> str:
 
 def count_noun(count: int, thing: str) -> str:
     """Return a number with its noun: `1 line`, `2 lines`."""
-    return f"{count} {thing}" + ("" if count == 1 else "s")
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 bold = partial(click.style, bold=True)

@@ -1,6 +1,6 @@
 """Extracts the text of an HTML page, keeping each word on its line.
 
-Uses lxml, from memlog-store[documents], which takes linear time for any input, and knows the line of each
+Uses lxml, from the extra documents, which takes linear time for any input, and knows the line of each
 element. Python's own parser takes minutes for 200 kB of `<!--`.
 """
 

@@ -1,6 +1,6 @@
 """Extracts the text of a PDF, with form feeds between pages like `pdftotext`.
 
-Uses pypdf, from memlog-store[documents].
+Uses pypdf, from the extra documents.
 """
 
 from io import BytesIO

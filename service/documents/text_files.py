@@ -155,7 +155,7 @@ _TRIES = 3
 MAX_PDF_BYTES = 100 * 1024 * 1024
 """The largest PDF, whose images take more room than its text."""
 
-EXTRA = "memlog-store[documents]"
+INSTALL = "pip install '.[documents]' in a checkout of memlog"
 """Installs the libraries that read HTML and PDF."""
 
 GONE = (FileNotFoundError, NotADirectoryError)

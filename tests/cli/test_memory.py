@@ -40,18 +40,16 @@ def test_a_save_that_looks_for_no_duplicates_makes_no_read_model(memlog: Run, st
     assert (found["topic"], found["tags"]) == ("drinks", ["a"])
 
 
-def test_a_list_for_people_shows_salience_and_age_apart_with_counts_times_and_importance(
-    memlog: Run, save: Run
+def test_a_list_for_people_has_the_text_first_and_the_id_last(
+    memlog: Run, save: Run, on_a_terminal: Callable[..., bytes]
 ) -> None:
-    save("green tea", "--memory-id", "tea", "--importance", "0.7", "--ts", "2026-02-24T10:15:00Z")
-    memlog("memory", "touch", "tea")
-    (head, row) = memlog("memory", "list").out.decode().splitlines()
-    assert head.split()[:4] == ["salience", "freshness", "importance", "relevance"]
-    assert re.fullmatch(
-        r"1\.000 +\d\.\d{3} +0\.70 +\d\.\d{3} +other +1 +\d{4}-\d\d-\d\d \d\d:\d\d UTC +2026-02-24 10:15"
-        r" +tea +green tea",
-        row,
-    )
+    long = "green tea " * 12
+    save(long, "--memory-id", "tea", "--chat", "telegram:7", "--ts", "2026-02-24T10:15:00Z")
+    about = "    other  telegram:7  salience 1.000  2026-02-24  tea"
+    assert memlog("memory", "list").out.decode().splitlines() == [long.strip(), about]
+    told = on_a_terminal("memory", "list", COLUMNS="80", TERM="dumb").decode().splitlines()
+    assert told == ["green tea " * 7 + "green tea", ("green tea " * 4).strip(), about]
+    assert "| 1.000 |" in memlog("memory", "list", "--format", "md").out.decode()
 
 
 def test_tags_are_given_or_taken_away(memlog: Run) -> None:

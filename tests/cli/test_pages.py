@@ -1,4 +1,7 @@
-"""Every example of README.md and docs/ runs as printed: each page in order, in a fresh home folder."""
+"""Every example of README.md and docs/ prints on a terminal what its page shows.
+
+Each page runs in order, in a fresh home folder.
+"""
 
 import os
 import re
@@ -6,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -50,24 +54,31 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def environment(program: Path, tmp_path: Path) -> dict[str, str]:
+def home() -> Iterator[Path]:
+    """A folder whose path is as long on every machine: tables are as wide as their texts."""
+    with TemporaryDirectory(prefix="memlog-", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def environment(program: Path, home: Path) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("MEMLOG_", "XDG_")) and name != "COLUMNS"
     }
     path = f"{program.parent}:{MEMLOG.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return kept | {"HOME": str(tmp_path), "MEMLOG_STORE": str(tmp_path / "notes"), "PATH": path}
+    return kept | {"HOME": str(home), "MEMLOG_STORE": str(home / "notes"), "PATH": path}
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if steps_of(page.read_text())], ids=_name)
 def test_the_examples_of_a_page_run_as_printed(
-    page: Path, environment: dict[str, str], tmp_path: Path, pytestconfig: pytest.Config
+    page: Path, environment: dict[str, str], home: Path, pytestconfig: pytest.Config
 ) -> None:
     """`--snapshot-update` writes the output that has changed."""
     text = page.read_text()
     steps = steps_of(text)
-    outputs = run(steps, environment, tmp_path)
+    outputs = run(steps, environment, home, on_terminal=True)
     if pytestconfig.getoption("update_snapshots"):
         page.write_text(rewritten(text, steps, outputs))
         return
@@ -121,13 +132,13 @@ TRIED = {
 """The tests of rows that name nothing, by how a row begins."""
 
 
-def test_every_command_of_a_row_runs(environment: dict[str, str], tmp_path: Path, memlog_here: Run) -> None:
+def test_every_command_of_a_row_runs(environment: dict[str, str], home: Path, memlog_here: Run) -> None:
     """In this process, where the model is loaded once."""
     called = dict.fromkeys(command for _, ours in ROWS for command in _COMMAND.findall(ours))
     assert len(called) > 100
-    run(steps_of(SYSTEMS), environment, tmp_path)
+    run(steps_of(SYSTEMS), environment, home)
     for command in called:
-        done = memlog_here(*shlex.split(command)[1:], cwd=tmp_path)
+        done = memlog_here(*shlex.split(command)[1:], cwd=home)
         assert done.code == 0, (command, done.err)
 
 

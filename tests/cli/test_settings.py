@@ -265,7 +265,7 @@ def test_an_edited_prompt_is_the_stores_own(memlog: Run, settings_file: Run) -> 
     file.write_text("Merge only tea.\n")
     assert memlog("prompts", "edit", "merge-2").json != edited
     assert file.read_text() == "Merge only tea.\n"
-    assert memlog("prompts", "edit", "merge").code == 65
+    assert memlog("prompts", "edit", "merge").code == 2
 
 
 def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:

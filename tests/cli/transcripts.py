@@ -1,9 +1,12 @@
 """Transcripts of a shell: read, run, compared, written anew. Their form is told in transcripts/README.md."""
 
+import os
 import re
 import shlex
 import subprocess
 from dataclasses import dataclass
+from functools import partial
+from io import FileIO
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "transcripts"
@@ -65,9 +68,16 @@ def _step(match: re.Match[str], start: int) -> Step:
     )
 
 
-def run(steps: list[Step], env: dict[str, str], home: Path) -> list[str]:
-    """What the commands print, run by one shell."""
+def run(steps: list[Step], env: dict[str, str], home: Path, *, on_terminal: bool = False) -> list[str]:
+    """What the commands print, run by one shell, into a pipe or on a terminal of 80 columns."""
     script = "exec 2>&1\n" + "".join(f"{step.command}printf '\\036%d\\036' $?\n" for step in steps)
+    printed = _printed_on_terminal(script, env, home) if on_terminal else _printed(script, env, home)
+    *parts, _ = map(_without_progress, printed.replace(str(home), "~").split("\x1e"))
+    assert len(parts) == 2 * len(steps), f"the shell ended before the last command:\n{printed}"
+    return [_with_status(output, int(status)) for output, status in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _printed(script: str, env: dict[str, str], home: Path) -> str:
     done = subprocess.run(
         ["sh", "-c", script],
         stdin=subprocess.DEVNULL,
@@ -77,11 +87,31 @@ def run(steps: list[Step], env: dict[str, str], home: Path) -> list[str]:
         timeout=_TIMEOUT,
         check=False,
     )
-    *printed, _ = done.stdout.decode().replace(str(home), "~").split("\x1e")
-    assert len(printed) == 2 * len(steps), f"the shell ended before the last command:\n{done.stdout.decode()}"
-    return [
-        _with_status(output, int(status)) for output, status in zip(printed[::2], printed[1::2], strict=True)
-    ]
+    return done.stdout.decode()
+
+
+def _printed_on_terminal(script: str, env: dict[str, str], home: Path) -> str:
+    ours, its = os.openpty()
+    with open(ours, "rb", buffering=0) as reader, open(its, "wb") as terminal:
+        shown = env | {"COLUMNS": "80", "NO_COLOR": "1"}
+        shell = subprocess.Popen(
+            ["sh", "-c", script], stdin=subprocess.DEVNULL, stdout=terminal, env=shown, cwd=home
+        )
+        terminal.close()
+        data = b"".join(iter(partial(_read_terminal, reader), b""))
+        shell.wait(_TIMEOUT)
+    return data.decode().replace("\r\n", "\n")
+
+
+def _without_progress(text: str) -> str:
+    return "\n".join(line.rpartition("\r")[2] for line in text.split("\n"))
+
+
+def _read_terminal(reader: FileIO) -> bytes:
+    try:
+        return reader.read(65536)
+    except OSError:  # on Linux the end of a terminal that nobody has open any more
+        return b""
 
 
 def is_told(expected: str, output: str) -> bool:

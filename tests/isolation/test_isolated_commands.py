@@ -65,7 +65,17 @@ READS = PRINT_WORDS | {
 }
 """With the commands that print names and numbers."""
 
-NO_READS = {"completion", "config set", "gate", "help", "init", "jobs schedule", "mcp", "prompts edit", "serve"}
+NO_READS = {
+    "completion",
+    "config set",
+    "gate",
+    "help",
+    "init",
+    "jobs schedule",
+    "mcp",
+    "prompts edit",
+    "serve",
+}
 """Commands without an operation that read no store."""
 
 WORLDS = [

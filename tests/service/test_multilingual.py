@@ -145,7 +145,7 @@ def test_a_store_with_many_texts_in_other_languages_says_how_to_have_them_read(s
     for number in range(6):
         store.memories.save(f"Мила живёт в доме {number}", dedup=False)
     store.maintenance.project(embed=False)
-    install = "pip install 'memlog-store[multilingual]'"
+    install = "pip install '.[multilingual]' in a checkout of memlog"
     told = f"6 of 6 texts are not in English, and only words find them: {install}"
     assert store.maintenance.status().silent["multilingual"] == told
     (finding,) = [each for each in store.maintenance.examine() if each.check == "multilingual model"]

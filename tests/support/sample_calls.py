@@ -125,7 +125,9 @@ def arguments_of(path: Words, folder: Path) -> list[str]:
 def words_of(parameter: click.Parameter, given: Mapping[str, Any] = GIVEN) -> Iterator[str]:
     """Yield the words that give a parameter its value: an option with its name."""
     if isinstance(parameter.type, click.Choice):
-        value = given.get(str(parameter.name), next(iter(parameter.type.choices)))
+        first = next(iter(parameter.type.choices))
+        value = given.get(str(parameter.name), first)
+        value = value if isinstance(value, list) or value in parameter.type.choices else first
     else:
         value = given.get(str(parameter.name), "x")
     for each in value if isinstance(value, list) else [value]:
