@@ -1,5 +1,6 @@
 """docs/architecture.md and docs/storage/database-schema.md say what the code is."""
 
+import ast
 import re
 
 import memlog
@@ -22,6 +23,30 @@ def test_the_schema_on_the_page_is_the_one_that_is_executed(pytestconfig):
         SCHEMA_PAGE.write_text(_TABLES.sub(lambda _: read_schema(), SCHEMA))
     assert _TABLES.findall(SCHEMA_PAGE.read_text()) == [read_schema()]
     assert read_schema() == (ROOT / "projector/schema.sql").read_text()
+
+
+def _rooms() -> str:
+    """A row per folder of code, in the order of imports: what it does, and its modules."""
+    rows = ["| folder | does | modules |", "| --- | --- | --- |"]
+    for layer in ("eventlog", "projector", "query", "service", "cli"):
+        for path in sorted((ROOT / layer).rglob("__init__.py")):
+            (first, *_) = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")
+            names = sorted(each.stem for each in path.parent.glob("*.py") if each != path)
+            does = " ".join(first.split()).replace("|", "\\|")
+            modules = ", ".join(f"`{each}`" for each in names)
+            rows.append(f"| `{path.parent.relative_to(ROOT)}/` | {does} | {modules} |")
+    return "\n".join([*rows, ""])
+
+
+_ROOMS = re.compile(r"(?<=^## Folders\n\n)(?:\|.*\n)*", re.MULTILINE)
+
+
+def test_the_folders_on_the_page_are_those_of_the_code(pytestconfig):
+    """`--snapshot-update` writes them."""
+    page = ROOT / "docs/architecture.md"
+    if pytestconfig.getoption("update_snapshots"):
+        page.write_text(_ROOMS.sub(lambda _: _rooms(), page.read_text()))
+    assert _ROOMS.findall(page.read_text()) == [_rooms()]
 
 
 def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
