@@ -1,6 +1,7 @@
 """memlog mcp."""
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
 HOSTS = {
     "claude-code": (
-        ".mcp.json of a project; for every project run: claude mcp add --scope user memlog -- memlog mcp"
+        ".mcp.json of a project; for every project run: claude mcp add --scope user memlog -- {command}"
     ),
     "codex": "~/.codex/config.toml",
     "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
     "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project (1.x: no servers)",
     "vscode": ".vscode/mcp.json of a workspace, or mcp.json of the user profile",
 }
-"""The hosts, and the file that holds the entry of each."""
+"""The hosts, and the file that holds the entry of each; `{command}` stands for the command."""
 
 
 def host_entry(host: str, command: Sequence[str]) -> str:
@@ -71,11 +72,12 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     """
     settings = ctx.ensure_object(Settings)
     if host is not None:
-        text = host_entry(host, ["memlog", *settings.store_options, "mcp"])
+        command = ["memlog", *settings.store_options, "mcp"]
+        text, file = host_entry(host, command), HOSTS[host].format(command=shlex.join(command))
         if asks_for_json(ctx):
-            print_json({"host": host, "file": HOSTS[host], "entry": text})
+            print_json({"host": host, "file": file, "entry": text})
             return
-        note(f"add this to {HOSTS[host]}")
+        note(f"add this to {file}")
         click.echo(text, nl=False)
         return
     try:
