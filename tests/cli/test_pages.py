@@ -162,3 +162,32 @@ def test_a_row_that_no_test_runs_says_so_or_why() -> None:
     assert [theirs for theirs in untold if not theirs.startswith((*TRIED,))] == []
     for file, test in TRIED.values():
         assert f"def {test}(" in (ROOT / f"tests/{file}.py").read_text(), test
+
+
+FOR_AGENTS = {
+    "tools/memory.md": (
+        "sqlite-vec FTS5 `Reciprocal rank fusion` RRF `topK` created_at `400 tokens` `overlap by 80` Headings"
+        " all-MiniLM-L6-v2 384 Ollama all-minilm:l6-v2 Latency"
+    ),
+    "memory/core-memory.md": (
+        "`already in your prompt` memory_core_get `memory_core_update(section, key, value)` `at once`"
+        " `memory_core_delete(section, key)` `unknown key is an error` USER.md personality_notes"
+        " learned_rules"
+    ),
+    "memory/archival-memory.md": (
+        "`memory_search(query, topK)` `memory_save(content, source)` created_at MEMORY.md"
+        " memory/2026-02-24.md conversation manual summary extraction `workspace add` `Stale facts`"
+    ),
+    "storage/jsonl-format.md": (
+        "session_break /new subagent_result channel chat_id tokens_in tokens_out tool scheduler task_name"
+        " conversations/telegram_123456 scheduler_{task_name}"
+    ),
+}
+"""What klaw's document lists for each page that its agent reads; words in backticks stand together."""
+
+
+@pytest.mark.parametrize("page", FOR_AGENTS)
+def test_a_page_for_agents_says_what_klaws_document_lists(page: str) -> None:
+    text = " ".join((ROOT / "docs" / page).read_text().split())
+    listed = [quoted or word for quoted, word in re.findall(r"`([^`]+)`|(\S+)", FOR_AGENTS[page])]
+    assert [each for each in listed if each not in text] == []
