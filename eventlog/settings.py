@@ -258,6 +258,15 @@ class MemorySwitch(Checked, frozen=True, kw_only=True):
     enabled: Annotated[bool, "Whether contexts and searches return anything."] = True
 
 
+class MigrationRules(Checked, frozen=True, kw_only=True):
+    """What becomes of notes that lie beside an empty store."""
+
+    auto: Annotated[
+        bool,
+        "Whether init, serve, watch and context import the MEMORY.md and journals beside an empty store.",
+    ] = False
+
+
 class Provider(Checked, frozen=True, kw_only=True):
     """The settings that all providers share.
 
@@ -573,6 +582,7 @@ SECTIONS: tuple[tuple[str, type[Checked]], ...] = (
     ("context", People),
     ("retrieval", RetrievalSettings),
     ("memory", MemorySwitch),
+    ("migrate", MigrationRules),
     ("embedding", EmbeddingSwitch),
     ("embedding", EmbeddingProvider),
     ("rerank", RerankSwitch),

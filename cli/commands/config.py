@@ -1,6 +1,5 @@
 """memlog config, config set, init."""
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ from memlog.cli.options.settings import (
 )
 from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
 from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answer
-from memlog.cli.output.output import note, printable, with_options
+from memlog.cli.output.output import printable, with_options
+from memlog.cli.process.migration import migrate_notes
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
-from memlog.service.engine.create import create_store, find_notes_beside
+from memlog.service.engine.create import create_store
 
 
 class _Config(Group):
@@ -125,10 +125,7 @@ def init(ctx: click.Context) -> TextAnswer:
     """
     store = ctx.ensure_object(Settings).store
     done = create_store(store, file_with_defaults())
-    if (notes := find_notes_beside(store)) is not None:
-        folder = shlex.quote(shown(notes))
-        words = ["memlog", *ctx.ensure_object(Settings).store_options, "import", "memory-folder", str(notes)]
-        note(f"{folder} has notes; to import them: {printable(shlex.join(words))}")
+    migrate_notes(ctx, may_ask=True)
     what = f"made {', '.join(done.made)}" if done.made else "it already exists: nothing was changed"
     lines = [printable(f"{done.store}: {what}")]
     for name, missing in done.missing.items():

@@ -10,6 +10,7 @@ from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import silent_notes
 from memlog.cli.output.output import STORED, note, one_line
+from memlog.cli.process.migration import migrate_notes
 
 
 @request_command(
@@ -29,6 +30,7 @@ def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
     if as_json and request.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError(f"json cannot be combined with {request.form}")
+    migrate_notes(ctx)
     with open_store(ctx) as store:
         given = store.context(replace(request, form="json") if as_json else request)
     STORED.forget_acknowledged()  # the recorded access needs no acknowledgement

@@ -17,6 +17,7 @@ from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, note, print_json, with_options
 from memlog.cli.process.error_handler import close_or_exit
+from memlog.cli.process.migration import migrate_notes
 from memlog.eventlog.errors import BadInput, LogError
 from memlog.service.adapters.local_sockets import LEAST_TOKEN
 
@@ -78,6 +79,8 @@ def serve(
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
+    if settings.names_store:
+        migrate_notes(ctx)
     stores = OpenStores(store_opener(ctx), where, note)
     listening = _bind_socket(host, port)
     bound, port = listening.getsockname()[:2]

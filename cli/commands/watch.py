@@ -21,6 +21,7 @@ from memlog.cli.output.output import (
     progress_line,
     with_options,
 )
+from memlog.cli.process.migration import migrate_notes
 from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 
@@ -33,6 +34,7 @@ from memlog.service.upkeep.worker import WatchStep
 )
 @with_options(JSON_OPTION)
 def watch(ctx: click.Context, given: Given) -> None:
+    migrate_notes(ctx)
     with progress_line() as line:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
         with open_store(ctx, notify=output.note) as store, _stop_on_sigterm(once=given.once) as stop:

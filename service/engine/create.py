@@ -143,8 +143,8 @@ _NOTES = "MEMORY.md"
 def find_notes_beside(store: Path) -> Path | None:
     """Return the parent folder of an empty store if it contains a MEMORY.md; otherwise None."""
     folder = store.absolute().parent
-    is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
-    return folder if is_empty and (folder / _NOTES).is_file() else None
+    has_notes = (folder / _NOTES).is_file()
+    return folder if has_notes and next((store / LOG).rglob("*.jsonl"), None) is None else None
 
 
 class LogReader:
