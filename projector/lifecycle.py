@@ -83,10 +83,6 @@ class Generations:
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
-    def make_folder(self) -> None:
-        """Create the folder `model/` if it is missing."""
-        make_path(self.folder)
-
     def new_file(self) -> Path:
         """Create an empty file with a new name; only its owner may read it and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -241,7 +237,7 @@ class Projector:
             Busy: another process takes too long to build, or was stopped while building.
             DatabaseError: the new generation cannot be written.
         """
-        self.generations.make_folder()
+        make_path(self.generations.folder)
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             if not is_due():
                 return self._extend_live(self._lock_timeout, progress)

@@ -40,8 +40,12 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
         """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
-        event = {field: getattr(self.event, field) for field in fields}
+        event = dict(zip(fields, self.values(*fields), strict=True))
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
+
+    def values(self, *fields: str) -> tuple[Any, ...]:
+        """Return the values of the event's `fields`."""
+        return tuple(getattr(self.event, field) for field in fields)
 
 
 Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]

@@ -22,7 +22,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -71,11 +71,8 @@ _FEW_WORDS = 8
 
 # Patterns that take milliseconds to compile are compiled at first use: listing memories needs none.
 
-
-@cache
-def _unstemmed_pattern() -> re.Pattern[str]:
-    # Russian stems only truncate words, so a prefix search finds the forms.
-    return re.compile(f"[{CJK_CHARACTERS}{SOUTH_EAST_ASIAN}\u0400-\u052f]+")
+# Russian stems only truncate words, so a prefix search finds the forms.
+_unstemmed_pattern = cache(partial(re.compile, f"[{CJK_CHARACTERS}{SOUTH_EAST_ASIAN}\u0400-\u052f]+"))
 
 
 @cache

@@ -166,17 +166,8 @@ def topic_and_rank(entry: ContextEntry) -> tuple[str, int] | None:
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
     """Convert a hit to an entry; `members` adds to or overrides what is taken from the hit."""
-    of_hit = {
-        "id": hit.id,
-        "category": hit.category,
-        "content": hit.content,
-        "relevance_score": hit.score,
-        "chat": hit.chat,
-        "ts": hit.ts,
-        "position": hit.position,
-        "copies": hit.copies,
-        "changed_by": hit.changed_by,
-    }
+    names = ("id", "category", "content", "chat", "ts", "position", "copies", "changed_by")
+    of_hit = {name: getattr(hit, name) for name in names} | {"relevance_score": hit.score}
     return ContextEntry(part=part, label=label, **(of_hit | members))
 
 

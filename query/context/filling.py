@@ -161,12 +161,8 @@ class EligibleEntries:
 
         The newest fact of a topic and rank precedes those it corrects.
         """
-        answers = {each.entry.id: each for each in self._answering_facts()}
-        candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
-        for each in candidates:
-            if each.entry.part == "fact" and each.entry.id in answers:
-                answers[each.entry.id] = each
-        candidates = list({each.entry.id: each for each in [*answers.values(), *candidates]}.values())
+        rated = (self._rate(hit, score) for hit, score in self._hits.listed)
+        candidates = [*{each.entry.id: each for each in (*self._answering_facts(), *rated)}.values()]
         candidates += self._corrections(candidates)
         candidates = [*self._whole_lists(candidates)]
         # Before the cut, so that a corrected memory never displaces its correction.
@@ -258,7 +254,7 @@ class EligibleEntries:
                 entry = memory_entry(memories.memory(self._db, hit.id), hit)
                 return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
             case "fact_stored":
-                return self._fact_candidate(hit)
+                return self._find_fact(hit.id) or EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
             case "summary_written":
                 found = summary(self._db, *_event_key(hit))
                 if found is not None:
@@ -266,10 +262,8 @@ class EligibleEntries:
             case "daily_event_recorded":
                 return EligibleEntry(hit_entry(hit, "memory", "EVENT"))
             case "document_indexed":
-                file = hit_entry(
-                    hit, "memory", "FILE", title=hit.source, content=passage_of_hit(self._db, hit)
-                )
-                return EligibleEntry(file)
+                passage = passage_of_hit(self._db, hit)
+                return EligibleEntry(hit_entry(hit, "memory", "FILE", title=hit.source, content=passage))
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage_candidate(self, hit: Hit) -> EligibleEntry:
@@ -286,10 +280,10 @@ class EligibleEntries:
         why = SUPERSEDED if covers_superseded(self._db, found) else None
         return EligibleEntry(summary_entry(found, score), why)
 
-    def _fact_candidate(self, hit: Hit) -> EligibleEntry:
-        topic = self._topics_by_fact.get(hit.id)
-        found = [each for each in self._facts_of_topic(topic) if each.entry.id == hit.id] if topic else []
-        return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
+    def _find_fact(self, fact_id: str) -> EligibleEntry | None:
+        topic = self._topics_by_fact.get(fact_id)
+        of_topic = () if topic is None else self._facts_of_topic(topic)
+        return next((each for each in of_topic if each.entry.id == fact_id), None)
 
     @cached_property
     def _topics_by_fact(self) -> dict[str, Topic]:
@@ -305,11 +299,7 @@ class EligibleEntries:
         request = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
         answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in request]
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
-        for name in ids:
-            topic = self._topics_by_fact.get(name)
-            yield from (
-                (each for each in self._facts_of_topic(topic) if each.entry.id == name) if topic else ()
-            )
+        yield from filter(None, map(self._find_fact, ids))
 
     def _facts_of_topic(self, topic: Topic) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
@@ -447,8 +437,7 @@ class Filling:
         what the prompts of fixtures/told need, instead of .45.
         """
         if candidates is None:
-            self._offer_all(self._core)
-            self._offer_all(self._always)
+            self._offer_some(_Share([*self._core, *self._always]))
             return
         request = self._request
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
@@ -459,14 +448,13 @@ class Filling:
         window = _Share(self._window)
         for share in (listed, documents, passages):
             self._offer_some(share, _BEST - len(self.taken))
-        self._offer_all(self._core)
+        self._offer_some(_Share(self._core))
         self._offer_some(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
         self._offer_some(listed)
-        self._offer_all(candidates.faded())
-        self._offer_all(self._always)
+        self._offer_some(_Share(chain(candidates.faded(), self._always)))
         self._offer_some(documents)
         self._offer_some(passages)
-        self._offer_all(candidates.summaries())
+        self._offer_some(_Share(candidates.summaries()))
         self._offer_some(window)
         found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
         for each in found[:_BEST]:
@@ -503,10 +491,6 @@ class Filling:
             # Counters are not additive: a text may weigh a little more than the sum of its pieces.
             self._leave_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
-
-    def _offer_all(self, candidates: Iterable[EligibleEntry]) -> None:
-        for candidate in candidates:
-            self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
         """Offer candidates until `most` are taken, or another one would probably exceed `within` tokens.

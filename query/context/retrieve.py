@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -122,11 +122,8 @@ class PromptSearches:
         if self.time is not None:
             # Documents are excluded, since the date of a file is that of its reading.
             named = {"since": self.time.since, "until": self.time.until}
-            self._in_time = {
-                kind: replace(filters, **named)
-                for kind, filters in self._filters.items()
-                if kind != "document"
-            }
+            kinds: tuple[Kind, ...] = ("memory", "message")
+            self._in_time = {kind: replace(self._filters[kind], **named) for kind in kinds}
         self._faded = replace(self._filters["memory"], min_salience=0.0)
         self._found = self._search()
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
@@ -137,12 +134,9 @@ class PromptSearches:
         Relevant hits are sorted by score, after any from the time the prompt names.
         """
         kinds = self._listed_kinds
-        found = [
-            each
-            for kind in kinds
-            for each in self._measure(kind, self._hits_of_kind(kind), self._filters[kind])
-        ]
-        measured = {_event_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
+        found = [self._measure(kind, self._hits_of_kind(kind), self._filters[kind]) for kind in kinds]
+        hits = chain(*found, self._hits_of_named_time())
+        measured = {_event_key(each.hit): each for each in hits}
         rated = score_hits(
             self._prompt, measured.values(), lambda name: is_known_name(self._db, name, self._prompt_key)
         )
@@ -173,15 +167,12 @@ class PromptSearches:
         """
         if "message" not in self._listed_kinds:
             return kept
-        near, found = self._hits_of_kind("message").near, {}
-        for hit, score in below:
-            if hit.kind == "message":
-                found[hit.position.stream, hit.id] = hit, score
-        given: Rated = []
+        near, given = self._hits_of_kind("message").near, list[tuple[Hit, EntryScore]]()
+        found = {_event_key(hit): (hit, score) for hit, score in below if hit.kind == "message"}
         for hit, score in kept:
             given.append((hit, score))
             if hit.kind == "message" and hit.content.rstrip().endswith(QUESTION_MARKS):
-                reply = near.message_after((hit.position.stream, hit.id))
+                reply = near.message_after(_event_key(hit))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))
         return given
@@ -257,18 +248,8 @@ class PromptSearches:
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Judge hits of one kind by words and meaning, with the floor multiplied by `factor`."""
-        found, prompt = self._hits_of_kind(kind), self._prompt
-        hits = floor.measure_hits(
-            self._db,
-            prompt.question,
-            found.hits,
-            found.near,
-            prompt.vector,
-            prompt.reads,
-            is_read=prompt.is_read,
-        )
-        return floor.judge_hits(hits, len(prompt.question.terms), factor)
+        found = self._hits_of_kind(kind)
+        return self._prompt.judge(found.hits, found.near, factor)
 
     def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
@@ -296,11 +277,8 @@ class PromptSearches:
     def _line_matches(self) -> dict[Kind, LookedUp]:
         """Rows that match lines of a long prompt, by kind; {} for a short prompt."""
         lines = terms_by_line(self._prompt.text)
-        return (
-            {kind: match_lines(self._db, _TABLES[kind], lines) for kind in self._listed_kinds}
-            if lines
-            else {}
-        )
+        kinds = self._listed_kinds if lines else ()
+        return {kind: match_lines(self._db, _TABLES[kind], lines) for kind in kinds}
 
     @cached_property
     def _telling_lines(self) -> list[ScoredPrompt]:

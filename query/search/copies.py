@@ -126,10 +126,10 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
             text_key = text[ref].text_key
-            scores[text_key] = max(_score_or_zero(candidate), scores.get(text_key, -math.inf))
-        if is_all or (
-            len(scores) > depth and _score_or_zero(candidates[-1]) < sorted(scores.values())[-depth]
-        ):
+            scores[text_key] = max(candidate.score or 0.0, scores.get(text_key, -math.inf))
+        if is_all:
+            break
+        if len(scores) > depth and (candidates[-1].score or 0.0) < sorted(scores.values())[-depth]:
             break
         limit *= 4
     copies = Counter(text[ref].text_key for ref in first)
@@ -146,10 +146,6 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         )
         for text_key, each in kept
     ]
-
-
-def _score_or_zero(candidate: Candidate) -> float:
-    return 0.0 if candidate.score is None else candidate.score
 
 
 def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:

@@ -11,7 +11,6 @@ from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
 from memlog.query.changes import are_word_forms, put_newer_first
-from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import core_rows
 from memlog.query.context.scores import (
@@ -345,10 +344,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    judged = floor.measure_hits(
-        db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
-    )
-    return bool(floor.judge_hits(judged, len(prompt.question.terms)).kept)
+    return bool(prompt.judge(messages, found.near).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:

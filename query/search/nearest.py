@@ -164,13 +164,6 @@ _WEIGHTS = (0.3,)
 """The weight of a neighbour one turn away."""
 
 
-class _VectorSource(NamedTuple):
-    """The columns of a candidate, and the queries for a shelf's passages, each with its condition."""
-
-    columns: str
-    queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
-
-
 _MESSAGE_CHUNKS = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
 
 # The indexes of the owners contain the numbers; `message_id IS NULL` would read the passages of all messages.
@@ -178,16 +171,14 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
     f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
     for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
 )
-_SOURCES = (
-    _VectorSource(
-        MEMORY_PASSAGE,
-        (
-            (f"{_MESSAGE_CHUNKS} WHERE", Filters.of_messages),
-            (f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND", Filters.of_memories),
-        ),
-    ),
-    _VectorSource(DOC_PASSAGE, ((f"{DOC_CHUNKS} WHERE", Filters.of_documents),)),
-)
+_SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
+    MEMORY_PASSAGE: {
+        f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
+        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
+    },
+    DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
+}
+"""For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 
 
 def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
@@ -195,15 +186,15 @@ def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Pa
 
     The query returns the numbers of the passages that the filters allow; None allows all.
     """
-    for source, shelf in zip(_SOURCES, index.passage_tables(of), strict=True):
+    for (columns, queries), shelf in zip(_SOURCES.items(), index.passage_tables(of), strict=True):
         if filters.is_empty:
-            yield source.columns, shelf, None
+            yield columns, shelf, None
             continue
-        conditions = [(rows, condition(filters)) for rows, condition in source.queries]
+        conditions = [(rows, condition(filters)) for rows, condition in queries.items()]
         parts = [(f"SELECT c.chunk_no FROM {rows} {sql[0]}", sql[1]) for rows, sql in conditions if sql]
         if parts:
             values = [value for _, values in parts for value in values]
-            yield source.columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
+            yield columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
 
 
 def _nearest_chunks(
