@@ -141,12 +141,11 @@ def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
 
 def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
     """Return the redactions that have no rows yet; a replay records all redactions before it folds."""
+    # The rows of a line are written and deleted together, so the row of its first target stands for all.
     sql = "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)"
     found = []
     for placed in decoded:
         if isinstance(placed.event, Redacted):
-            # The rows of a line are written and deleted together, so the row of its first target stands for
-            # all.
             place = (placed.stream, placed.event.targets[0], placed.segment.filename, placed.line.offset)
             if db.execute(sql, place).fetchone() is None:
                 found.append((placed, placed.event))

@@ -5,7 +5,7 @@ The rules are heuristic, so nothing is dropped: the newer memory moves up and th
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -100,7 +100,12 @@ class Changes:
         has no topic), the older one must contain enough of the newer one's words, and each must be the
         other's nearest memory.
         """
-        by_id = {each.memory_id: each for each in _read_memories(self._db, memory_ids)}
+        rows = self._db.execute(
+            "SELECT memory_id, content, topic, category, updated_at FROM memories"
+            " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
+            (as_list([*memory_ids]),),
+        ).fetchall()
+        by_id = {row[0]: _DatedText(*row) for row in rows}
         found = {}
         for newer in by_id.values():
             if self._says_change(newer.content):
@@ -164,15 +169,6 @@ def _load_phrases(member: str) -> Phrases:
     return Phrases(
         phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))
     )
-
-
-def _read_memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
-    rows = db.execute(
-        "SELECT memory_id, content, topic, category, updated_at FROM memories"
-        " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
-        (as_list([*memory_ids]),),
-    )
-    return map(_DatedText._make, rows.fetchall())
 
 
 def _search_words(text: str) -> tuple[str, ...]:

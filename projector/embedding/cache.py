@@ -12,16 +12,8 @@ from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import EMBEDDINGS
-from memlog.projector.sqlite import (
-    INHERITED,
-    NO_ROOM,
-    Connection,
-    connect,
-    converting_errors,
-    count_rows,
-    remove_database,
-    transaction,
-)
+from memlog.projector import sqlite
+from memlog.projector.sqlite import Connection, connect, converting_errors, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -140,7 +132,8 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
     try:
         with closing(connect(path, "immutable" if read_only else "write")) as db, converting_errors(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _find_problems(db)]
+            problems += _find_problems(db)
+            return sqlite.count_rows(db, "vectors"), [f"the cache: {text}" for text in problems]
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
 
@@ -184,11 +177,11 @@ def _open_or_replace(path: Path) -> Connection:
     try:
         return _open_cache(path)
     except DatabaseError as error:
-        if error.code == INHERITED:
+        if error.code == sqlite.INHERITED:
             raise Busy(error.message, hint=error.hint) from error
-        if error.code == NO_ROOM:
+        if error.code == sqlite.NO_ROOM:
             raise
-        remove_database(path)
+        sqlite.remove_database(path)
         return _open_cache(path)
 
 

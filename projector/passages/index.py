@@ -110,12 +110,7 @@ def add(
 
 
 def add_document(
-    db: Connection,
-    document: SourceText,
-    file: str,
-    version: str,
-    filetype: str | None,
-    sizes: ChunkSizes,
+    db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
     """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []

@@ -47,14 +47,6 @@ class ChatMessage(NamedTuple):
     chat: str
 
 
-class _FactSource(NamedTuple):
-    """A `fact_stored` event that names a message. chat: the fact's chat; "" for the store's own scope."""
-
-    message_id: str
-    chat: str
-    event_id: str
-
-
 def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     """Return the keys of messages that facts were taken from and whose facts are all superseded."""
     messages = list(messages)
@@ -62,14 +54,14 @@ def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
         (as_list([message.id for message in messages]),),
-    )
-    sources = [_FactSource(*row) for row in rows]
-    known = [topic for chat in {source.chat for source in sources} for topic in topics(db, chat or None)]
+    ).fetchall()
+    known = [topic for chat in {chat for _, chat, _ in rows} for topic in topics(db, chat or None)]
     current = {fact.event_id for topic in known for fact in topic.facts}
     keys = set()
     for message in messages:
-        own = [each for each in sources if each.message_id == message.id and _refers_to(db, each, message)]
-        if own and not any(source.event_id in current for source in own):
+        of_id = ((chat, event_id) for message_id, chat, event_id in rows if message_id == message.id)
+        own = {event_id for chat, event_id in of_id if _may_name(db, chat, message)}
+        if own and own.isdisjoint(current):
             keys.add((message.stream, message.id))
     return keys
 
@@ -115,11 +107,12 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
     return row or ()
 
 
-def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact's source is this message, rather than one with the same id in the fact's own chat."""
-    if source.chat in ("", message.chat):
-        return True
-    return not _place_of(db, _streams_of_chat(db, source.chat), source.message_id)
+def _may_name(db: Connection, chat: str, message: ChatMessage) -> bool:
+    """Whether a fact's source is this message, rather than one with the same id in the fact's own chat.
+
+    chat: of the fact; "" for the store's own scope.
+    """
+    return chat in ("", message.chat) or not _place_of(db, _streams_of_chat(db, chat), message.id)
 
 
 SUPERSEDED = "superseded"

@@ -4,7 +4,7 @@ documents and passages of conversations.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -66,12 +66,7 @@ class MultilingualPrompt:
     """A prompt embedded by the multilingual model. silent: receives the reason if it can't be embedded."""
 
     def __init__(
-        self,
-        db: Connection,
-        text: str,
-        embedder: Embedder,
-        sample: StoreSample,
-        silent: dict[str, str],
+        self, db: Connection, text: str, embedder: Embedder, sample: StoreSample, silent: dict[str, str]
     ) -> None:
         self._db, self._text, self._embedder, self._sample = db, text, embedder, sample
         self._silent = silent
@@ -234,9 +229,6 @@ _DATES = frozenset(
     " august september october november december".split()
 )
 
-IsKnown = Callable[[str], bool]
-"""Returns whether a name occurs in the store."""
-
 
 class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     """How likely an entry is to belong to a prompt, and why.
@@ -387,11 +379,11 @@ class ScoredPrompt:
             hits.append(floor.Measured(hit, cosine, shares[place], least))
         return floor.judge_hits(hits, len(self.question.terms), factor)
 
-    def lowest_score(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
+    def lowest_score(self, best: float, far: Nearness | None, prompt_key: Key | None = None) -> float:
         """Return the lowest score an entry may have for this prompt.
 
         best: the best score of an entry. far: the greatest nearness by the multilingual model, if known.
-        is_known: returns whether a name occurs in the store.
+        prompt_key: the key of the prompt's own message, if any.
         """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
@@ -405,7 +397,8 @@ class ScoredPrompt:
         likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
         has_names = self.language == ENGLISH and len(self.text) <= LONG
         names = find_names(self.text) if has_names else []
-        is_general = likely < weights.gate_least or not all(map(is_known, names))
+        known = (is_known_name(self._db, name, prompt_key) for name in names)
+        is_general = likely < weights.gate_least or not all(known)
         return SOFT_FLOOR if is_general else weights.floor
 
 
@@ -454,7 +447,7 @@ def find_names(text: str) -> list[str]:
 
 
 def score_hits(
-    prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
+    prompt: ScoredPrompt, found: Iterable[ListedHit], prompt_key: Key | None = None
 ) -> list[tuple[Hit, EntryScore]]:
     """Score the hits, best first, dropping those that share neither words nor meaning with the prompt."""
     totals = []
@@ -476,7 +469,7 @@ def score_hits(
         return []
     far = max((each.far for each, *_ in totals if each.far), key=attrgetter("nearer"), default=None)
     floor = max(
-        prompt.lowest_score(max(whole for *_, whole, _ in totals), far, is_known),
+        prompt.lowest_score(max(whole for *_, whole, _ in totals), far, prompt_key),
         max(total for _, _, total, *_ in totals) - BELOW_BEST,
     )
     rated = [

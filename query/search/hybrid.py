@@ -19,7 +19,6 @@ from memlog.query.context.scores import (
     compare_hits,
     embed_once,
     entry_probability,
-    is_known_name,
     score_hits,
 )
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
@@ -338,7 +337,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
         if hit.similarity is None and cosine is not None:
             hit.similarity = round(max(0.0, cosine), 6)
         measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
-    rated = score_hits(prompt, measured, lambda name: is_known_name(db, name))
+    rated = score_hits(prompt, measured)
     for hit, score in rated:
         hit.relevance = round(entry_probability(score), 6)
     if any(score.total >= score.floor for _, score in rated):
