@@ -248,8 +248,10 @@ class _VectorFill(NamedTuple):
 
 
 class _EmbeddedBatch(NamedTuple):
-    """Passages, those withheld and those set aside today; all vectors by text, the computed ones among them;
-    and any error.
+    """Passages with what became of them.
+
+    withheld, aside: those withheld, and those set aside today. known: all vectors by text. computed: the
+        computed ones among them. failed: the error that ended the computing, if any.
     """
 
     passages: list[Pending]

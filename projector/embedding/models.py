@@ -225,10 +225,8 @@ def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
 
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
-    return _load_folder(folder) if folder is not None else _load_bundled()
-
-
-def _load_bundled() -> OnnxEmbedder:
+    if folder is not None:
+        return _load_folder(folder)
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingError(

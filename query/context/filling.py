@@ -242,7 +242,9 @@ class EligibleEntries:
             return self._passage_candidate(hit)
         if hit.kind == "document":
             return _document_candidate(hit)
-        match _event_type(self._db, hit):
+        key = hit.position.stream, hit.event_id
+        row = self._db.execute("SELECT type FROM events WHERE stream = ? AND id = ?", key).fetchone()
+        match row and row[0]:
             case "memory_saved" | "memory_updated":
                 entry = memory_entry(memories.memory(self._db, hit.id), hit)
                 return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
@@ -310,13 +312,6 @@ def _document_candidate(hit: Hit) -> EligibleEntry:
     title = f"{hit.source}/{hit.file}:{lines}"
     entry = hit_entry(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
     return EligibleEntry(entry, by_excerpt=True)
-
-
-def _event_type(db: Connection, hit: Hit) -> str:
-    row = db.execute(
-        "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
-    ).fetchone()
-    return row[0] if row else ""
 
 
 def _event_key(entry: ContextEntry | Hit) -> Key:

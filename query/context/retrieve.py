@@ -371,9 +371,11 @@ def find_context_hits(
     answers = [floor.answer_probability(part.best) for part in (passages, documents) if part.best is not None]
     rated = [*(score for _, score in listed), *(each.score for each in below if each.score)]
     answers += map(scores.entry_probability, rated)
+    for hit in distinct.kept:
+        hit.score *= _chat_factor(request, hit)
     return ContextHits(
         listed=listed,
-        messages=_weigh_by_chat(distinct.kept, request),
+        messages=sorted(distinct.kept, key=lambda hit: hit.score, reverse=True),
         documents=documents.kept,
         faded=search.faded(),
         below=below,
@@ -382,13 +384,6 @@ def find_context_hits(
         prompt_key=prompt_key,
         time=search.time,
     )
-
-
-def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Lower the scores of hits from other chats, and sort by score, best first."""
-    for hit in hits:
-        hit.score *= _chat_factor(request, hit)
-    return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
 def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:

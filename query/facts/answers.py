@@ -182,7 +182,10 @@ def not_stored_answer(why: str) -> FactAnswer:
 
 def answer_from_facts(facts: Sequence[Fact], route: Route) -> FactAnswer:
     """Return the answer made of `facts`."""
-    return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
+    # A value with several lines must not look like several ranks.
+    lines = (f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
+    answer = facts[0].value if len(facts) == 1 else "\n".join(lines)
+    return FactAnswer(found=True, answer=answer, facts=list(facts), route=route, why=None)
 
 
 def answer_by_key(
@@ -231,13 +234,6 @@ def missing_rank_message(topic: Topic, rank: int) -> str:
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
-
-
-def _answer_text(facts: Sequence[Fact]) -> str:
-    if len(facts) == 1:
-        return facts[0].value
-    # A value with several lines must not look like several ranks.
-    return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:

@@ -8,25 +8,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.documents import FILE_PATH
 from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
-
-
-class _FileDocument(NamedTuple):
-    """A document, and the path and version of its file.
-
-    writer: the copy of the store that registered its source. The same path on another machine is another
-        file.
-    """
-
-    path: str
-    document_id: str
-    writer: str
-    version: str
 
 
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
@@ -53,13 +41,10 @@ def _copies_in_outer_sources(db: Connection, candidates: Iterable[Candidate]) ->
         (as_list(sorted(refs)),),
     )
     twins: set[Ref] = set()
-    for _, group in groupby(map(_FileDocument._make, rows.fetchall()), lambda twin: twin.path):
-        innermost, *others = group
-        twins |= {
-            refs[each.document_id]
-            for each in others
-            if each.writer == innermost.writer or each.version == innermost.version
-        }
+    for _, group in groupby(rows.fetchall(), itemgetter(0)):
+        (_, _, writer, version), *others = group
+        # The same path in a source that another copy of the store registered is another file.
+        twins |= {refs[name] for _, name, by, other in others if by == writer or other == version}
     return twins
 
 

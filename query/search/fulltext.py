@@ -17,16 +17,8 @@ from memlog.query.event_index import Key, Sql
 from memlog.query.facts.topic_keys import define_topic_function
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Kind
 from memlog.query.memories import age_in_days, relevance
+from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
-from memlog.query.search.hits import (
-    DOC_PASSAGE,
-    MEMORY_PASSAGE,
-    MESSAGE,
-    Candidate,
-    Ref,
-    Scores,
-    candidate_of,
-)
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
@@ -75,14 +67,14 @@ class SearchedPassage(NamedTuple):
 
 
 def candidate_priors(
-    messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
-) -> dict[Ref, float]:
+    messages: Mapping[int, SearchedMessage], passages: Mapping[hits.Ref, SearchedPassage], question: str
+) -> dict[hits.Ref, float]:
     """Return each candidate's likelihood, plus a bonus if the question names its speaker or topic."""
     words = _casefold_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
     topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
-    of_messages: dict[Ref, float] = {
+    of_messages: dict[hits.Ref, float] = {
         number: message.likelihood + (_SPEAKER_WEIGHT if message.speaker in speakers else 0.0)
         for number, message in messages.items()
     }
@@ -106,15 +98,15 @@ def _word_root(word: str) -> str:
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
-def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
+def passages_of(db: Connection, candidates: Iterable[hits.Candidate]) -> dict[hits.Ref, SearchedPassage]:
     """Return the matching passage of each candidate that is not a message."""
-    refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+    refs: dict[str, dict[int, hits.Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
             sql = _DOCUMENTS if candidate.kind == "document" else _MEMORIES
             refs[sql][candidate.chunk_no] = candidate.ref
     today = timestamps.today()
-    passages: dict[Ref, SearchedPassage] = {}
+    passages: dict[hits.Ref, SearchedPassage] = {}
     for sql, by_number in refs.items():
         rows = db.execute(sql, (as_list(list(by_number)),)).fetchall() if by_number else []
         for number, likelihood, topic, importance, salience, category, updated_at in rows:
@@ -264,44 +256,46 @@ class FulltextIndex(NamedTuple):
     condition: Callable[[Filters], Sql | None]
 
 
-_OF_MEMORIES = ("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", MEMORY_PASSAGE, Filters.of_memories)
-_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", DOC_PASSAGE, Filters.of_documents)
+_OF_MEMORIES = ("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", hits.MEMORY_PASSAGE, Filters.of_memories)
+_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.of_documents)
 INDEXES: dict[Kind, FulltextIndex] = {
-    "message": FulltextIndex("messages_fts", "messages m", "m.message_no", MESSAGE, Filters.of_messages),
+    "message": FulltextIndex("messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.of_messages),
     "memory": FulltextIndex(*_OF_MEMORIES),
     "document": FulltextIndex(*_OF_DOCUMENTS),
 }
 
 
-def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
+def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[hits.Candidate]]:
     """Return the best messages, memories and documents, up to `depth` of each."""
     if filters.topic is not None:
         define_topic_function(db)
     return [_search_index(db, index, expression, filters, depth) for index in INDEXES.values()]
 
 
-def candidates_among(db: Connection, kind: Kind, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
+def candidates_among(
+    db: Connection, kind: Kind, numbers: Sequence[int], filters: Filters
+) -> list[hits.Candidate]:
     """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
     among = f"AND {INDEXES[kind].rowid} IN (SELECT value FROM json_each(?))"
     return _unscored_candidates(db, kind, filters, among, as_list([*numbers]))
 
 
-def newest_candidates(db: Connection, kind: Kind, filters: Filters, most: int) -> list[Candidate]:
+def newest_candidates(db: Connection, kind: Kind, filters: Filters, most: int) -> list[hits.Candidate]:
     """Return the newest `most` candidates in a full-text table that the filters allow."""
     return _unscored_candidates(db, kind, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
 def _unscored_candidates(
     db: Connection, kind: Kind, filters: Filters, end: str, value: str | int
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     index = INDEXES[kind]
     if (condition := index.condition(filters)) is None:
         return []
     sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} {end}"
-    return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
+    return [hits.candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
 
 
-def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
+def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> hits.Scores:
     """Score the messages in `around` by their own words and those of their neighbours.
 
     A neighbour excluded by the filters adds to others' scores, but gets none.
@@ -346,7 +340,7 @@ _TERM_SCORES = (
 
 def _search_index(
     db: Connection, index: FulltextIndex, expression: str, filters: Filters, depth: int
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     condition = index.condition(filters)
     if condition is None:
         return []
@@ -360,7 +354,7 @@ def _search_index(
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        candidates = [candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
+        candidates = [hits.candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
     return best_distinct_texts(db, fetch, depth)

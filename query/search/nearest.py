@@ -16,16 +16,9 @@ from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import define_topic_function
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
 from memlog.query.search.fulltext import Neighbourhood
-from memlog.query.search.hits import (
-    DOC_PASSAGE,
-    MEMORY_PASSAGE,
-    SCORE_DIGITS,
-    Candidate,
-    Scores,
-    candidate_of,
-)
 from memlog.query.search.vector_cache import HeldVectors, similarities, take_nearest
 
 # sqlite-vec refuses a larger k.
@@ -83,7 +76,7 @@ def nearest_candidates(
     is_readable: Callable[[str], bool] | None = None,
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     """Return the `depth` messages, memories and documents nearest to `vector`, by their best passages.
 
     vector: float32, little-endian, with the dimension of the generation's model.
@@ -99,7 +92,7 @@ def nearest_candidates(
     shelves = [*_searched_shelves(of, filters)]
 
     def fetch(limit: int) -> Fetched:
-        candidates: list[Candidate] = []
+        candidates: list[hits.Candidate] = []
         horizon = -math.inf
         for columns, shelf, allowed in shelves:
             similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
@@ -143,7 +136,7 @@ def is_english(text: str) -> bool:
     return detect_language(text) == ENGLISH
 
 
-def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
+def add_neighbour_scores(scores: hits.Scores, around: Neighbourhood, *, add: bool) -> hits.Scores:
     """Add the weighted scores of its neighbours to each message's score.
 
     The list's lowest score is subtracted from all scores first; messages not on the list count as 0.
@@ -157,7 +150,7 @@ def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) ->
     for number, score in around.by_number(around.spread(own, _WEIGHTS)):
         if number in nearer or (add and score > 0 and around.messages[number].is_wanted):
             nearer[number] = score
-    return {ref: round(score, SCORE_DIGITS) for ref, score in nearer.items()}
+    return {ref: round(score, hits.SCORE_DIGITS) for ref, score in nearer.items()}
 
 
 _WEIGHTS = (0.3,)
@@ -172,11 +165,11 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
     for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
 )
 _SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
-    MEMORY_PASSAGE: {
+    hits.MEMORY_PASSAGE: {
         f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
         f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
     },
-    DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
+    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
 }
 """For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 
@@ -234,7 +227,7 @@ def _candidates_of_chunks(
     shelf: PassageTables,
     similarities: dict[int, float],
     is_readable: Callable[[str], bool] | None,
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     rows = db.execute(
         f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_SCRIPT_SAMPLE})"
         f" FROM {shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
@@ -242,7 +235,7 @@ def _candidates_of_chunks(
     ).fetchall()
     by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}
     return [
-        candidate_of(by_number[number], round(similarity, SCORE_DIGITS))
+        hits.candidate_of(by_number[number], round(similarity, hits.SCORE_DIGITS))
         for number, similarity in similarities.items()
         if number in by_number
     ]

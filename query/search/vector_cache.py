@@ -79,7 +79,9 @@ class HeldVectors:
             of_rows = cosines(held.vectors[rows], vector)
             similar = dict(zip(held.numbers[rows].tolist(), of_rows, strict=True))
             similar |= similarities(db, shelf, uncached, vector)
-            nearest = take_nearest(_drop_deleted(db, shelf, similar), limit)
+            among = "WHERE chunk_no IN (SELECT value FROM json_each(?))"
+            present = db.execute(f"SELECT chunk_no FROM {shelf.chunks} {among}", (as_list([*similar]),))
+            nearest = take_nearest({number: similar[number] for (number,) in present}, limit)
             if floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > floor):
                 return nearest
         self._held.pop(shelf.vectors, None)
@@ -143,14 +145,6 @@ def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> "tuple[NDArray
     rough = products / held.lengths
     least = float(np.partition(rough, -count)[-count]) - _ROUNDING
     return np.flatnonzero(rough >= least), least + _ROUNDING / 2
-
-
-def _drop_deleted(db: Connection, shelf: PassageTables, similar: dict[int, float]) -> dict[int, float]:
-    rows = db.execute(
-        f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-        (as_list([*similar]),),
-    )
-    return {number: similar[number] for (number,) in rows}
 
 
 def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
