@@ -339,7 +339,7 @@ def _find_unread(
     for stream, filename in known:
         name = SegmentName.parse(filename)
         if name is not None:
-            work[stream].insert(0, _missing_range(Segment(log, stream, name, is_newest=False)))
+            work[stream].insert(0, ReadRange(Segment(log, stream, name, is_newest=False), None, True))
     return work
 
 
@@ -351,13 +351,8 @@ def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | Non
     try:
         hints = FileHints.of(segment.status())
     except FileNotFoundError:
-        return _missing_range(segment)
+        return ReadRange(segment, None, True)  # trying to read it causes a replay of the stream
     return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)
-
-
-def _missing_range(segment: Segment) -> ReadRange:
-    """Return a range for a missing segment; trying to read it causes a replay of the stream."""
-    return ReadRange(segment, None, True)
 
 
 def build(

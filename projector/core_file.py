@@ -10,15 +10,6 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.file_io import (
-    closing,
-    file_version,
-    open_regular,
-    read_all,
-    replacing_file,
-    status_at,
-    write_all,
-)
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
 from memlog.eventlog.log.streams import shown
@@ -27,8 +18,8 @@ from memlog.projector.sqlite import Connection
 
 def replace(path: Path, data: bytes) -> None:
     """Replace the file at `path` durably; only its owner may read it."""
-    with replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
-        write_all(fd, data)
+    with file_io.replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
+        file_io.write_all(fd, data)
         disk.sync(fd)
     sync(path.parent)
 
@@ -37,8 +28,8 @@ def write(path: Path, data: bytes) -> None:
     """Write a new file at `path` and sync it; only its owner may read it."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
-    with closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
-        write_all(fd, data)
+    with file_io.closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
+        file_io.write_all(fd, data)
         disk.sync(fd)
 
 
@@ -48,15 +39,15 @@ def read(path: Path) -> bytes | None:
     Raises OSError; FileExistsError if it is not a regular file.
     """
     try:
-        with closing(open_regular(path, disk.READ)) as fd:
-            return read_all(fd)
+        with file_io.closing(file_io.open_regular(path, disk.READ)) as fd:
+            return file_io.read_all(fd)
     except FileNotFoundError:
         return None
 
 
 def sync(path: Path) -> None:
     """Sync a file, or the names in a folder, to disk."""
-    with closing(disk.open(path, disk.READ, follow=True)) as fd:
+    with file_io.closing(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
 
 
@@ -110,7 +101,7 @@ class CoreView:
 
     def state(self) -> list[tuple[int, ...]]:
         """Return the file versions of the view and its copy; see `file_version`."""
-        return [file_version(status_at(path)) for path in (self.path, self._written)]
+        return [file_io.file_version(file_io.status_at(path)) for path in (self.path, self._written)]
 
     def write_current(self, db: Connection) -> str | None:
         """Write the core memory in `db` to the view; the caller must hold the projector lock. Raises OSError.

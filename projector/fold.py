@@ -141,20 +141,15 @@ def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
 
 def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
     """Return the redactions that have no rows yet; a replay records all redactions before it folds."""
-    return [
-        (placed, placed.event)
-        for placed in decoded
-        if isinstance(placed.event, Redacted) and not _is_recorded(db, placed, placed.event)
-    ]
-
-
-def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -> bool:
     # The rows of a line are written and deleted together, so the row of its first target stands for all.
-    place = (placed.stream, redaction.targets[0], placed.segment.filename, placed.line.offset)
-    found = db.execute(
-        "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)", place
-    )
-    return found.fetchone() is not None
+    sql = "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)"
+    found = []
+    for placed in decoded:
+        if isinstance(placed.event, Redacted):
+            place = (placed.stream, placed.event.targets[0], placed.segment.filename, placed.line.offset)
+            if db.execute(sql, place).fetchone() is None:
+                found.append((placed, placed.event))
+    return found
 
 
 def _find_redacted(

@@ -21,24 +21,12 @@ from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
 from memlog.eventlog.log.streams import segments_of, shown
 from memlog.eventlog.settings import DEFAULTS
-from memlog.projector import catchup, core_file
-from memlog.projector.catchup import CatchUp, Progress
+from memlog.projector import catchup, core_file, sqlite
 from memlog.projector.core_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.fill import Embedded, fill, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import (
-    DAMAGED,
-    NO_ROOM,
-    Connection,
-    connect,
-    connect_without_room,
-    converting_errors,
-    remove_database,
-    transaction,
-    why_no_vectors,
-)
 
 
 class Generations:
@@ -83,10 +71,6 @@ class Generations:
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
-    def make_folder(self) -> None:
-        """Create the folder `model/` if it is missing."""
-        make_path(self.folder)
-
     def new_file(self) -> Path:
         """Create an empty file with a new name; only its owner may read it and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
@@ -94,7 +78,7 @@ class Generations:
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
         return path
 
-    def scratch(self) -> AbstractContextManager[Connection]:
+    def scratch(self) -> AbstractContextManager[sqlite.Connection]:
         """Return a context manager for an empty, private database that leaves no file behind.
 
         Its name is removed before the first write. A kill just before that leaves an empty file, which the
@@ -103,13 +87,13 @@ class Generations:
         while True:
             path = self.new_file()
             try:
-                db = connect(path, "bulk")
+                db = sqlite.connect(path, "bulk")
             except DatabaseError:
                 # A build that has just finished removed it as a leftover.
                 if is_regular(path):
                     raise
                 continue
-            remove_database(path)
+            sqlite.remove_database(path)
             return closing(db)
 
     def publish(self, path: Path) -> None:
@@ -133,7 +117,7 @@ class Generations:
             names = [entry.name for entry in entries]
         databases = {self.folder / (name.partition(".db")[0] + ".db") for name in names if ".db" in name}
         for database in databases - kept:
-            remove_database(database)
+            sqlite.remove_database(database)
 
 
 T = TypeVar("T")
@@ -150,7 +134,7 @@ class Projection(msgspec.Struct):
     vectors_cached: the number of vectors taken from the cache.
     """
 
-    read: CatchUp
+    read: catchup.CatchUp
     rebuilt: str | None = None
     replaced: Path | None = None
     vectors_cached: int = 0
@@ -184,14 +168,14 @@ class Projector:
         self._lock_timeout = lock_timeout
         self._models = models
         self.core_view = CoreView(store, lock_timeout)
-        self._live: tuple[Path, Connection] | None = None
+        self._live: tuple[Path, sqlite.Connection] | None = None
         self.frozen: DatabaseError | None = None
 
     def catch_up(
         self,
         *,
         lock_timeout: float | None = None,
-        progress: Progress | None = None,
+        progress: catchup.Progress | None = None,
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
@@ -218,7 +202,7 @@ class Projector:
                 streams = None  # the progress of the new generation is unknown
                 continue
             except DatabaseError as error:
-                if error.code != DAMAGED:
+                if error.code != sqlite.DAMAGED:
                     raise
                 return self.replace_damaged(error, progress=progress)
         raise DatabaseError("the read model keeps being replaced", hint="try again")
@@ -227,7 +211,7 @@ class Projector:
         self,
         why: str,
         *,
-        progress: Progress | None = None,
+        progress: catchup.Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
         """Build a generation from the whole log and the cached vectors, and make it live.
@@ -241,7 +225,7 @@ class Projector:
             Busy: another process takes too long to build, or was stopped while building.
             DatabaseError: the new generation cannot be written.
         """
-        self.generations.make_folder()
+        make_path(self.generations.folder)
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             if not is_due():
                 return self._extend_live(self._lock_timeout, progress)
@@ -250,12 +234,14 @@ class Projector:
                 read, cached = self._build(path, progress)
             except BaseException:
                 if self.generations.current() != path:
-                    remove_database(path)
+                    sqlite.remove_database(path)
                 raise
         done = Projection(read, why, replaced, cached)
         return self._update_core_view(self.live(), done, self._lock_timeout)
 
-    def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
+    def replace_damaged(
+        self, error: DatabaseError, *, progress: catchup.Progress | None = None
+    ) -> Projection:
         """Replace the live generation, which raised `error`; see `rebuild`."""
         damaged = self._live[0] if self._live is not None else None
         self.close()
@@ -272,7 +258,7 @@ class Projector:
         limit: int | None = None,
         batch: int = EMBED_BATCH,
         lock_timeout: float | None = None,
-        progress: Progress | None = None,
+        progress: catchup.Progress | None = None,
     ) -> Embedded:
         """Store the missing vectors of passages from the cache, and compute at most `limit` others.
 
@@ -285,10 +271,10 @@ class Projector:
         """
         counts = Embedded()
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
-        if why_no_vectors() is not None:
+        if sqlite.why_no_vectors() is not None:
             return counts
         while True:
-            with suppress(_GenerationChanged), converting_errors("the read model"):
+            with suppress(_GenerationChanged), sqlite.converting_errors("the read model"):
                 db = self.live()
                 turn = partial(self._turn, timeout, db)
                 fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
@@ -302,7 +288,7 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
-    def write_transaction(self, write: Callable[[Connection], T]) -> T:
+    def write_transaction(self, write: Callable[[sqlite.Connection], T]) -> T:
         """Run `write` in one transaction on the live generation, under the projector lock.
 
         Raises:
@@ -311,13 +297,13 @@ class Projector:
         for _ in range(_ATTEMPTS):
             db = self.live()
             try:
-                with converting_errors("the read model"), self._turn(self._lock_timeout):
+                with sqlite.converting_errors("the read model"), self._turn(self._lock_timeout):
                     return write(db)
             except _GenerationChanged:
                 continue
         raise DatabaseError("the read model keeps being replaced", hint="try again")
 
-    def live(self, *, read_only: bool = False) -> Connection:
+    def live(self, *, read_only: bool = False) -> sqlite.Connection:
         """Return the connection to the live generation. read_only: whether its folder is read-only.
 
         Without room for the files that SQLite needs for writing, the connection is read-only; see `frozen`.
@@ -331,11 +317,11 @@ class Projector:
                 return self._live[1]
             self.close()
             try:
-                self._live = (path, connect(path, "immutable" if read_only else "write"))
+                self._live = (path, sqlite.connect(path, "immutable" if read_only else "write"))
             except DatabaseError as error:
-                if error.code == NO_ROOM:
+                if error.code == sqlite.NO_ROOM:
                     self.frozen = error
-                    self._live = (path, connect_without_room(path))
+                    self._live = (path, sqlite.connect_without_room(path))
                 # Two successors may have replaced it, so that it was removed before `connect`.
                 elif self.generations.current() == path:
                     raise
@@ -344,7 +330,7 @@ class Projector:
         """Return why the live generation cannot be brought up to date; None if it can."""
         try:
             db = self.live()
-            with converting_errors("the read model"):
+            with sqlite.converting_errors("the read model"):
                 stored = catchup.stored_projection_id(db)
         except DatabaseError as error:
             if self.generations.current() is None:
@@ -368,13 +354,13 @@ class Projector:
     def _extend_live(
         self,
         lock_timeout: float,
-        progress: Progress | None,
+        progress: catchup.Progress | None,
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
         # The caller has just checked the live generation; each turn checks that it is still live.
         db = self.live() if self._live is None else self._live[1]
-        with converting_errors("the read model"):
+        with sqlite.converting_errors("the read model"):
             read = catchup.catch_up(
                 db,
                 self.log,
@@ -387,10 +373,10 @@ class Projector:
             )
         return self._update_core_view(db, Projection(read), lock_timeout)
 
-    def _update_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
+    def _update_core_view(self, db: sqlite.Connection, done: Projection, lock_timeout: float) -> Projection:
         """Update the core view from `db`, and add a note about any manual change to `done`."""
         try:
-            with converting_errors("the read model"):
+            with sqlite.converting_errors("the read model"):
                 if self.core_view.is_current(db):
                     return done
                 with self._turn(lock_timeout, db):
@@ -404,7 +390,7 @@ class Projector:
         return done
 
     @contextmanager
-    def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
+    def _turn(self, lock_timeout: float, db: sqlite.Connection | None = None) -> Iterator[None]:
         """Hold the projector lock and a write transaction on the live generation within the context.
 
         db: the connection used to read the data to be written, if another thread may have closed it since.
@@ -415,7 +401,7 @@ class Projector:
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:
                 raise _GenerationChanged
-            with transaction(self._live[1]):
+            with sqlite.transaction(self._live[1]):
                 yield
 
     @contextmanager
@@ -428,14 +414,14 @@ class Projector:
             finally:
                 _held_here.discard(self._lock)
 
-    def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
-        db = connect(path, "bulk")
+    def _build(self, path: Path, progress: catchup.Progress | None) -> tuple[catchup.CatchUp, int]:
+        db = sqlite.connect(path, "bulk")
         try:
-            with converting_errors(path):
+            with sqlite.converting_errors(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
                 with self._locked(self._lock_timeout):
-                    with transaction(db):
+                    with sqlite.transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
                     watermarks = catchup.watermarks_of(self.log)

@@ -11,21 +11,12 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.integrity.verify import Lines, count_lines
 from memlog.eventlog.log.quarantine import DAMAGE
 from memlog.eventlog.log.streams import shown
-from memlog.projector import checkpoints, schema
+from memlog.projector import checkpoints, schema, sqlite
 from memlog.projector.catchup import Progress, build, find_rewritten_streams
 from memlog.projector.embedding.models import may_refuse
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.fulltext import TABLES
-from memlog.projector.sqlite import (
-    Connection,
-    connect,
-    converting_errors,
-    count_rows,
-    error_types,
-    is_busy,
-    transaction,
-)
 
 # The dump has no row numbers, checkpoints, vectors or FTS5 internals.
 
@@ -57,7 +48,7 @@ _WHERE_AND_WHEN_APPENDED = {
 """Columns that tell where an event is and when it was appended, not what it contains."""
 
 
-def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
+def dump(db: sqlite.Connection, *, content: bool = False) -> Iterator[str]:
     """Yield each table as its name, followed by one line per row: a JSON object of its columns.
 
     content: omit positions and times of appending, and sort rows by the remaining columns.
@@ -73,7 +64,7 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
             yield msgspec.json.encode(dict(zip(columns, map(_to_json_value, row), strict=True))).decode()
 
 
-def digest(db: Connection, *, content: bool = False) -> str:
+def digest(db: sqlite.Connection, *, content: bool = False) -> str:
     """Return the SHA-256 of the dump in hex; with `content`, equal for stores with the same events."""
     result = sha256()
     for line in dump(db, content=content):
@@ -93,7 +84,7 @@ is.
 """
 
 
-def fulltext_digest(db: Connection) -> str:
+def fulltext_digest(db: sqlite.Connection) -> str:
     """Return a hash of the full-text index in hex.
 
     It covers every word with its position and owner, the length of each entry, and the totals that ranking
@@ -124,7 +115,7 @@ def _to_json_value(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds
     return value.hex() if isinstance(value, bytes) else value
 
 
-Scratch = Callable[[], AbstractContextManager[Connection]]
+Scratch = Callable[[], AbstractContextManager[sqlite.Connection]]
 """Returns the context of a temporary, empty database for a replay."""
 
 _MOST_STREAMS = 5
@@ -191,12 +182,12 @@ class Verification(msgspec.Struct, kw_only=True):
 
 
 def verify(
-    db: Connection,
+    db: sqlite.Connection,
     log: Path,
     sizes: ChunkSizes,
     *,
     read_only: bool = False,
-    scratch: Scratch = lambda: closing(connect(None, "bulk")),
+    scratch: Scratch = lambda: closing(sqlite.connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
     """Replay `log` up to the checkpoints of the read model in `db`, and compare the two.
@@ -208,7 +199,7 @@ def verify(
 
     Raises DatabaseError if the read model cannot be read.
     """
-    with converting_errors("the read model"), transaction(db, "DEFERRED"):
+    with sqlite.converting_errors("the read model"), sqlite.transaction(db, "DEFERRED"):
         rewritten = find_rewritten_streams(db, log)
         if rewritten:
             found = Verification(notes=[_describe_rewritten(rewritten)])
@@ -219,8 +210,8 @@ def verify(
     for table in () if read_only else TABLES:
         try:
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-        except error_types() as error:
-            if is_busy(error):
+        except sqlite.error_types() as error:
+            if sqlite.is_busy(error):
                 found.notes.append(f"{table}: {error}: FTS5 did not check it")
             else:
                 found.problems.append(f"{table}: {error}")
@@ -236,13 +227,13 @@ def _describe_rewritten(streams: list[str]) -> str:
 
 
 def _compare(
-    db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
+    db: sqlite.Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
     """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
     found = _describe_read_model(db)
     fulltext = fulltext_digest(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
-    with scratch() as replay, converting_errors("the replay"):
+    with scratch() as replay, sqlite.converting_errors("the replay"):
         build(replay, log, sizes, bounds=bounds, progress=progress)
         found.replayed, replayed_fulltext = digest(replay), fulltext_digest(replay)
     if found.digest != found.replayed:
@@ -268,7 +259,7 @@ def _count_problems(found: Verification, lines: Lines) -> list[str]:
     ]
 
 
-def _check_file(db: Connection) -> list[str]:
+def _check_file(db: sqlite.Connection) -> list[str]:
     """Run SQLite's own check of pages and indexes; return the problems found."""
     found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
     return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
@@ -277,13 +268,13 @@ def _check_file(db: Connection) -> list[str]:
 _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"
 
 
-def _describe_read_model(db: Connection) -> Verification:
+def _describe_read_model(db: sqlite.Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
         digest=digest(db),
-        events=count_rows(db, "events"),
-        duplicates=count_rows(db, "duplicates"),
-        conflicts=count_rows(db, "conflicts"),
+        events=sqlite.count_rows(db, "events"),
+        duplicates=sqlite.count_rows(db, "duplicates"),
+        conflicts=sqlite.count_rows(db, "conflicts"),
         quarantined=quarantined,
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
@@ -293,17 +284,21 @@ def _describe_read_model(db: Connection) -> Verification:
     )
 
 
-def _tables_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
+def _tables_with_vectors(db: sqlite.Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
     return [
         (of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.passage_tables(of)
     ]
 
 
-def _count_withheld(db: Connection, shelf: index.PassageTables) -> int:
-    return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
+def _count_withheld(db: sqlite.Connection, shelf: index.PassageTables) -> int:
+    return (
+        sqlite.count_rows(db, shelf.chunks)
+        - sqlite.count_rows(db, shelf.vectors)
+        - sqlite.count_rows(db, shelf.queue)
+    )
 
 
-def _check_vectors(db: Connection) -> list[str]:
+def _check_vectors(db: sqlite.Connection) -> list[str]:
     problems = []
     for of, shelf in _tables_with_vectors(db):
         missing = _count_withheld(db, shelf)

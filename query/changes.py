@@ -5,21 +5,13 @@ The rules are heuristic, so nothing is dropped: the newer memory moves up and th
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, as_list
-from memlog.projector.text import language_files
-from memlog.projector.text.phrases import (
-    WORD,
-    Holds,
-    Phrases,
-    fold_phrase,
-    reasons_to_always_tell,
-    space_chinese,
-)
+from memlog.projector.text import language_files, phrases
 from memlog.query.context.floor import rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
@@ -100,7 +92,12 @@ class Changes:
         has no topic), the older one must contain enough of the newer one's words, and each must be the
         other's nearest memory.
         """
-        by_id = {each.memory_id: each for each in _read_memories(self._db, memory_ids)}
+        rows = self._db.execute(
+            "SELECT memory_id, content, topic, category, updated_at FROM memories"
+            " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
+            (as_list([*memory_ids]),),
+        ).fetchall()
+        by_id = {row[0]: _DatedText(*row) for row in rows}
         found = {}
         for newer in by_id.values():
             if self._says_change(newer.content):
@@ -119,15 +116,16 @@ def says_change(text: str) -> bool:
 
 
 def _has_phrase(member: str, text: str) -> bool:
-    words, phrases = WORD.findall(space_chinese(fold_phrase(text[:_READ]))), _load_phrases(member)
-    return any(phrases.length_at(words, place) for place in phrases.places(words))
+    words = phrases.WORD.findall(phrases.space_chinese(phrases.fold_phrase(text[:_READ])))
+    known = _load_phrases(member)
+    return any(known.length_at(words, place) for place in known.places(words))
 
 
 def _may_change(
     db: Connection, nearest: Callable[[_DatedText], str | None], newer: _DatedText, older: _DatedText
 ) -> bool:
     if newer.topic is not None and older.topic is not None:
-        if fold_phrase(newer.topic) != fold_phrase(older.topic):
+        if phrases.fold_phrase(newer.topic) != phrases.fold_phrase(older.topic):
             return False
     elif newer.category != older.category:
         return False
@@ -151,7 +149,7 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
     If it doesn't, "allergic" may mean another substance. True if `older` is not about health.
     """
-    if not reasons_to_always_tell(older) & Holds.HEALTH:
+    if not phrases.reasons_to_always_tell(older) & phrases.Holds.HEALTH:
         return True
     words = [word for word in _search_words(older) if not re.search(r"\d", word)]
     known = _search_words(newer)
@@ -159,20 +157,11 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
 
 @cache
-def _load_phrases(member: str) -> Phrases:
+def _load_phrases(member: str) -> phrases.Phrases:
     tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
-    return Phrases(
-        phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))
+    return phrases.Phrases(
+        phrase for table in tables for phrase in language_files.split_phrases(phrases.space_chinese(table))
     )
-
-
-def _read_memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
-    rows = db.execute(
-        "SELECT memory_id, content, topic, category, updated_at FROM memories"
-        " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
-        (as_list([*memory_ids]),),
-    )
-    return map(_DatedText._make, rows.fetchall())
 
 
 def _search_words(text: str) -> tuple[str, ...]:

@@ -82,9 +82,9 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
         name, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id, is_waiting, is_open = (
             row
         )
-        by: Literal["model", "person"] | None = "model" if memory_id is not None else None
-        if by_person is not None:
-            by = "person"
+        by: Literal["model", "person"] | None = (
+            "person" if by_person is not None else "model" if memory_id is not None else None
+        )
         texts = [
             ConflictingMemory(memory_id=memory, event_id=event, content=_read_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)

@@ -165,24 +165,6 @@ def session_start(db: Connection, chat: Chat) -> str | None:
     return start[0] if start else None
 
 
-def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
-    """Return a message and up to `neighbours` messages on either side in its session, oldest first.
-
-    key: (stream, id). Empty if this is not a message; a session break has no window.
-    """
-    own = db.execute(
-        f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
-        " WHERE stream = ? AND id = ? AND type <> 'session_break'",
-        key,
-    ).fetchone()
-    if own is None:
-        return []
-    place, message = own[: 2 + len(ORDER)], struct_of_row(WindowMessage, own[2 + len(ORDER) :])
-    before = _messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
-    behind = _messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
-    return [*before[::-1], message, *behind]
-
-
 def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
     """Return up to `limit` messages on one side of `place` (channel, chat_id, order), within its session."""
     rows = db.execute(
@@ -229,9 +211,21 @@ MAX_NEIGHBOURS = 100
 
 
 def surroundings_of_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
-    """Return the message `key` (stream, id) with its neighbours; None if this is not a message."""
-    messages = window_around(db, key, neighbours)
-    return Surroundings(messages=messages) if messages else None
+    """Return a message and up to `neighbours` messages on either side in its session, oldest first.
+
+    key: (stream, id). None if this is not a message; a session break has no neighbours.
+    """
+    own = db.execute(
+        f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
+        " WHERE stream = ? AND id = ? AND type <> 'session_break'",
+        key,
+    ).fetchone()
+    if own is None:
+        return None
+    place, message = own[: 2 + len(ORDER)], struct_of_row(WindowMessage, own[2 + len(ORDER) :])
+    before = _messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
+    behind = _messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
+    return Surroundings(messages=[*before[::-1], message, *behind])
 
 
 def surroundings_of_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:

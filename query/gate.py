@@ -165,9 +165,9 @@ def should_retrieve(text: str) -> Gate:
     clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
-    if memory := _first_found(clause.memory for clause in left):
+    if memory := next((clause.memory for clause in left if clause.memory), None):
         return Gate(retrieve=True, reason="memory", words=memory)
-    asks = _first_found(clause.asks for clause in left)
+    asks = next(filter(None, (clause.asks for clause in left)), None)
     if asks or ("?" in text and weight >= _LEAST_REQUESTED * _WEIGHT):
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
@@ -264,10 +264,6 @@ def _find_phrase(
             phrase = words[place : place + length]
             return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)
     return None
-
-
-def _first_found(found: Iterable[str | None]) -> str | None:
-    return next(filter(None, found), None)
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:

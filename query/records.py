@@ -122,9 +122,7 @@ def job_runs(
 def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
     """Whether `job` has yet to run for `period`, and the store had events when it was due, at `ts`."""
     ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
-    return (
-        ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
-    )
+    return ran is None and db.execute("SELECT 1 FROM events WHERE ts < ?", (ts,)).fetchone() is not None
 
 
 def skipped_steps(db: Connection, job: str, period: str) -> list[str]:

@@ -1,20 +1,13 @@
 """Decides which conversations and memories may be sent to providers, and masks keys in them."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, mask_parts, which_hold_keys
-from memlog.projector.passages.fulltext import (
-    fact_holds_key,
-    memory_names,
-    message_holds_key,
-    neighbouring_messages,
-    newest_messages,
-    select_memory_names,
-    sent_text,
-)
+from memlog.projector.passages import fulltext
 from memlog.projector.sqlite import Connection
+from memlog.query.buffer import BufferedMessage
+from memlog.query.conversations import WindowMessage
 from memlog.query.filters import FACTS
 from memlog.query.memories import Memory
 from memlog.query.search.hits import Hit, document_text
@@ -22,22 +15,13 @@ from memlog.query.search.hits import Hit, document_text
 _BY_ID = "channel = ? AND chat_id = ? AND id = ?"
 
 
-class _SourceMessage(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def content(self) -> str: ...
-
-
-def mask_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
+def mask_messages(
+    db: Connection, chat: Chat, messages: Sequence[BufferedMessage | WindowMessage]
+) -> list[str]:
     """Return the contents of consecutive messages with keys masked, even keys that span messages."""
-    before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
-    _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
-    own = [sent_text(each.role, each.name, each.content) for each in messages]
+    before, _ = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
+    _, behind = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
+    own = [fulltext.sent_text(each.role, each.name, each.content) for each in messages]
     return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
@@ -48,7 +32,9 @@ def mask_memories(memories: Sequence[Memory]) -> list[str]:
 
 def to_sent_text(memory: Memory) -> SentText:
     """Convert a memory to the form that is searched for keys."""
-    return SentText(memory.content, memory_names(memory.title, memory.content, memory.topic, memory.tags))
+    return SentText(
+        memory.content, fulltext.memory_names(memory.title, memory.content, memory.topic, memory.tags)
+    )
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
@@ -59,17 +45,17 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
     if is_private(hit.category) or has_key(hit.content):
         return False
     if hit.kind == "message" and hit.chat is not None:
-        return not message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])
+        return not fulltext.message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])
     if hit.kind == "memory":
         if hit.category == FACTS:
-            return not fact_holds_key(db, hit.id)
-        return not has_key(hit.content, select_memory_names(db, hit.id))
+            return not fulltext.fact_holds_key(db, hit.id)
+        return not has_key(hit.content, fulltext.select_memory_names(db, hit.id))
     return not has_key(document_text(db, hit.event_id))
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether `text` contains a key, or the rest of one that began in earlier messages of the chat."""
-    before = newest_messages(db, chat)
+    before = fulltext.newest_messages(db, chat)
     if before and before[-1].text == text:
         return which_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import Busy, DatabaseError
@@ -11,16 +12,8 @@ from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import EMBEDDINGS
-from memlog.projector.sqlite import (
-    INHERITED,
-    NO_ROOM,
-    Connection,
-    connect,
-    converting_errors,
-    count_rows,
-    remove_database,
-    transaction,
-)
+from memlog.projector import sqlite
+from memlog.projector.sqlite import Connection, connect, converting_errors, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS models (model_no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -54,39 +47,31 @@ class VectorCache:
 
     def find(self, texts: Sequence[str]) -> dict[str, bytes]:
         """Return the cached vectors of `texts`, by text."""
-        found = {}
-        sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
-        with converting_errors(self._path):
-            for text in dict.fromkeys(texts):
-                row = self._db.execute(sql, (self._model_no, _hash_text(text))).fetchone()
-                if row:
-                    found[text] = row[0]
-        return found
+        return self._look_up("vector FROM vectors", texts)
 
     def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Store vectors, given as pairs of text and vector."""
-        with converting_errors(self._path), transaction(self._db):
-            self._db.executemany(
-                "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
-                ((self._model_no, _hash_text(text), vector) for text, vector in vectors),
-            )
+        self._insert("IGNORE INTO vectors", vectors)
 
     def set_aside(self, texts: Iterable[str], day: str) -> None:
         """Record that the model could not embed `texts` on `day`."""
-        with converting_errors(self._path), transaction(self._db):
-            self._db.executemany(
-                "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?)",
-                ((self._model_no, _hash_text(text), day) for text in texts),
-            )
+        self._insert("REPLACE INTO set_aside", ((text, day) for text in texts))
 
     def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
         """Return, by text, the day on which each was set aside; texts that never were are omitted."""
-        sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
+        return self._look_up("day FROM set_aside", texts)
+
+    def _look_up(self, column: str, texts: Iterable[str]) -> dict[str, Any]:
+        sql = f"SELECT {column} WHERE model_no = ? AND text_sha256 = ?"
+        keys = ((text, (self._model_no, _hash_text(text))) for text in dict.fromkeys(texts))
         with converting_errors(self._path):
-            found = (
-                (text, self._db.execute(sql, (self._model_no, _hash_text(text))).fetchone()) for text in texts
-            )
-            return {text: row[0] for text, row in found if row}
+            rows = ((text, self._db.execute(sql, key).fetchone()) for text, key in keys)
+            return {text: row[0] for text, row in rows if row}
+
+    def _insert(self, into: str, values: Iterable[tuple[str, object]]) -> None:
+        rows = ((self._model_no, _hash_text(text), value) for text, value in values)
+        with converting_errors(self._path), transaction(self._db):
+            self._db.executemany(f"INSERT OR {into} VALUES (?, ?, ?)", rows)
 
     def has_set_aside(self, before: str = "9999") -> bool:
         """Whether any text was set aside before the day `before`."""
@@ -147,7 +132,8 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
     try:
         with closing(connect(path, "immutable" if read_only else "write")) as db, converting_errors(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _find_problems(db)]
+            problems += _find_problems(db)
+            return sqlite.count_rows(db, "vectors"), [f"the cache: {text}" for text in problems]
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
 
@@ -191,11 +177,11 @@ def _open_or_replace(path: Path) -> Connection:
     try:
         return _open_cache(path)
     except DatabaseError as error:
-        if error.code == INHERITED:
+        if error.code == sqlite.INHERITED:
             raise Busy(error.message, hint=error.hint) from error
-        if error.code == NO_ROOM:
+        if error.code == sqlite.NO_ROOM:
             raise
-        remove_database(path)
+        sqlite.remove_database(path)
         return _open_cache(path)
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
+from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import astuple
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError
@@ -15,7 +17,7 @@ from memlog.eventlog.secrets.outgoing import is_private
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
-from memlog.projector.embedding.models import Embedder, Model, is_of_provider, may_refuse
+from memlog.projector.embedding.models import Embedder, KnownModel, Model, is_of_provider, may_refuse
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import Pending, VectorSet
@@ -81,9 +83,7 @@ class Embedded(msgspec.Struct):
 
     def __add__(self, other: "Embedded") -> "Embedded":
         """Return the sums of the counts."""
-        return Embedded(
-            self.computed + other.computed, self.cached + other.cached, self.withheld + other.withheld
-        )
+        return Embedded(*map(add, astuple(self), astuple(other)))
 
 
 def fill(
@@ -150,24 +150,18 @@ class _VectorFill(NamedTuple):
         self.progress("vectors", 0, total)
         # With a limit, newest first: questions are more often about recent texts.
         for shelf, found in index.waiting_passages(db, self.batch, of, newest_first=self.limit is not None):
-            passages, withheld = self._split_withheld(shelf, found)
-            known, computed, refused, failed = self._find_or_compute(passages)
-            passages, aside = _split_refused(refused, passages)
+            batch = self._find_or_compute(shelf, found)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:
                     return  # another process has switched to its model
-                stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-                index.dequeue(db, shelf, [*withheld, *aside])
+                stored = vectors.store(db, shelf.vectors, shelf.queue, batch.passages, batch.known)
+                index.dequeue(db, shelf, [*batch.withheld, *batch.aside])
                 # Within the turn: a scrub that ended meanwhile has published another generation.
-                _cache_existing(cache, computed, {each.text for each in stored})
-                cache.set_aside(index.texts_still_present(db, shelf, aside), timestamps.today())
-            ready = sum(passage.text in known for passage in passages)
-            self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
-            if failed is not None:
-                raise failed
-            done += ready + len(withheld) + len(aside)
-            if ready < len(passages):
+                self._update_cache(cache, shelf, batch, {each.text for each in stored})
+            self._count(batch)
+            if not batch.is_whole:
                 return
+            done += len(found)
             self.progress("vectors", done, total)
 
     def gather(self) -> bool:
@@ -176,22 +170,17 @@ class _VectorFill(NamedTuple):
         total, done = index.count(self.db), 0
         for shelf in index.passage_tables(self.of):
             while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
-                passages, withheld = self._split_withheld(shelf, found)
-                known, computed, refused, failed = self._find_or_compute(passages)
-                passages, aside = _split_refused(refused, passages)
-                ready = sum(passage.text in known for passage in passages)
-                if ready == len(passages):
+                batch = self._find_or_compute(shelf, found)
+                if batch.is_whole:
                     upto[shelf.vectors] = found[-1].chunk_no
                 with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
-                    _cache_existing(cache, computed, index.texts_still_present(self.db, shelf, passages))
-                    cache.set_aside(index.texts_still_present(self.db, shelf, aside), timestamps.today())
+                    present = index.texts_still_present(self.db, shelf, batch.passages)
+                    self._update_cache(cache, shelf, batch, present)
                     vectors.store_gathered_numbers(self.db, self.embedder, upto)
-                self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
-                if failed is not None:
-                    raise failed
-                done += len(found)
-                if ready < len(passages):
+                self._count(batch)
+                if not batch.is_whole:
                     return False
+                done += len(found)
                 self.progress("vectors of the next model", done, total)
         return True
 
@@ -217,7 +206,9 @@ class _VectorFill(NamedTuple):
         withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
         return [each for each in passages if each not in withheld], withheld
 
-    def _find_or_compute(self, passages: list[Pending]) -> "_TextVectors":
+    def _find_or_compute(self, shelf: PassageTables, found: list[Pending]) -> "_EmbeddedBatch":
+        passages, withheld = self._split_withheld(shelf, found)
+        computed: dict[str, bytes] = {}
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
@@ -228,47 +219,57 @@ class _VectorFill(NamedTuple):
         # The cache is closed meanwhile, so that other threads may use the store.
         failed = None
         try:
-            computed = _compute_vectors(self.embedder, wanted)
+            if wanted:
+                rows = self.embedder.embed(wanted)
+                computed = {text: row.tobytes() for text, row in zip(wanted, rows, strict=True)}
         except EmbeddingError as error:
             if not (error.refused or error.embedded):
                 raise
             computed, aside = error.embedded or {}, aside | error.refused
             failed = None if error.is_of_texts else error
-        return _TextVectors(cached | computed, computed, aside, failed)
+        accepted = [each for each in passages if each.text not in aside]
+        refused = [each for each in passages if each.text in aside]
+        return _EmbeddedBatch(accepted, withheld, refused, cached | computed, computed, failed)
 
-    def _add_to_counts(self, ready: int, computed: int, withheld: int) -> None:
-        self.counts.computed += computed
-        self.counts.cached += ready - computed
-        self.counts.withheld += withheld
+    def _update_cache(
+        self, cache: VectorCache, shelf: PassageTables, batch: "_EmbeddedBatch", texts: set[str]
+    ) -> None:
+        """Cache the computed vectors of `texts`, which still exist, and what was set aside."""
+        cache.add((text, batch.computed[text]) for text in batch.computed.keys() & texts)
+        cache.set_aside(index.texts_still_present(self.db, shelf, batch.aside), timestamps.today())
+
+    def _count(self, batch: "_EmbeddedBatch") -> None:
+        """Add a batch to the counts; raise the error that it ended with, if any."""
+        self.counts.computed += len(batch.computed)
+        self.counts.cached += batch.ready - len(batch.computed)
+        self.counts.withheld += len(batch.withheld) + len(batch.aside)
+        if batch.failed is not None:
+            raise batch.failed
 
 
-class _TextVectors(NamedTuple):
-    """All vectors by text, the computed ones among them, the texts set aside today, and any error."""
+class _EmbeddedBatch(NamedTuple):
+    """Passages with what became of them.
 
+    withheld, aside: those withheld, and those set aside today. known: all vectors by text. computed: the
+        computed ones among them. failed: the error that ended the computing, if any.
+    """
+
+    passages: list[Pending]
+    withheld: list[Pending]
+    aside: list[Pending]
     known: dict[str, bytes]
     computed: dict[str, bytes]
-    aside: frozenset[str]
     failed: EmbeddingError | None
 
+    @property
+    def ready(self) -> int:
+        """The number of passages with a vector."""
+        return sum(passage.text in self.known for passage in self.passages)
 
-def _split_refused(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-    """Return the accepted passages and the refused ones."""
-    return (
-        [each for each in passages if each.text not in refused],
-        [each for each in passages if each.text in refused],
-    )
-
-
-def _cache_existing(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:
-    """Cache the computed vectors of `texts`, which still exist."""
-    cache.add((text, computed[text]) for text in computed.keys() & texts)
-
-
-class _Former(NamedTuple):
-    """The model that the existing vectors came from."""
-
-    id: str
-    dimension: int
+    @property
+    def is_whole(self) -> bool:
+        """Whether all passages have a vector."""
+        return self.ready == len(self.passages)
 
 
 def take_cached_vectors(
@@ -323,11 +324,5 @@ def _find_former(db: Connection, store: Path, model: Model | None, former: str) 
                     return None
         with closing(VectorCache(store, former)) as cache:
             dimension = cache.dimension()
-        return None if dimension is None else _Former(former, dimension)
+        return None if dimension is None else KnownModel(former, dimension)
     return None
-
-
-def _compute_vectors(embedder: Embedder, texts: list[str]) -> dict[str, bytes]:
-    if not texts:
-        return {}
-    return {text: row.tobytes() for text, row in zip(texts, embedder.embed(texts), strict=True)}

@@ -64,7 +64,7 @@ class Embedder(Model, Protocol):
         """
 
 
-class _Known(NamedTuple):
+class KnownModel(NamedTuple):
     """A model that is not loaded; see `Model`."""
 
     id: str
@@ -95,7 +95,7 @@ NO_MODELS = Models()
 
 def bundled_model() -> Model | None:
     """Return the bundled model without loading it, which takes 0.2 s; None if it is not installed."""
-    return _Known(_make_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+    return KnownModel(_make_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
 def supports_language(model: Model, text: str) -> bool:
@@ -225,10 +225,8 @@ def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
 
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
-    return _load_folder(folder) if folder is not None else _load_bundled()
-
-
-def _load_bundled() -> OnnxEmbedder:
+    if folder is not None:
+        return _load_folder(folder)
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingError(

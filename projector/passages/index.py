@@ -7,16 +7,9 @@ import msgspec
 
 from memlog.eventlog.secrets.outgoing import has_key
 from memlog.projector.limits import are_short_names
-from memlog.projector.passages import fulltext, vectors
-from memlog.projector.passages.chunking import (
-    Chunk,
-    ChunkSizes,
-    as_single_chunk,
-    split_into_chunks,
-    split_plainly,
-)
+from memlog.projector.passages import chunking, fulltext, vectors
+from memlog.projector.passages.chunking import Chunk, ChunkSizes
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
-from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key, select_memory_names
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, count_rows, insert
 from memlog.projector.text.analyzer import passage_text
@@ -144,12 +137,12 @@ def _split_text(
     """Split a text into passages; a single one if its names are too long to repeat."""
     content = whole.content
     if is_surely_within(content, sizes.window) and not whole.is_plain:
-        return as_single_chunk(content, form)  # most texts: one passage, whatever their names
+        return chunking.as_single_chunk(content, form)  # most texts: one passage, whatever their names
     if not are_short_names(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
     if whole.is_plain:
-        return list(split_plainly(content, sizes))
-    return split_into_chunks(content, sizes, form)
+        return list(chunking.split_plainly(content, sizes))
+    return chunking.split_into_chunks(content, sizes, form)
 
 
 def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[Any, ...]]) -> None:
@@ -286,11 +279,11 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
     if name == "message_id":
-        return message_holds_key(db, "stream = ? AND id = ?", (stream, value))
+        return fulltext.message_holds_key(db, "stream = ? AND id = ?", (stream, value))
     if name == "fact_id":
-        return fact_holds_key(db, value)
+        return fulltext.fact_holds_key(db, value)
     whole = _join_source(db, shelf, name, value, stream)
-    return has_key(whole, select_memory_names(db, value) if name == "memory_id" else ())
+    return has_key(whole, fulltext.select_memory_names(db, value) if name == "memory_id" else ())
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:

@@ -5,7 +5,7 @@ Positions are in code points. Lines end at newlines; a carriage return before on
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 Kind = Literal["fence", "table", "item", "heading", "paragraph"]
@@ -20,29 +20,18 @@ _TITLE_LENGTH = 250
 _SECTION_LENGTH = 1_000
 
 
+# A line with more backticks after the first ones is inline code, not a fence.
+_FENCE = (
+    rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
+    r"[ \t]*+(?P<language>[^\s`]*+)"
+)
+_DELIMITER_ROW = rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$"
+
 # Compiled at first use, so that commands without Markdown do not pay for it.
-@cache
-def _fence_pattern() -> re.Pattern[str]:
-    # A line with more backticks after the first ones is inline code, not a fence.
-    return re.compile(
-        rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
-        r"[ \t]*+(?P<language>[^\s`]*+)"
-    )
-
-
-@cache
-def _heading_pattern() -> re.Pattern[str]:
-    return re.compile(r" {0,3}+(?P<marks>#{1,6}+)[ \t]++")
-
-
-@cache
-def _list_item_pattern() -> re.Pattern[str]:
-    return re.compile(rf"{_ITEM_MARK}\S")
-
-
-@cache
-def _delimiter_row_pattern() -> re.Pattern[str]:
-    return re.compile(rf"[ \t]*+\|?+{_DELIMITER}(?:\|{_DELIMITER})*\|?+[ \t]*+$")
+_fence_pattern = cache(partial(re.compile, _FENCE))
+_heading_pattern = cache(partial(re.compile, r" {0,3}+(?P<marks>#{1,6}+)[ \t]++"))
+_list_item_pattern = cache(partial(re.compile, rf"{_ITEM_MARK}\S"))
+_delimiter_row_pattern = cache(partial(re.compile, _DELIMITER_ROW))
 
 
 class Span(NamedTuple):

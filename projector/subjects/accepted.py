@@ -40,8 +40,18 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
         """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
-        event = {field: getattr(self.event, field) for field in fields}
+        event = dict(zip(fields, self.values(*fields), strict=True))
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
+
+    def values(self, *fields: str) -> tuple[Any, ...]:
+        """Return the values of the event's `fields`."""
+        return tuple(getattr(self.event, field) for field in fields)
+
+    def write_tombstone(self, db: Connection, thing: str) -> None:
+        """Write a tombstone for `thing`: events older than this one no longer set any of its fields."""
+        source = getattr(self.event, "source", None)
+        row = {"stream": self.stream, "thing": thing, "source": source, "precedence": self.precedence}
+        upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
@@ -52,13 +62,6 @@ Handlers = Mapping[Handler, Sequence[type[Event]]]
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
     """Encode `value` as deterministic JSON."""
     return _json.encode(value).decode()
-
-
-def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None:
-    """Write a tombstone for `thing`: events older than `placed` no longer set any of its fields."""
-    source = getattr(placed.event, "source", None)
-    row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
-    upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:

@@ -3,14 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from memlog.eventlog.events import (
-    DailyEventRecorded,
-    DailyEventsCompressed,
-    ExtractionCompleted,
-    Message,
-    SessionBreak,
-    SummaryWritten,
-)
+from memlog.eventlog import events as ev
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
@@ -27,9 +20,9 @@ def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
     texts, wholes = [], []
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     for number, placed in enumerate(events, start=last + 1):
-        spoken = cast("Message | SessionBreak", placed.event)
+        spoken = cast("ev.Message | ev.SessionBreak", placed.event)
         event = (number, placed.stream, spoken.id, spoken.channel, spoken.chat_id)
-        if isinstance(spoken, SessionBreak):
+        if isinstance(spoken, ev.SessionBreak):
             meta = as_json({"model": spoken.model}) if spoken.model is not None else ""
             rows.append((*event, None, "session_break", "", "", meta, placed.ts, *placed.place))
             continue
@@ -49,18 +42,11 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
     """Add summaries with their passages."""
     rows, wholes = [], []
     for placed in events:
-        event = cast(SummaryWritten, placed.event)
+        event = cast(ev.SummaryWritten, placed.event)
         position = f"{placed.segment.filename}:{placed.line.offset}"
-        row = (
-            placed.stream,
-            event.id,
-            event.channel,
-            event.chat_id,
-            event.from_message_id,
-            event.to_message_id,
-        )
+        row = placed.values("id", "channel", "chat_id", "from_message_id", "to_message_id", "content")
         is_distilled = event.extraction is not None
-        rows.append((*row, event.content, is_distilled, position, placed.ts, *placed.place))
+        rows.append((placed.stream, *row, is_distilled, position, placed.ts, *placed.place))
         wholes.append(_source_text(placed, event, "summary"))
     columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
@@ -69,16 +55,13 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record the last message of each conversation that was distilled."""
-    rows = []
-    for placed in events:
-        event = cast(ExtractionCompleted, placed.event)
-        row = (placed.stream, event.id, event.channel, event.chat_id, event.through_message_id)
-        rows.append((*row, placed.ts, *placed.place))
+    fields = ("id", "channel", "chat_id", "through_message_id")
+    rows = [(each.stream, *each.values(*fields), each.ts, *each.place) for each in events]
     insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
 def _source_text(
-    placed: PositionedEvent, event: Message | SummaryWritten, source: str, label: str | None = None
+    placed: PositionedEvent, event: ev.Message | ev.SummaryWritten, source: str, label: str | None = None
 ) -> SourceText:
     chat = f"{event.channel}:{event.chat_id}"
     return SourceText(placed.stream, placed.id, source, event.content, placed.ts, placed.ts, chat, label)
@@ -89,26 +72,15 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
         event, stream, ts = placed.event, placed.stream, placed.ts
-        if isinstance(event, DailyEventRecorded):
+        if isinstance(event, ev.DailyEventRecorded):
             day = event.event_date or ts.partition("T")[0]
             chat = None if event.extraction is None else event.extraction.chat_id
-            row = (
-                stream,
-                event.id,
-                day,
-                event.channel,
-                event.sender_id,
-                chat,
-                event.summary,
-                event.raw_tokens,
-            )
-            rows.append((*row, ts))
+            of_text = (event.summary, event.raw_tokens, ts)
+            rows.append((stream, placed.id, day, event.channel, event.sender_id, chat, *of_text))
             # A question may name its day.
-            midnight = f"{day}T00:00:00.000Z"
-            wholes.append(
-                SourceText(stream, placed.id, "daily_event", event.summary, ts, midnight, label=day)
-            )
-        elif isinstance(event, DailyEventsCompressed):
+            whole = (stream, placed.id, "daily_event", event.summary, ts, f"{day}T00:00:00.000Z")
+            wholes.append(SourceText(*whole, label=day))
+        elif isinstance(event, ev.DailyEventsCompressed):
             compressions += [(stream, compressed, placed.id, ts) for compressed in dict.fromkeys(event.ids)]
             distillates.append((stream, placed.id, as_json(event.memory_ids)))
     columns = "stream, id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at"
@@ -119,8 +91,8 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
 
 
 HANDLERS: Handlers = {
-    add_messages: (Message, SessionBreak),
-    add_summaries: (SummaryWritten,),
-    add_extractions: (ExtractionCompleted,),
-    fold: (DailyEventRecorded, DailyEventsCompressed),
+    add_messages: (ev.Message, ev.SessionBreak),
+    add_summaries: (ev.SummaryWritten,),
+    add_extractions: (ev.ExtractionCompleted,),
+    fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
 }

@@ -13,13 +13,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import (
-    Handlers,
-    PositionedEvent,
-    as_json,
-    tombstone_version,
-    write_tombstone,
-)
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -85,7 +79,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
                 _index_document(db, placed, placed.event, sizes)
             case DocumentRemoved():
                 thing = document_id(placed.event.source_id, placed.event.file)
-                write_tombstone(db, thing, placed)
+                placed.write_tombstone(db, thing)
                 _remove_documents(db, placed, "document_id = ?", thing)
 
 
@@ -107,7 +101,7 @@ def _register_source(
 
 
 def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved, sizes: ChunkSizes) -> None:
-    write_tombstone(db, event.source_id, placed)
+    placed.write_tombstone(db, event.source_id)
     delete(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", event.source_id)
     # Documents indexed after the removal stay, even without a registered source.

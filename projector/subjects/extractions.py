@@ -9,21 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from memlog.eventlog.events import (
-    CoreMemoryDeleted,
-    CoreMemoryUpdated,
-    DailyEventRecorded,
-    DailyEventsCompressed,
-    JobCompleted,
-    MemoriesExtracted,
-    MemoriesMerged,
-    MemoryArchived,
-    MemorySaved,
-    MemoryUpdated,
-    ModelFailed,
-    ProfileRefreshed,
-    tag_of,
-)
+from memlog.eventlog import events as ev
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
@@ -31,10 +17,19 @@ from memlog.projector.sqlite import Connection, delete, insert
 from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _DISTILLED = (
-    MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
+    ev.MemorySaved
+    | ev.MemoryUpdated
+    | ev.MemoryArchived
+    | ev.DailyEventRecorded
+    | ev.CoreMemoryUpdated
+    | ev.CoreMemoryDeleted
 )
-_CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileRefreshed
+_CLOSING = ev.MemoriesExtracted | ev.DailyEventsCompressed | ev.MemoriesMerged | ev.ProfileRefreshed
 _decoder = msgspec.json.Decoder(_DISTILLED)
+_OF_FAILURE = (
+    *("id", "task", "chat_id", "provider", "model", "kind", "why"),
+    *("requests", "tokens_in", "tokens_out"),
+)
 
 
 def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
@@ -59,16 +54,16 @@ def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) 
     """Record closed extractions, the messages or contents they cover, and their merge decisions."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
-        event = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
+        event = cast(ev.MemoriesExtracted | ev.MemoriesMerged | ev.ProfileRefreshed, placed.event)
         stream, name, ts = placed.stream, placed.id, placed.ts
         chat = event.chat_id
         of_model = (event.model, event.prompt, event.tokens_in, event.tokens_out, event.refused)
-        rows.append((stream, name, tag_of(event), chat, *of_model, ts))
-        if isinstance(event, MemoriesExtracted):
+        rows.append((stream, name, ev.tag_of(event), chat, *of_model, ts))
+        if isinstance(event, ev.MemoriesExtracted):
             covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(event.message_ids)]
             continue
         compared += [(stream, event_id, name) for event_id in dict.fromkeys(event.event_ids)]
-        if isinstance(event, MemoriesMerged):
+        if isinstance(event, ev.MemoriesMerged):
             for number, each in enumerate(event.decisions):
                 of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids))
                 decided.append((stream, name, number, *of_one, each.memory_id, each.proposal_id, ts))
@@ -84,13 +79,9 @@ def add_failures(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
     """Record failed requests to language models, and the events they were about."""
     rows = []
     for placed in events:
-        event = cast(ModelFailed, placed.event)
-        about = (event.task, event.chat_id, as_json([*dict.fromkeys(event.event_ids)]))
-        took = (event.requests, event.tokens_in, event.tokens_out)
-        of_model = (event.provider, event.model, event.kind, event.why)
-        rows.append((placed.stream, placed.id, *about, *of_model, *took, placed.ts))
-    columns = "stream, id, task, chat_id, event_ids, provider, model, kind, why"
-    insert(db, "model_failures", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
+        about = as_json([*dict.fromkeys(cast(ev.ModelFailed, placed.event).event_ids)])
+        rows.append((placed.stream, about, *placed.values(*_OF_FAILURE), placed.ts))
+    insert(db, "model_failures", f"stream, event_ids, {', '.join(_OF_FAILURE)}, ts", rows)
 
 
 def _extraction_of(placed: PositionedEvent) -> str | None:
@@ -136,15 +127,13 @@ def _restore_event(stream: str, name: str, event: str, ts: str, *place: Any) -> 
 
 def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record the jobs that have run."""
-    rows = []
-    for placed in events:
-        event = cast(JobCompleted, placed.event)
-        rows.append((placed.stream, placed.id, event.job, event.period, as_json(event.steps), placed.ts))
+    jobs = ((each, cast(ev.JobCompleted, each.event)) for each in events)
+    rows = [(at.stream, at.id, job.job, job.period, as_json(job.steps), at.ts) for at, job in jobs]
     insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)
 
 
 HANDLERS: Handlers = {
-    close: (MemoriesExtracted, MemoriesMerged, ProfileRefreshed),
-    add_failures: (ModelFailed,),
-    add_runs: (JobCompleted,),
+    close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
+    add_failures: (ev.ModelFailed,),
+    add_runs: (ev.JobCompleted,),
 }

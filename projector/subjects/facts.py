@@ -10,13 +10,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
-from memlog.projector.subjects.accepted import (
-    Handlers,
-    PositionedEvent,
-    as_json,
-    tombstone_version,
-    write_tombstone,
-)
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
@@ -69,7 +63,7 @@ def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool
 def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
     """Remove the facts named by `event` that are older than `placed`."""
     chat = event.chat_id or ""
-    write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
+    placed.write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]))
     older = (
         "chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
         " AND rank = coalesce(?, rank) AND precedence < ?"
@@ -93,7 +87,7 @@ def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: C
         of_all = as_json([event.section, event.key])
         own = as_json([event.section, event.key, PROFILE, chat]) if is_profile else of_all
         if isinstance(event, CoreMemoryDeleted):
-            write_tombstone(db, own, placed)
+            placed.write_tombstone(db, own)
             older = (event.section, event.key, placed.precedence)
             # A profile removes only its own value.
             rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())

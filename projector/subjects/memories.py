@@ -19,13 +19,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
-from memlog.projector.subjects.accepted import (
-    Handlers,
-    PositionedEvent,
-    as_json,
-    tombstone_version,
-    write_tombstone,
-)
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import classify_memory
 
@@ -83,7 +77,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
             _record_fields(db, event.memory_id, placed, archived=True)
         case ev.MemoryDeleted():
             memory_ids = [event.memory_id]
-            write_tombstone(db, event.memory_id, placed)
+            placed.write_tombstone(db, event.memory_id)
             older = (placed.stream, event.memory_id, placed.precedence)
             delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
         case ev.MemoryAccessed():

@@ -22,24 +22,14 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import NamedTuple
 
 from memlog.eventlog.text import PIECE, split_into_pieces
 from memlog.projector.limits import can_be_structured
-from memlog.projector.text import stemming
+from memlog.projector.text import stemming, tokens
 from memlog.projector.text.stemming import ENGLISH, latin_languages
-from memlog.projector.text.tokens import (
-    CJK_CHARACTERS,
-    SOUTH_EAST_ASIAN,
-    fold_text,
-    is_spaceless,
-    ngrams,
-    normalise_compatible,
-    spaceless_pattern,
-    strip_diacritics,
-)
 
 VERSION = 4
 """To be raised whenever the output of this module or the language files change; part of the projection id."""
@@ -71,11 +61,10 @@ _FEW_WORDS = 8
 
 # Patterns that take milliseconds to compile are compiled at first use: listing memories needs none.
 
-
-@cache
-def _unstemmed_pattern() -> re.Pattern[str]:
-    # Russian stems only truncate words, so a prefix search finds the forms.
-    return re.compile(f"[{CJK_CHARACTERS}{SOUTH_EAST_ASIAN}\u0400-\u052f]+")
+# Russian stems only truncate words, so a prefix search finds the forms.
+_unstemmed_pattern = cache(
+    partial(re.compile, f"[{tokens.CJK_CHARACTERS}{tokens.SOUTH_EAST_ASIAN}\u0400-\u052f]+")
+)
 
 
 @cache
@@ -173,10 +162,12 @@ def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]
         if is_plain or (stemming.is_plain_english(text) and not _may_have_names(text) and "-\n" not in text):
             return text, []
         return text, _find_stems(text) + _find_name_parts(text) + _join_hyphenated(text)
-    text = normalise_compatible(text)
+    text = tokens.normalise_compatible(text)
     lower = text.casefold()
-    signless = _symbol_pattern().sub(" ", strip_diacritics(lower))
-    words = spaceless_pattern().sub(lambda run: f" {' '.join(ngrams(run[0], is_whole=True))} ", signless)
+    signless = _symbol_pattern().sub(" ", tokens.strip_diacritics(lower))
+    words = tokens.spaceless_pattern().sub(
+        lambda run: f" {' '.join(tokens.ngrams(run[0], is_whole=True))} ", signless
+    )
     return words, [] if is_plain else _find_stems(lower) + _find_name_parts(text) + _join_hyphenated(lower)
 
 
@@ -185,7 +176,7 @@ def _join_hyphenated(text: str) -> list[str]:
     if "-\n" not in text:
         return []
     divided = _hyphenated_pattern(text.isascii()).finditer(text)
-    return [strip_diacritics(f"{match[1]}{match[2]}").casefold() for match in divided]
+    return [tokens.strip_diacritics(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 
 def written_words(text: str) -> list[str]:
@@ -194,30 +185,32 @@ def written_words(text: str) -> list[str]:
     Runs in scripts without spaces become n-grams, without the shorter ones at the end: the index has those
     only at the end of a run, so a phrase containing them would not match.
     """
-    text = fold_text(text)
+    text = tokens.fold_text(text)
     if not text.isascii():
-        text = spaceless_pattern().sub(lambda run: f" {' '.join(ngrams(run[0])) or run[0]} ", text)
+        text = tokens.spaceless_pattern().sub(
+            lambda run: f" {' '.join(tokens.ngrams(run[0])) or run[0]} ", text
+        )
     return _find_words(text)
 
 
 def question_words(text: str) -> list[Word]:
     """Return the distinct words to search for, without the one-letter parts of paths and versions."""
-    text = normalise_compatible(text)
+    text = tokens.normalise_compatible(text)
     names = _find_names(text)
     # Many texts have the one-character parts of names such as v1.2.3, E_NOENT.
     text = _joined_pattern(text.isascii()).sub(
         lambda joined: " ".join(
-            part for part in _find_words(joined[0]) if len(part) > 1 or is_spaceless(part)
+            part for part in _find_words(joined[0]) if len(part) > 1 or tokens.is_spaceless(part)
         ),
         _SIGNED.sub(" ", text),
     )
     lower = text.casefold()
-    between = _find_words(lower if lower.isascii() else spaceless_pattern().sub(" ", lower))
+    between = _find_words(lower if lower.isascii() else tokens.spaceless_pattern().sub(" ", lower))
     spoken = stemming.detect_languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     stemmed_in = _stem_languages(between, spoken)
     found = {
-        strip_diacritics(word): _to_word(word, spoken, stemmed_in, stop_words)
+        tokens.strip_diacritics(word): _to_word(word, spoken, stemmed_in, stop_words)
         for word in dict.fromkeys(between)
     }
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
@@ -225,7 +218,7 @@ def question_words(text: str) -> list[Word]:
     # specific.
     parts = [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
     bare = [*filter(_split_name, _find_words(text)), *parts]
-    return list((words | {word: Word(word) for word in map(fold_text, bare)}).values())
+    return list((words | {word: Word(word) for word in map(tokens.fold_text, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
@@ -253,9 +246,10 @@ def _find_stems(text: str) -> list[str]:
     spoken = () if is_english else stemming.detect_languages(filter(stemming.is_latin, words))
     pairs = stemming.stem_words(words, [name for name in spoken if name != ENGLISH])
     return [
-        _STEM + strip_diacritics(stem)
+        _STEM + tokens.strip_diacritics(stem)
         for word, stem in pairs
-        if stemming.is_latin(word) or not strip_diacritics(word).startswith(strip_diacritics(stem))
+        if stemming.is_latin(word)
+        or not tokens.strip_diacritics(word).startswith(tokens.strip_diacritics(stem))
     ]
 
 
@@ -272,10 +266,14 @@ def _to_word(
 ) -> Word:
     # A word with a non-English letter is not English, whatever the others are.
     in_latin = stemmed_in if stemmed_in or word.isascii() else latin_languages()
-    stems = list(dict.fromkeys(strip_diacritics(stem) for _, stem in stemming.stem_words([word], in_latin)))
-    is_one = len(stems) == 1 and strip_diacritics(word).startswith(stems[0])
+    stems = list(
+        dict.fromkeys(tokens.strip_diacritics(stem) for _, stem in stemming.stem_words([word], in_latin))
+    )
+    is_one = len(stems) == 1 and tokens.strip_diacritics(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem_length(word, spoken) else None
-    return Word(strip_diacritics(word), stem, tuple(_STEM + each for each in stems), word in stop_words)
+    return Word(
+        tokens.strip_diacritics(word), stem, tuple(_STEM + each for each in stems), word in stop_words
+    )
 
 
 def _least_stem_length(word: str, spoken: Sequence[str]) -> float:

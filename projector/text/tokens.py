@@ -4,7 +4,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,15 +118,10 @@ SOUTH_EAST_ASIAN = (
 """Thai, Lao, Burmese, Khmer: letters, vowels and tones."""
 
 
-@cache
-def spaceless_pattern() -> re.Pattern[str]:
-    """Return the pattern for runs in scripts without spaces."""
-    return re.compile(f"[{CJK_CHARACTERS}]+|[{SOUTH_EAST_ASIAN}]+")
+spaceless_pattern = cache(partial(re.compile, f"[{CJK_CHARACTERS}]+|[{SOUTH_EAST_ASIAN}]+"))
+"""Returns the pattern for runs in scripts without spaces."""
 
-
-@cache
-def _south_east_asian_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{SOUTH_EAST_ASIAN}]")
+_south_east_asian_pattern = cache(partial(re.compile, f"[{SOUTH_EAST_ASIAN}]"))
 
 
 def is_spaceless(token: str) -> bool:

@@ -4,7 +4,7 @@ Health comes first, then preferences and prohibitions, each with its own budget.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property
+from functools import cache, partial
 
 from memlog.eventlog.codec.content_ids import fold_content as text_folded
 from memlog.eventlog.secrets.detection import kinds_in
@@ -90,7 +90,7 @@ def always_entries(
     changed = changes.find_among([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
-    by_topic = _TopicMemories(db, request)
+    by_topic = cache(partial(_memories_by_topic, db, request))
     health = [entry for entry in entries if found[entry.id] & Holds.HEALTH]
     # At equal importance, allergies come first: they matter at each meal.
     health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
@@ -101,7 +101,7 @@ def always_entries(
             more = weigh(f"{line(entry)}\n", request.counter)
             if round_tokens(used + more, request.counter) > room:
                 continue
-            if by_topic.is_outdated(entry):
+            if _is_outdated(entry, by_topic):
                 entry.is_older = True
                 more = weigh(f"{line(entry)}\n", request.counter)
             if round_tokens(used + more, request.counter) <= room and not kinds_in(line(entry)):
@@ -164,33 +164,30 @@ def _vouched_entries(
         )
 
 
-class _TopicMemories:
-    """The memories of each topic in the request's scope, read on first use."""
+_ByTopic = dict[str, list[tuple[str, str]]]
+"""The time and content of each memory, by topic."""
 
-    def __init__(self, db: Connection, request: BuildContext) -> None:
-        self._db, self._request = db, request
 
-    def is_outdated(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory on the same topic says that this one has changed."""
-        if entry.topic is None:
-            return False
-        folded_text = text_folded(entry.content)
-        known = self._by_topic.get(text_folded(entry.topic), ())
-        return any(
-            ts > (entry.ts or "")
-            and text_folded(content) != folded_text
-            and says_change(content)
-            and keeps_health_words(content, entry.content)
-            for ts, content in known
-        )
+def _is_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
+    """Whether a newer memory on the same topic says that this one has changed."""
+    if entry.topic is None:
+        return False
+    folded_text = text_folded(entry.content)
+    return any(
+        ts > (entry.ts or "")
+        and text_folded(content) != folded_text
+        and says_change(content)
+        and keeps_health_words(content, entry.content)
+        for ts, content in by_topic().get(text_folded(entry.topic), ())
+    )
 
-    @cached_property
-    def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
-        own = as_list(self._request.own_chats)
-        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own)).fetchall()
-        foreign = memories_outside_scope(self._db, self._request, [memory_id for memory_id, *_ in rows])
-        found: dict[str, list[tuple[str, str]]] = {}
-        for memory_id, topic, ts, content in rows:
-            if memory_id not in foreign:
-                found.setdefault(text_folded(topic), []).append((ts, content))
-        return found
+
+def _memories_by_topic(db: Connection, request: BuildContext) -> _ByTopic:
+    """Return the memories of each topic in the request's scope."""
+    rows = db.execute(_OF_TOPICS, (request.scope == "store", as_list(request.own_chats))).fetchall()
+    foreign = memories_outside_scope(db, request, [memory_id for memory_id, *_ in rows])
+    found: _ByTopic = {}
+    for memory_id, topic, ts, content in rows:
+        if memory_id not in foreign:
+            found.setdefault(text_folded(topic), []).append((ts, content))
+    return found

@@ -17,11 +17,7 @@ from memlog.eventlog.fields import Chat, GivenEntry
 from memlog.projector.sqlite import Connection, as_list, transaction
 from memlog.query.changes import Changes, swap_changed
 from memlog.query.context.always import always_entries
-from memlog.query.context.entries import (
-    ContextEntry,
-    Part,
-    core_entries,
-)
+from memlog.query.context.entries import ContextEntry, Part, core_entries
 from memlog.query.context.filling import EligibleEntries, EligibleEntry, Filling, OmittedEntry
 from memlog.query.context.rendering import LinePrinter, make_printer
 from memlog.query.context.request import DEFAULT_TOKENS, BuildContext, Form, Scope
@@ -159,12 +155,9 @@ def _omitted_hits(hits: ContextHits) -> Iterator[OmittedEntry]:
         yield OmittedEntry(part=part, id=hit.id, why=why, tokens=0, score=score)
 
 
-_EVENTS_BY_NAME = {
-    "facts": "SELECT fact_id, event_id FROM facts WHERE fact_id IN (SELECT value FROM json_each(?))",
-    "documents": "SELECT document_id, event_id FROM documents"
-    " WHERE document_id IN (SELECT value FROM json_each(?))",
-}
-"""By stream, the query for the events of entries whose id is that of a fact or document, not of an event."""
+_NAMED = {"facts": "fact_id", "documents": "document_id"}
+"""The streams of entries whose id is that of a fact or document, not of an event; and its column in the table
+of that name."""
 
 
 class GivenContext(msgspec.Struct, frozen=True):
@@ -225,7 +218,7 @@ def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[Give
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:
         stream = None if entry.is_memory else entry.position.stream
-        name = events.get((stream, entry.id)) if stream in _EVENTS_BY_NAME else entry.id
+        name = events.get((stream, entry.id)) if stream in _NAMED else entry.id
         if name is None:
             continue
         score = None if entry.relevance_score is None else round(entry.relevance_score, 3)
@@ -238,8 +231,8 @@ def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[Give
 
 def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
     events: dict[tuple[str | None, str], str] = {}
-    for stream, query in _EVENTS_BY_NAME.items():
-        names = [entry.id for entry in entries if entry.position.stream == stream]
-        if names:
-            events |= {(stream, name): event_id for name, event_id in db.execute(query, (as_list(names),))}
+    for stream, column in _NAMED.items():
+        names = as_list([entry.id for entry in entries if entry.position.stream == stream])
+        sql = f"SELECT {column}, event_id FROM {stream} WHERE {column} IN (SELECT value FROM json_each(?))"
+        events |= {(stream, name): event_id for name, event_id in db.execute(sql, (names,))}
     return events

@@ -166,17 +166,8 @@ def topic_and_rank(entry: ContextEntry) -> tuple[str, int] | None:
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
     """Convert a hit to an entry; `members` adds to or overrides what is taken from the hit."""
-    of_hit = {
-        "id": hit.id,
-        "category": hit.category,
-        "content": hit.content,
-        "relevance_score": hit.score,
-        "chat": hit.chat,
-        "ts": hit.ts,
-        "position": hit.position,
-        "copies": hit.copies,
-        "changed_by": hit.changed_by,
-    }
+    names = ("id", "category", "content", "chat", "ts", "position", "copies", "changed_by")
+    of_hit = {name: getattr(hit, name) for name in names} | {"relevance_score": hit.score}
     return ContextEntry(part=part, label=label, **(of_hit | members))
 
 
@@ -211,7 +202,15 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
     """Convert the messages of a chat's window to entries, newest first."""
-    positions = _log_positions_of_messages(db, chat, messages)
+    oldest = min((message.ts for message in messages), default="")
+    rows = db.execute(
+        f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
+        " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"
+        " AND m.created_at >= ? AND m.id IN (SELECT value FROM json_each(?))",
+        (*chat, oldest, as_list([message.id for message in messages])),
+    )
+    # The key includes the content, because two folders of one chat may have messages with the same id.
+    positions = {(name, ts, content): LinePosition(*position) for name, ts, content, *position in rows}
     return [
         ContextEntry(
             part="window",
@@ -243,20 +242,3 @@ def passage_of_hit(db: Connection, hit: Hit) -> str:
     start, end = next((chunk for chunk in chunks if chunk[0] <= place < chunk[1]), chunks[0])
     cut = hit.content[start:end].strip()
     return ("…" if start > 0 else "") + cut + ("…" if end < len(hit.content) else "")
-
-
-def _log_positions_of_messages(
-    db: Connection, chat: Chat, messages: Sequence[WindowMessage]
-) -> dict[tuple[str, str, str], LinePosition]:
-    # The key includes the content, because two folders of one chat may have messages with the same id.
-    rows = db.execute(
-        f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
-        " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"
-        " AND m.created_at >= ? AND m.id IN (SELECT value FROM json_each(?))",
-        (
-            *chat,
-            min((message.ts for message in messages), default=""),
-            as_list([message.id for message in messages]),
-        ),
-    )
-    return {(name, ts, content): LinePosition(*position) for name, ts, content, *position in rows}

@@ -47,14 +47,6 @@ class ChatMessage(NamedTuple):
     chat: str
 
 
-class _FactSource(NamedTuple):
-    """A `fact_stored` event that names a message. chat: the fact's chat; "" for the store's own scope."""
-
-    message_id: str
-    chat: str
-    event_id: str
-
-
 def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     """Return the keys of messages that facts were taken from and whose facts are all superseded."""
     messages = list(messages)
@@ -62,14 +54,14 @@ def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
         (as_list([message.id for message in messages]),),
-    )
-    sources = [_FactSource(*row) for row in rows]
-    known = [topic for chat in {source.chat for source in sources} for topic in topics(db, chat or None)]
+    ).fetchall()
+    known = [topic for chat in {chat for _, chat, _ in rows} for topic in topics(db, chat or None)]
     current = {fact.event_id for topic in known for fact in topic.facts}
     keys = set()
     for message in messages:
-        own = [each for each in sources if each.message_id == message.id and _refers_to(db, each, message)]
-        if own and not any(source.event_id in current for source in own):
+        of_id = ((chat, event_id) for message_id, chat, event_id in rows if message_id == message.id)
+        own = {event_id for chat, event_id in of_id if _may_name(db, chat, message)}
+        if own and own.isdisjoint(current):
             keys.add((message.stream, message.id))
     return keys
 
@@ -115,11 +107,12 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
     return row or ()
 
 
-def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact's source is this message, rather than one with the same id in the fact's own chat."""
-    if source.chat in ("", message.chat):
-        return True
-    return not _place_of(db, _streams_of_chat(db, source.chat), source.message_id)
+def _may_name(db: Connection, chat: str, message: ChatMessage) -> bool:
+    """Whether a fact's source is this message, rather than one with the same id in the fact's own chat.
+
+    chat: of the fact; "" for the store's own scope.
+    """
+    return chat in ("", message.chat) or not _place_of(db, _streams_of_chat(db, chat), message.id)
 
 
 SUPERSEDED = "superseded"
@@ -161,12 +154,8 @@ class EligibleEntries:
 
         The newest fact of a topic and rank precedes those it corrects.
         """
-        answers = {each.entry.id: each for each in self._answering_facts()}
-        candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
-        for each in candidates:
-            if each.entry.part == "fact" and each.entry.id in answers:
-                answers[each.entry.id] = each
-        candidates = list({each.entry.id: each for each in [*answers.values(), *candidates]}.values())
+        rated = (self._rate(hit, score) for hit, score in self._hits.listed)
+        candidates = [*{each.entry.id: each for each in (*self._answering_facts(), *rated)}.values()]
         candidates += self._corrections(candidates)
         candidates = [*self._whole_lists(candidates)]
         # Before the cut, so that a corrected memory never displaces its correction.
@@ -253,12 +242,14 @@ class EligibleEntries:
             return self._passage_candidate(hit)
         if hit.kind == "document":
             return _document_candidate(hit)
-        match _event_type(self._db, hit):
+        key = hit.position.stream, hit.event_id
+        row = self._db.execute("SELECT type FROM events WHERE stream = ? AND id = ?", key).fetchone()
+        match row and row[0]:
             case "memory_saved" | "memory_updated":
                 entry = memory_entry(memories.memory(self._db, hit.id), hit)
                 return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
             case "fact_stored":
-                return self._fact_candidate(hit)
+                return self._find_fact(hit.id) or EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
             case "summary_written":
                 found = summary(self._db, *_event_key(hit))
                 if found is not None:
@@ -266,10 +257,8 @@ class EligibleEntries:
             case "daily_event_recorded":
                 return EligibleEntry(hit_entry(hit, "memory", "EVENT"))
             case "document_indexed":
-                file = hit_entry(
-                    hit, "memory", "FILE", title=hit.source, content=passage_of_hit(self._db, hit)
-                )
-                return EligibleEntry(file)
+                passage = passage_of_hit(self._db, hit)
+                return EligibleEntry(hit_entry(hit, "memory", "FILE", title=hit.source, content=passage))
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage_candidate(self, hit: Hit) -> EligibleEntry:
@@ -286,10 +275,10 @@ class EligibleEntries:
         why = SUPERSEDED if covers_superseded(self._db, found) else None
         return EligibleEntry(summary_entry(found, score), why)
 
-    def _fact_candidate(self, hit: Hit) -> EligibleEntry:
-        topic = self._topics_by_fact.get(hit.id)
-        found = [each for each in self._facts_of_topic(topic) if each.entry.id == hit.id] if topic else []
-        return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
+    def _find_fact(self, fact_id: str) -> EligibleEntry | None:
+        topic = self._topics_by_fact.get(fact_id)
+        of_topic = () if topic is None else self._facts_of_topic(topic)
+        return next((each for each in of_topic if each.entry.id == fact_id), None)
 
     @cached_property
     def _topics_by_fact(self) -> dict[str, Topic]:
@@ -305,11 +294,7 @@ class EligibleEntries:
         request = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
         answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in request]
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
-        for name in ids:
-            topic = self._topics_by_fact.get(name)
-            yield from (
-                (each for each in self._facts_of_topic(topic) if each.entry.id == name) if topic else ()
-            )
+        yield from filter(None, map(self._find_fact, ids))
 
     def _facts_of_topic(self, topic: Topic) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
@@ -327,13 +312,6 @@ def _document_candidate(hit: Hit) -> EligibleEntry:
     title = f"{hit.source}/{hit.file}:{lines}"
     entry = hit_entry(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
     return EligibleEntry(entry, by_excerpt=True)
-
-
-def _event_type(db: Connection, hit: Hit) -> str:
-    row = db.execute(
-        "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
-    ).fetchone()
-    return row[0] if row else ""
 
 
 def _event_key(entry: ContextEntry | Hit) -> Key:
@@ -447,8 +425,7 @@ class Filling:
         what the prompts of fixtures/told need, instead of .45.
         """
         if candidates is None:
-            self._offer_all(self._core)
-            self._offer_all(self._always)
+            self._offer_some(_Share([*self._core, *self._always]))
             return
         request = self._request
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
@@ -459,14 +436,13 @@ class Filling:
         window = _Share(self._window)
         for share in (listed, documents, passages):
             self._offer_some(share, _BEST - len(self.taken))
-        self._offer_all(self._core)
+        self._offer_some(_Share(self._core))
         self._offer_some(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
         self._offer_some(listed)
-        self._offer_all(candidates.faded())
-        self._offer_all(self._always)
+        self._offer_some(_Share(chain(candidates.faded(), self._always)))
         self._offer_some(documents)
         self._offer_some(passages)
-        self._offer_all(candidates.summaries())
+        self._offer_some(_Share(candidates.summaries()))
         self._offer_some(window)
         found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
         for each in found[:_BEST]:
@@ -503,10 +479,6 @@ class Filling:
             # Counters are not additive: a text may weigh a little more than the sum of its pieces.
             self._leave_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
-
-    def _offer_all(self, candidates: Iterable[EligibleEntry]) -> None:
-        for candidate in candidates:
-            self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
         """Offer candidates until `most` are taken, or another one would probably exceed `within` tokens.

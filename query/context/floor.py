@@ -7,7 +7,7 @@ the cases these rules can't tell apart.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memlog.projector.passages import index
@@ -17,7 +17,7 @@ from memlog.projector.sqlite import Connection, as_list
 from memlog.query.search import copies
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit
-from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
+from memlog.query.search.request import LONGEST_QUESTION, parse
 from memlog.query.search.vector_cache import similarities
 
 LONG = 300
@@ -261,32 +261,6 @@ def _is_near_copy(one: Wording, other: Wording) -> bool:
 def answer_probability(best: float) -> float:
     """Convert the relevance of the best hit to the probability that the question is answered."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
-
-
-def measure_hits(
-    db: Connection,
-    question: FtsQuery,
-    found: Sequence[tuple[Candidate, Hit]],
-    near: Neighbourhood,
-    vector: bytes | None,
-    reads: Callable[[str], bool],
-    *,
-    is_read: bool,
-) -> list[Measured]:
-    """Return each hit with the features it is judged by.
-
-    vector: the question's vector, if any. reads: whether the model supports a text's language.
-    is_read: whether the model supports the question's language.
-    """
-    similar = {} if vector is None else cosines_by_place(db, found, vector)
-    shares = term_covers(db, question.terms, found, near)
-    results = []
-    for place, (_, hit) in enumerate(found):
-        of_hit = reads(hit.content)
-        cosine = similar.get(place) if of_hit and is_read else None
-        least = WORDS_ONLY if is_read == of_hit else OTHER_LANGUAGE
-        results.append(Measured(hit, cosine, shares[place], least))
-    return results
 
 
 def cosines_by_place(

@@ -11,16 +11,8 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.query.context import fence
 from memlog.query.context.entries import STABLE, ContextEntry
-from memlog.query.context.fence import (
-    FIRST_LINE,
-    LAST_LINE,
-    SESSION_LINES,
-    escape_citations_in_json,
-    escape_invisible_in_json,
-    escape_label,
-    escape_text,
-)
 from memlog.query.context.request import BuildContext
 from memlog.query.conversations import speaker_label
 from memlog.query.search.hits import LATER
@@ -43,10 +35,6 @@ class Printer(Protocol):
 
     def piece(self, entry: ContextEntry) -> str:
         """Return the text an entry adds to the context."""
-
-    def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
-        """Whether an entry is printed as a message of its own, after all others."""
-        return False
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
         """Return the whole text, ending in a newline; "" if there is nothing to print."""
@@ -75,7 +63,7 @@ class LinePrinter:
     def __init__(self, request: BuildContext) -> None:
         self._zone, self._chat = request.zone(), request.chat_name
         self._is_dated = request.style == "dated"
-        self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
+        self.first, self.last = (fence.FIRST_LINE, fence.LAST_LINE) if self._is_dated else fence.SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
         """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
@@ -88,10 +76,11 @@ class LinePrinter:
         if entry.is_disputed:
             marks += " (disputed)"
         if self._is_dated and entry.part in STABLE:
-            return f"- {escape_label(escape_text(self.statement(entry)))}{marks}"
+            return f"- {fence.escape_label(fence.escape_text(self.statement(entry)))}{marks}"
         if entry.importance is not None and not self._is_dated:
             marks += f" (importance: {round(entry.importance, 2):g})"
-        return f"- [{entry.label}] {escape_text(self.statement(entry) + chat)}{marks} [{entry.citation}]"
+        statement = fence.escape_text(self.statement(entry) + chat)
+        return f"- [{entry.label}] {statement}{marks} [{entry.citation}]"
 
     def statement(self, entry: ContextEntry) -> str:
         """Return an entry's content, preceded by its date and its speaker or title where it has them."""
@@ -122,36 +111,31 @@ class _TextPrinter(Printer):
         self._lines = lines
 
     def frame(self) -> str:
-        return self._wrap("")
+        return f"{self._lines.first}\n{self._lines.last}\n"
 
     def piece(self, entry: ContextEntry) -> str:
         return f"{self._lines.line(entry)}\n"
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
-        return self._wrap("".join(map(self.piece, entries))) if entries else ""
-
-    def _wrap(self, lines: str) -> str:
-        return f"{self._lines.first}\n{lines}{self._lines.last}\n"
+        lines = "".join(map(self.piece, entries))
+        return f"{self._lines.first}\n{lines}{self._lines.last}\n" if entries else ""
 
 
 class _JsonPrinter(Printer):
     def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
         rest = {"silent": silent, "synced": synced, "answered": answered}
-        self._rest = escape_citations_in_json(
+        self._rest = fence.escape_citations_in_json(
             ",".join(f'"{name}":{as_json(value)}' for name, value in rest.items())
         )
 
     def frame(self) -> str:
-        return self._wrap("")
+        return self.render([])
 
     def piece(self, entry: ContextEntry) -> str:
         return f"{_entry_object(entry)},"
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
-        return self._wrap(",".join(map(_entry_object, entries)))
-
-    def _wrap(self, entries: str) -> str:
-        return f'{{"entries":[{entries}],{self._rest}}}\n'
+        return f'{{"entries":[{",".join(map(_entry_object, entries))}],{self._rest}}}\n'
 
 
 class _MessagesPrinter(Printer):
@@ -164,14 +148,11 @@ class _MessagesPrinter(Printer):
         return self._wrap([self._system_message([])])
 
     def piece(self, entry: ContextEntry) -> str:
-        return f"{self._turn_message(entry)}," if self.is_turn(entry) else self._line(entry)
-
-    def is_turn(self, entry: ContextEntry) -> bool:
-        return entry.part == "window"
+        return f"{self._turn_message(entry)}," if entry.part == "window" else self._line(entry)
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
-        told = [entry for entry in entries if not self.is_turn(entry)]
-        turns = [self._turn_message(entry) for entry in entries if self.is_turn(entry)]
+        told = [entry for entry in entries if entry.part != "window"]
+        turns = [self._turn_message(entry) for entry in entries if entry.part == "window"]
         return self._wrap([*([self._system_message(told)] if told else []), *turns])
 
     def _wrap(self, messages: Iterable[str]) -> str:
@@ -187,28 +168,25 @@ class _MessagesPrinter(Printer):
 
     def _turn_message(self, entry: ContextEntry) -> str:
         if entry.role in _ROLES:
-            return as_json({"role": entry.role, "content": escape_text(entry.content, keep_lines=True)})
-        content = f"[{(entry.role or '').upper()}] {escape_text(self._lines.statement(entry))}"
+            return as_json({"role": entry.role, "content": fence.escape_text(entry.content, keep_lines=True)})
+        content = f"[{(entry.role or '').upper()}] {fence.escape_text(self._lines.statement(entry))}"
         return as_json({"role": "user", "content": content})
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""Encode `value` as JSON, with invisible characters escaped (`\u202e`)."""
-    return escape_invisible_in_json(msgspec.json.encode(value).decode())
+    return fence.escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 
 def _entry_object(entry: ContextEntry) -> str:
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
-    members = {name: getattr(entry, name) for name in _JSON_MEMBERS}
-    if entry.copies > 1:
-        members["copies"] = entry.copies
-    if entry.is_older:
-        members["older"] = True
-    if entry.changed_by is not None:
-        members["changed_by"] = entry.changed_by
-    if entry.is_disputed:
-        members["disputed"] = True
-    return escape_citations_in_json(
+    members = {name: getattr(entry, name) for name in _JSON_MEMBERS} | {
+        "copies": entry.copies if entry.copies > 1 else None,
+        "older": entry.is_older or None,
+        "changed_by": entry.changed_by,
+        "disputed": entry.is_disputed or None,
+    }
+    return fence.escape_citations_in_json(
         as_json(names | {name: it for name, it in members.items() if it is not None})
     )

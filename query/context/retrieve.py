@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -10,21 +10,10 @@ from msgspec.structs import replace
 
 from memlog.projector.embedding.models import Models
 from memlog.projector.sqlite import Connection, count_rows
-from memlog.query.context import floor
+from memlog.query.context import floor, scores
 from memlog.query.context.background import StoreSample
-from memlog.query.context.floor import LookedUp, distinctive_lines, match_lines, terms_by_line
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import memories_outside_scope
-from memlog.query.context.scores import (
-    EntryScore,
-    ListedHit,
-    ScoredPrompt,
-    compare_hits,
-    embed_once,
-    entry_probability,
-    is_known_name,
-    score_hits,
-)
 from memlog.query.conversations import NEWEST_FIRST
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
@@ -65,15 +54,9 @@ _DISTILLED = 10
 not listed together with memories and facts: on LoCoMo, which has no memories, the list would lose .187 of the
 answers."""
 
-_TABLES: dict[Kind, str] = {
-    "memory": "memory_chunks_fts",
-    "message": "messages_fts",
-    "document": "doc_chunks_fts",
-}
-
 _NOTHING = Found([], NO_NEIGHBOURS, {})
 
-Rated = list[tuple[Hit, EntryScore]]
+Rated = list[tuple[Hit, scores.EntryScore]]
 """Hits with their scores."""
 
 
@@ -82,7 +65,7 @@ class Below(NamedTuple):
 
     hit: Hit
     why: str
-    score: EntryScore | None = None
+    score: scores.EntryScore | None = None
 
 
 class PromptSearches:
@@ -101,7 +84,7 @@ class PromptSearches:
     ) -> None:
         self._db, self._request, self._prompt_key = db, request, prompt_key
         self._sample = sample
-        self._prompt = ScoredPrompt(db, request.search, embed_once(models), sample)
+        self._prompt = scores.ScoredPrompt(db, request.search, scores.embed_once(models), sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -122,11 +105,8 @@ class PromptSearches:
         if self.time is not None:
             # Documents are excluded, since the date of a file is that of its reading.
             named = {"since": self.time.since, "until": self.time.until}
-            self._in_time = {
-                kind: replace(filters, **named)
-                for kind, filters in self._filters.items()
-                if kind != "document"
-            }
+            kinds: tuple[Kind, ...] = ("memory", "message")
+            self._in_time = {kind: replace(self._filters[kind], **named) for kind in kinds}
         self._faded = replace(self._filters["memory"], min_salience=0.0)
         self._found = self._search()
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
@@ -137,15 +117,10 @@ class PromptSearches:
         Relevant hits are sorted by score, after any from the time the prompt names.
         """
         kinds = self._listed_kinds
-        found = [
-            each
-            for kind in kinds
-            for each in self._measure(kind, self._hits_of_kind(kind), self._filters[kind])
-        ]
-        measured = {_event_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
-        rated = score_hits(
-            self._prompt, measured.values(), lambda name: is_known_name(self._db, name, self._prompt_key)
-        )
+        found = [self._measure(kind, self._hits_of_kind(kind), self._filters[kind]) for kind in kinds]
+        hits = chain(*found, self._hits_of_named_time())
+        measured = {_event_key(each.hit): each for each in hits}
+        rated = scores.score_hits(self._prompt, measured.values(), self._prompt_key)
         of_time = sorted(
             (each for each in rated if measured[_event_key(each[0])].in_time),
             key=lambda each: -each[1].total - _SAVED_BONUS * (each[0].kind == "memory"),
@@ -158,7 +133,7 @@ class PromptSearches:
         known = {id(hit) for hit, _ in kept}
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
-    def _hits_of_named_time(self) -> Iterator[ListedHit]:
+    def _hits_of_named_time(self) -> Iterator[scores.ListedHit]:
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _MAX_OF_TIME:
@@ -173,15 +148,12 @@ class PromptSearches:
         """
         if "message" not in self._listed_kinds:
             return kept
-        near, found = self._hits_of_kind("message").near, {}
-        for hit, score in below:
-            if hit.kind == "message":
-                found[hit.position.stream, hit.id] = hit, score
-        given: Rated = []
+        near, given = self._hits_of_kind("message").near, list[tuple[Hit, scores.EntryScore]]()
+        found = {_event_key(hit): (hit, score) for hit, score in below if hit.kind == "message"}
         for hit, score in kept:
             given.append((hit, score))
             if hit.kind == "message" and hit.content.rstrip().endswith(QUESTION_MARKS):
-                reply = near.message_after((hit.position.stream, hit.id))
+                reply = near.message_after(_event_key(hit))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))
         return given
@@ -207,10 +179,7 @@ class PromptSearches:
 
     def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
-        new = {
-            each.ref: each
-            for each in fulltext.newest_candidates(self._db, _TABLES[kind], filters, _MAX_OF_TIME)
-        }
+        new = {each.ref: each for each in fulltext.newest_candidates(self._db, kind, filters, _MAX_OF_TIME)}
         return self._within_scope(self._to_hits(each for ref, each in new.items() if ref not in known))
 
     def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
@@ -257,30 +226,20 @@ class PromptSearches:
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Judge hits of one kind by words and meaning, with the floor multiplied by `factor`."""
-        found, prompt = self._hits_of_kind(kind), self._prompt
-        hits = floor.measure_hits(
-            self._db,
-            prompt.question,
-            found.hits,
-            found.near,
-            prompt.vector,
-            prompt.reads,
-            is_read=prompt.is_read,
-        )
-        return floor.judge_hits(hits, len(prompt.question.terms), factor)
+        found = self._hits_of_kind(kind)
+        return self._prompt.judge(found.hits, found.near, factor)
 
-    def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
+    def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[scores.ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
         of_lines = self._line_covers(kind, found, filters)
         far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
-        whole = compare_hits(self._db, prompt, found)
+        whole = scores.compare_hits(self._db, prompt, found)
         by_line = [
-            [(line.meaning(cosine), words) for cosine, words in compare_hits(self._db, line, found)]
+            [(line.meaning(cosine), words) for cosine, words in scores.compare_hits(self._db, line, found)]
             for line in self._telling_lines
         ]
         return [
-            ListedHit(
+            scores.ListedHit(
                 hit,
                 candidate.owner,
                 *whole[place],
@@ -293,20 +252,17 @@ class PromptSearches:
         ]
 
     @cached_property
-    def _line_matches(self) -> dict[Kind, LookedUp]:
+    def _line_matches(self) -> dict[Kind, floor.LookedUp]:
         """Rows that match lines of a long prompt, by kind; {} for a short prompt."""
-        lines = terms_by_line(self._prompt.text)
-        return (
-            {kind: match_lines(self._db, _TABLES[kind], lines) for kind in self._listed_kinds}
-            if lines
-            else {}
-        )
+        lines = floor.terms_by_line(self._prompt.text)
+        kinds = self._listed_kinds if lines else ()
+        return {kind: floor.match_lines(self._db, fulltext.INDEXES[kind].table, lines) for kind in kinds}
 
     @cached_property
-    def _telling_lines(self) -> list[ScoredPrompt]:
+    def _telling_lines(self) -> list[scores.ScoredPrompt]:
         """The distinctive lines of a long prompt, each also compared by meaning as a prompt of its own."""
-        lines = (Search(line, mode="vector") for line in distinctive_lines(self._line_matches.values()))
-        prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
+        lines = (Search(line, mode="vector") for line in floor.distinctive_lines(self._line_matches.values()))
+        prompts = (scores.ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
 
     def _line_covers(
@@ -320,7 +276,7 @@ class PromptSearches:
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
         of_words: dict[Ref, Candidate] = {}
-        for candidate in fulltext.candidates_among(self._db, _TABLES[kind], best, filters):
+        for candidate in fulltext.candidates_among(self._db, kind, best, filters):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
@@ -401,9 +357,9 @@ def find_context_hits(
     distinct = floor.drop_near_copies(passages.kept)
     documents = search.documents()
     if rerank is not None:
-        scores = {id(hit): score for hit, score in listed}
+        of_hits = {id(hit): score for hit, score in listed}
         ranked = rerank(request.text, [hit for hit, _ in listed], search.silent)
-        listed = [(hit, scores[id(hit)]) for hit in ranked]
+        listed = [(hit, of_hits[id(hit)]) for hit in ranked]
         listed.sort(key=lambda each: not each[1].is_of_time)
         distinct, documents = (
             part._replace(kept=rerank(request.text, part.kept, search.silent))
@@ -414,10 +370,12 @@ def find_context_hits(
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
     answers = [floor.answer_probability(part.best) for part in (passages, documents) if part.best is not None]
     rated = [*(score for _, score in listed), *(each.score for each in below if each.score)]
-    answers += map(entry_probability, rated)
+    answers += map(scores.entry_probability, rated)
+    for hit in distinct.kept:
+        hit.score *= _chat_factor(request, hit)
     return ContextHits(
         listed=listed,
-        messages=_weigh_by_chat(distinct.kept, request),
+        messages=sorted(distinct.kept, key=lambda hit: hit.score, reverse=True),
         documents=documents.kept,
         faded=search.faded(),
         below=below,
@@ -426,13 +384,6 @@ def find_context_hits(
         prompt_key=prompt_key,
         time=search.time,
     )
-
-
-def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Lower the scores of hits from other chats, and sort by score, best first."""
-    for hit in hits:
-        hit.score *= _chat_factor(request, hit)
-    return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
 def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:

@@ -220,26 +220,22 @@ class SourceEvent(NamedTuple):
 
 def sources_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return the sources of each memory, including the memory itself."""
-    return _read_sources(db, _OF_MEMORIES, memory_ids)
+    return _read_sources(db, _ORIGINS.format(seeds=_OF_MEMORIES), memory_ids)
 
 
 def sources_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return the sources of each profile, including any that none of its values cites."""
-    return _read_sources(db, _OF_PROFILES, extraction_ids)
+    return _read_sources(db, _ORIGINS.format(seeds=_OF_PROFILES), extraction_ids)
 
 
 def sources_of_daily_events(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
     """Return each chat's extracted messages, which are the sources of its daily events."""
-    return _group_by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
+    return _read_sources(db, _DISTILLED, chats)
 
 
-def _read_sources(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    return _group_by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
-
-
-def _group_by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[SourceEvent]]:
+def _read_sources(db: Connection, sql: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
     found: defaultdict[str, set[SourceEvent]] = defaultdict(set)
-    for root, chat, event_id in rows:
+    for root, chat, event_id in db.execute(sql, (as_list([*names]),)):
         found[root].add(SourceEvent(chat and chat.partition(":")[0], event_id))
     return found
 

@@ -4,9 +4,10 @@ documents and passages of conversations.
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from operator import attrgetter, itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -16,19 +17,13 @@ from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.passages.vectors import MULTILINGUAL
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.stemming import ENGLISH, detect_language, stop_words
-from memlog.query.context import floor
-from memlog.query.context.background import (
-    BackgroundVectors,
-    StoreSample,
-    background_language,
-    english_background,
-    multilingual_background,
-    supports_language,
-)
+from memlog.query.context import background, floor
+from memlog.query.context.background import StoreSample
 from memlog.query.context.floor import LONG, passages_of
 from memlog.query.event_index import Key
 from memlog.query.gate import should_retrieve
 from memlog.query.search import nearest
+from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit, Owner
 from memlog.query.search.request import Search, parse
 from memlog.query.search.vector_cache import cosines, stored_vectors
@@ -103,7 +98,7 @@ class MultilingualPrompt:
             both = np.einsum("ij,kj->ik", read, np.stack([self.vector, away])) if numbers else ()
             for number, (cosine, specific) in zip(numbers, both, strict=True):
                 place = places[number]
-                mean, spread = self._similarity_stats(background_language(found[place][1].content))
+                mean, spread = self._similarity_stats(background.background_language(found[place][1].content))
                 near = Nearness(float((cosine - mean) / spread), float(specific / deviation))
                 # Of a long message, the nearest passage counts.
                 result[place] = max(result.get(place, near), near)
@@ -114,7 +109,7 @@ class MultilingualPrompt:
         import numpy as np
 
         assert self.vector is not None
-        every = multilingual_background().values()
+        every = background.multilingual_background().values()
         near = (
             np.sort(np.concatenate(of_kind) @ self.vector)[-_NEIGHBOURS:].mean()
             for of_kind in ([each.personal for each in every], [each.general for each in every])
@@ -138,8 +133,8 @@ class MultilingualPrompt:
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
         """The prompt's offset from the mean prompt in its language, and the language's `_mean_deviation`."""
         assert self.vector is not None
-        away = self.vector - _background_prompts(background_language(self._text)).mean(0)
-        return away, _mean_deviation(background_language(self._text))
+        away = self.vector - _background_prompts(background.background_language(self._text)).mean(0)
+        return away, _mean_deviation(background.background_language(self._text))
 
 
 @cache
@@ -154,13 +149,13 @@ def _mean_deviation(name: str) -> float:
     """Return the standard deviation of a sentence's similarities to prompts in a language, averaged."""
     import numpy as np
 
-    sentences = np.concatenate([each.sentences for each in multilingual_background().values()])
+    sentences = np.concatenate([each.sentences for each in background.multilingual_background().values()])
     return float((_background_prompts(name) @ sentences.T).std(0).mean())
 
 
-def _background_of(name: str) -> list[BackgroundVectors]:
+def _background_of(name: str) -> list[background.BackgroundVectors]:
     """Return the background vectors for a language, or for all languages if it has none."""
-    known = multilingual_background()
+    known = background.multilingual_background()
     return [known[name]] if name in known else [*known.values()]
 
 
@@ -197,59 +192,9 @@ class Weights(msgspec.Struct, frozen=True):
     floor: float
 
 
-WEIGHTS: dict[Mode, Weights] = {
-    "bundled": Weights(
-        base=-3.628,
-        meaning=1.003,
-        multilingual=0.0,
-        nearer=0.0,
-        words=3.246,
-        both_read=-2.491,
-        fact=-1.403,
-        passage=-1.801,
-        document=-0.711,
-        gate=5.122,
-        gate_best=0.182,
-        first_person=1.873,
-        likeness=21.16,
-        gate_least=1.647,
-        floor=-4.9,
-    ),
-    "both": Weights(
-        base=-5.591,
-        meaning=0.598,
-        multilingual=0.824,
-        nearer=0.546,
-        words=1.584,
-        both_read=-1.396,
-        fact=-1.903,
-        passage=-2.055,
-        document=-0.547,
-        gate=0.407,
-        gate_best=1.262,
-        first_person=2.213,
-        likeness=117.955,
-        gate_least=1.649,
-        floor=-5.0,
-    ),
-    "multilingual": Weights(
-        base=-6.3,
-        meaning=0.0,
-        multilingual=0.96,
-        nearer=0.655,
-        words=1.924,
-        both_read=0.0,
-        fact=-1.717,
-        passage=-2.024,
-        document=-0.54,
-        gate=0.375,
-        gate_best=1.273,
-        first_person=2.22,
-        likeness=118.466,
-        gate_least=1.636,
-        floor=-5.0,
-    ),
-}
+_FITTED = Path(__file__).with_name("weights.json").read_bytes()
+
+WEIGHTS = msgspec.json.decode(_FITTED, type=dict[Mode, Weights])
 """The weights for each choice of models, fitted on all four stores."""
 
 # Invariant: more evidence never lowers a score, so that the best line of a long prompt may stand for all.
@@ -283,9 +228,6 @@ _DATES = frozenset(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july"
     " august september october november december".split()
 )
-
-IsKnown = Callable[[str], bool]
-"""Returns whether a name occurs in the store."""
 
 
 class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -352,7 +294,7 @@ class ScoredPrompt:
 
     def reads(self, text: str) -> bool:
         """Whether the first model supports the language of `text`."""
-        return self.models.first is not None and supports_language(self.models.first, text)
+        return self.models.first is not None and background.supports_language(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
@@ -402,7 +344,7 @@ class ScoredPrompt:
         compared = self._sample.vectors(self._db, self.models.first)
         if self._is_bundled:
             english = [compared[ENGLISH]] if ENGLISH in compared else []
-            compared = {ENGLISH: np.concatenate([english_background().sentences, *english])}
+            compared = {ENGLISH: np.concatenate([background.english_background().sentences, *english])}
         every = np.concatenate([*compared.values()]) if compared else np.zeros((0, 1), np.float32)
         if len(every) < 2:
             return 0.0, 0.0
@@ -418,16 +360,30 @@ class ScoredPrompt:
 
     def _likeness(self) -> float:
         assert self.vector is not None
-        known = english_background()
+        known = background.english_background()
         near = (sorted(cosines(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
         personal, general = (sum(similar) / _NEIGHBOURS for similar in near)
         return personal - general
 
-    def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
+    def judge(
+        self, found: Sequence[tuple[Candidate, Hit]], near: Neighbourhood, factor: float = 1.0
+    ) -> floor.Judged:
+        """Judge hits by words and the first model; see `judge_hits`. near: the messages around them."""
+        similar = {} if self.vector is None else floor.cosines_by_place(self._db, found, self.vector)
+        shares = floor.term_covers(self._db, self.question.terms, found, near)
+        hits = []
+        for place, (_, hit) in enumerate(found):
+            of_hit = self.reads(hit.content)
+            cosine = similar.get(place) if of_hit and self.is_read else None
+            least = floor.WORDS_ONLY if self.is_read == of_hit else floor.OTHER_LANGUAGE
+            hits.append(floor.Measured(hit, cosine, shares[place], least))
+        return floor.judge_hits(hits, len(self.question.terms), factor)
+
+    def lowest_score(self, best: float, far: Nearness | None, prompt_key: Key | None = None) -> float:
         """Return the lowest score an entry may have for this prompt.
 
         best: the best score of an entry. far: the greatest nearness by the multilingual model, if known.
-        is_known: returns whether a name occurs in the store.
+        prompt_key: the key of the prompt's own message, if any.
         """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
@@ -441,7 +397,8 @@ class ScoredPrompt:
         likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
         has_names = self.language == ENGLISH and len(self.text) <= LONG
         names = find_names(self.text) if has_names else []
-        is_general = likely < weights.gate_least or not all(map(is_known, names))
+        known = (is_known_name(self._db, name, prompt_key) for name in names)
+        is_general = likely < weights.gate_least or not all(known)
         return SOFT_FLOOR if is_general else weights.floor
 
 
@@ -490,7 +447,7 @@ def find_names(text: str) -> list[str]:
 
 
 def score_hits(
-    prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
+    prompt: ScoredPrompt, found: Iterable[ListedHit], prompt_key: Key | None = None
 ) -> list[tuple[Hit, EntryScore]]:
     """Score the hits, best first, dropping those that share neither words nor meaning with the prompt."""
     totals = []
@@ -512,7 +469,7 @@ def score_hits(
         return []
     far = max((each.far for each, *_ in totals if each.far), key=attrgetter("nearer"), default=None)
     floor = max(
-        prompt.floor(max(whole for *_, whole, _ in totals), far, is_known),
+        prompt.lowest_score(max(whole for *_, whole, _ in totals), far, prompt_key),
         max(total for _, _, total, *_ in totals) - BELOW_BEST,
     )
     rated = [

@@ -95,6 +95,7 @@ def _token_patterns() -> tuple[list[tuple[re.Pattern[str], float]], re.Pattern[s
 
 Counter = Literal["model", "chars4", "heuristic"]
 
+# Compiled on first use, because the heuristic is rarely chosen.
 _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
@@ -129,15 +130,8 @@ def count_text_tokens(text: str, counter: Counter) -> int:
 
 
 def _heuristic_tokens_of_piece(text: str) -> float:
-    chinese, word = _heuristic_patterns()
-    rest, count = chinese.subn(" ", text)
-    return count * 1.5 + len(word.findall(rest)) * 0.75
-
-
-@cache
-def _heuristic_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    # Compiled on first use, because the heuristic is rarely chosen.
-    return re.compile(_CHINESE), re.compile(_WORD)
+    rest, count = re.subn(_CHINESE, " ", text)
+    return count * 1.5 + len(re.findall(_WORD, rest)) * 0.75
 
 
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {

@@ -12,16 +12,8 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
+from memlog.query.facts import topic_keys
 from memlog.query.facts.question_parser import Question, parse
-from memlog.query.facts.topic_keys import (
-    built_in_key,
-    comparable_key,
-    fact_words,
-    is_plural,
-    key_of,
-    key_of_stored,
-    strip_favorite,
-)
 
 
 class Fact(msgspec.Struct, kw_only=True):
@@ -104,9 +96,9 @@ def topic_with_key(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None
 
 def topic_called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
     """Return the first topic whose key is in `keys`, else one that matches apart from number or spelling."""
-    alike = {comparable_key(key) for key in keys}
+    alike = {topic_keys.comparable_key(key) for key in keys}
     return topic_with_key(topics, keys) or next(
-        (topic for topic in topics if comparable_key(topic.key) in alike), None
+        (topic for topic in topics if topic_keys.comparable_key(topic.key) in alike), None
     )
 
 
@@ -122,7 +114,7 @@ def _group_topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
 
 
 def _scope_and_key(row: _Row) -> tuple[str, str]:
-    return row[1].chat or "", key_of_stored(row[1].topic_key)
+    return row[1].chat or "", topic_keys.key_of_stored(row[1].topic_key)
 
 
 def _make_topic(key: str, rows: Sequence[_Row]) -> Topic:
@@ -190,7 +182,10 @@ def not_stored_answer(why: str) -> FactAnswer:
 
 def answer_from_facts(facts: Sequence[Fact], route: Route) -> FactAnswer:
     """Return the answer made of `facts`."""
-    return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
+    # A value with several lines must not look like several ranks.
+    lines = (f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
+    answer = facts[0].value if len(facts) == 1 else "\n".join(lines)
+    return FactAnswer(found=True, answer=answer, facts=list(facts), route=route, why=None)
 
 
 def answer_by_key(
@@ -241,13 +236,6 @@ def missing_rank_message(topic: Topic, rank: int) -> str:
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
 
 
-def _answer_text(facts: Sequence[Fact]) -> str:
-    if len(facts) == 1:
-        return facts[0].value
-    # A value with several lines must not look like several ranks.
-    return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
-
-
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
     """Answer a question from a chat's facts.
 
@@ -277,7 +265,8 @@ def _topic_of_question(
     if newest is None or not question.is_favorite:
         return newest
     words = newest.key.split("_")
-    return newest if any(strip_favorite(words, each) is not None for each in fact_words()) else None
+    named = (topic_keys.strip_favorite(words, each) for each in topic_keys.fact_words())
+    return newest if any(part is not None for part in named) else None
 
 
 def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
@@ -293,13 +282,13 @@ def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 def _possible_keys(question: Question) -> Sequence[str] | None:
     """Return the keys a question may mean; None if the stems of its words must be compared instead."""
     if question.names:
-        return [key_of(name) for name in question.names]
+        return [topic_keys.key_of(name) for name in question.names]
     if question.language != ENGLISH:
-        key = built_in_key(question.words, question.language) if question.is_favorite else None
+        key = topic_keys.built_in_key(question.words, question.language) if question.is_favorite else None
         return None if key is None else [key]
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
-        return [key_of(" ".join(words))]
+        return [topic_keys.key_of(" ".join(words))]
     except BadInput:
         return []
 
@@ -307,14 +296,14 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
 def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
     """Return the words of the topic's key to compare with the question; None if it can't mean this topic."""
     words = topic.key.split("_")
-    part = strip_favorite(words, question.language)
+    part = topic_keys.strip_favorite(words, question.language)
     return part if question.is_favorite else (words if part is None else None)
 
 
 def _has_same_stems(name: Sequence[str], question: Question) -> bool:
     language = question.language
     # lempivärisi (your favourite colour) is not the user's.
-    others = tuple(fact_words()[language].other_suffixes.split())
+    others = tuple(topic_keys.fact_words()[language].other_suffixes.split())
     return len(name) == len(question.words) and all(
         _stem(own, language) == _stem(word, language) and not word.endswith(others)
         for own, word in zip(name, question.words, strict=True)
@@ -324,7 +313,7 @@ def _has_same_stems(name: Sequence[str], question: Question) -> bool:
 def _stem(word: str, language: str) -> str:
     stem = next((stem for _, stem in stemming.stem_words([word], [language])), word)
     # kaupunki, kaupungin: one of the two gradations represents both.
-    gradation = fact_words()[language].gradation
+    gradation = topic_keys.fact_words()[language].gradation
     return stem.replace(*gradation) if gradation else stem
 
 
@@ -368,5 +357,7 @@ def _asks_for_list(question: Question) -> bool:
     if question.is_list or not question.words:
         return question.is_list
     last = question.words[-1]
-    ending = fact_words()[question.language].plural_ending
-    return is_plural(last) if question.language == ENGLISH else ending != "" and last.endswith(ending)
+    if question.language == ENGLISH:
+        return topic_keys.is_plural(last)
+    ending = topic_keys.fact_words()[question.language].plural_ending
+    return ending != "" and last.endswith(ending)

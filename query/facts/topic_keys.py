@@ -50,7 +50,12 @@ def key_of(name: str) -> str:
     Raises:
         BadInput: the name is empty or has a control character, or its key exceeds 128 characters.
     """
-    _check_characters(name)
+    odd = next((letter for letter in name if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
+    if odd is not None:
+        raise BadInput(
+            f"the topic name contains the control character U+{ord(odd):04X}",
+            hint="use a few words on one line",
+        )
     key = _key_of_words(words_of(name))
     if not key:
         raise BadInput(f"invalid topic name: {name!r}", hint="use a name, for example favorite_colors")
@@ -159,15 +164,6 @@ def singular(word: str) -> str:
 def is_plural(word: str) -> bool:
     """Whether `word` is recognisably an English plural."""
     return singular(word) != word
-
-
-def _check_characters(name: str) -> None:
-    odd = next((letter for letter in name if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
-    if odd is not None:
-        raise BadInput(
-            f"the topic name contains the control character U+{ord(odd):04X}",
-            hint="use a few words on one line",
-        )
 
 
 def _key_of_words(words: Sequence[str]) -> str:

@@ -6,8 +6,9 @@ candidates and crowd out its answer.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from memlog.eventlog.text import nfc
@@ -16,53 +17,34 @@ from memlog.query.documents import FILE_PATH
 from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
 
 
-class _FileDocument(NamedTuple):
-    """A document, and the path and version of its file.
-
-    writer: the copy of the store that registered its source. The same path on another machine is another
-        file.
-    """
-
-    path: str
-    document_id: str
-    writer: str
-    version: str
-
-
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
     """Keep only one document per file, memory files included."""
-    every = (each for lists in sides.values() for rows in lists for each in rows)
-    outer = copies_in_outer_sources(db, {each.key[1] for each in every if each.owner == "document"})
+    outer = _copies_in_outer_sources(
+        db, [each for lists in sides.values() for rows in lists for each in rows]
+    )
     return {
-        side: [[each for each in rows if not (outer and belongs_to_documents(each, outer))] for rows in lists]
+        side: [[each for each in rows if each.ref not in outer] for rows in lists]
         for side, lists in sides.items()
     }
 
 
-def belongs_to_documents(candidate: Candidate, document_ids: Collection[str]) -> bool:
-    """Whether `candidate` is a passage of one of these documents."""
-    return candidate.owner == "document" and candidate.key[1] in document_ids
-
-
-def copies_in_outer_sources(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return which documents share a file with another of them whose source has a longer root."""
-    if len(document_ids) < 2:
+def _copies_in_outer_sources(db: Connection, candidates: Iterable[Candidate]) -> set[Ref]:
+    """Return which are documents that share a file with another of them whose source has a longer root."""
+    refs = {each.key[1]: each.ref for each in candidates if each.owner == "document"}
+    if len(refs) < 2:
         return set()
     rows = db.execute(
         f"SELECT {FILE_PATH} AS path, d.document_id, s.writer, d.version"
         " FROM documents d JOIN sources s USING (source_id)"
         " WHERE s.root IS NOT NULL AND d.document_id IN (SELECT value FROM json_each(?))"
         " ORDER BY path, length(s.root) DESC, d.document_id",
-        (as_list(sorted(document_ids)),),
+        (as_list(sorted(refs)),),
     )
-    twins: set[str] = set()
-    for _, group in groupby(map(_FileDocument._make, rows.fetchall()), lambda twin: twin.path):
-        innermost, *others = group
-        twins |= {
-            each.document_id
-            for each in others
-            if each.writer == innermost.writer or each.version == innermost.version
-        }
+    twins: set[Ref] = set()
+    for _, group in groupby(rows.fetchall(), itemgetter(0)):
+        (_, _, writer, version), *others = group
+        # The same path in a source that another copy of the store registered is another file.
+        twins |= {refs[name] for _, name, by, other in others if by == writer or other == version}
     return twins
 
 
@@ -118,18 +100,16 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
         # Before copies are merged: of a file in nested folders, the innermost document stays.
-        outer = copies_in_outer_sources(
-            db, {each.key[1] for each in first.values() if each.owner == "document"}
-        )
-        first = {ref: each for ref, each in first.items() if not belongs_to_documents(each, outer)}
+        outer = _copies_in_outer_sources(db, first.values())
+        first = {ref: each for ref, each in first.items() if ref not in outer}
         text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
             text_key = text[ref].text_key
-            scores[text_key] = max(_score_or_zero(candidate), scores.get(text_key, -math.inf))
-        if is_all or (
-            len(scores) > depth and _score_or_zero(candidates[-1]) < sorted(scores.values())[-depth]
-        ):
+            scores[text_key] = max(candidate.score or 0.0, scores.get(text_key, -math.inf))
+        if is_all:
+            break
+        if len(scores) > depth and (candidates[-1].score or 0.0) < sorted(scores.values())[-depth]:
             break
         limit *= 4
     copies = Counter(text[ref].text_key for ref in first)
@@ -146,10 +126,6 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         )
         for text_key, each in kept
     ]
-
-
-def _score_or_zero(candidate: Candidate) -> float:
-    return 0.0 if candidate.score is None else candidate.score
 
 
 def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:

@@ -15,18 +15,10 @@ from memlog.projector.text.tokens import other_spelling
 from memlog.query.conversations import ORDER
 from memlog.query.event_index import Key, Sql
 from memlog.query.facts.topic_keys import define_topic_function
-from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Kind
 from memlog.query.memories import age_in_days, relevance
+from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
-from memlog.query.search.hits import (
-    DOC_PASSAGE,
-    MEMORY_PASSAGE,
-    MESSAGE,
-    Candidate,
-    Ref,
-    Scores,
-    candidate_of,
-)
 
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
@@ -75,14 +67,14 @@ class SearchedPassage(NamedTuple):
 
 
 def candidate_priors(
-    messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
-) -> dict[Ref, float]:
+    messages: Mapping[int, SearchedMessage], passages: Mapping[hits.Ref, SearchedPassage], question: str
+) -> dict[hits.Ref, float]:
     """Return each candidate's likelihood, plus a bonus if the question names its speaker or topic."""
     words = _casefold_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
     topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
-    of_messages: dict[Ref, float] = {
+    of_messages: dict[hits.Ref, float] = {
         number: message.likelihood + (_SPEAKER_WEIGHT if message.speaker in speakers else 0.0)
         for number, message in messages.items()
     }
@@ -106,15 +98,15 @@ def _word_root(word: str) -> str:
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
-def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
+def passages_of(db: Connection, candidates: Iterable[hits.Candidate]) -> dict[hits.Ref, SearchedPassage]:
     """Return the matching passage of each candidate that is not a message."""
-    refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
+    refs: dict[str, dict[int, hits.Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
             sql = _DOCUMENTS if candidate.kind == "document" else _MEMORIES
             refs[sql][candidate.chunk_no] = candidate.ref
     today = timestamps.today()
-    passages: dict[Ref, SearchedPassage] = {}
+    passages: dict[hits.Ref, SearchedPassage] = {}
     for sql, by_number in refs.items():
         rows = db.execute(sql, (as_list(list(by_number)),)).fetchall() if by_number else []
         for number, likelihood, topic, importance, salience, category, updated_at in rows:
@@ -254,7 +246,7 @@ _NUMBERS = ", ".join(_neighbour_sql(turns) if turns else "message_no" for turns 
 _WINDOWS = f"SELECT {_NUMBERS} FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))"
 
 
-class _Index(NamedTuple):
+class FulltextIndex(NamedTuple):
     """A full-text table, the rows it indexes, and the columns of a candidate."""
 
     table: str
@@ -264,43 +256,46 @@ class _Index(NamedTuple):
     condition: Callable[[Filters], Sql | None]
 
 
-_INDEXES = (
-    _Index("messages_fts", "messages m", "m.message_no", MESSAGE, Filters.of_messages),
-    _Index("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", MEMORY_PASSAGE, Filters.of_memories),
-    _Index("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", DOC_PASSAGE, Filters.of_documents),
-)
+_OF_MEMORIES = ("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", hits.MEMORY_PASSAGE, Filters.of_memories)
+_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.of_documents)
+INDEXES: dict[Kind, FulltextIndex] = {
+    "message": FulltextIndex("messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.of_messages),
+    "memory": FulltextIndex(*_OF_MEMORIES),
+    "document": FulltextIndex(*_OF_DOCUMENTS),
+}
 
 
-def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
+def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[hits.Candidate]]:
     """Return the best messages, memories and documents, up to `depth` of each."""
     if filters.topic is not None:
         define_topic_function(db)
-    return [_search_index(db, index, expression, filters, depth) for index in _INDEXES]
+    return [_search_index(db, index, expression, filters, depth) for index in INDEXES.values()]
 
 
-def candidates_among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
+def candidates_among(
+    db: Connection, kind: Kind, numbers: Sequence[int], filters: Filters
+) -> list[hits.Candidate]:
     """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
-    return _unscored_candidates(
-        db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers])
-    )
+    among = f"AND {INDEXES[kind].rowid} IN (SELECT value FROM json_each(?))"
+    return _unscored_candidates(db, kind, filters, among, as_list([*numbers]))
 
 
-def newest_candidates(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
+def newest_candidates(db: Connection, kind: Kind, filters: Filters, most: int) -> list[hits.Candidate]:
     """Return the newest `most` candidates in a full-text table that the filters allow."""
-    return _unscored_candidates(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
+    return _unscored_candidates(db, kind, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
 def _unscored_candidates(
-    db: Connection, table: str, filters: Filters, end: str, value: str | int
-) -> list[Candidate]:
-    (index,) = (index for index in _INDEXES if index.table == table)
+    db: Connection, kind: Kind, filters: Filters, end: str, value: str | int
+) -> list[hits.Candidate]:
+    index = INDEXES[kind]
     if (condition := index.condition(filters)) is None:
         return []
-    sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} {end.format(index.rowid)}"
-    return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
+    sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} {end}"
+    return [hits.candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
 
 
-def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
+def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> hits.Scores:
     """Score the messages in `around` by their own words and those of their neighbours.
 
     A neighbour excluded by the filters adds to others' scores, but gets none.
@@ -311,7 +306,7 @@ def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbou
     places = around.places
     numbers = as_list(list(around.messages))
     for term in terms if around.messages else ():
-        own = [(places[number], score) for number, score in _term_scores(db, term, numbers)]
+        own = [(places[number], score) for number, score in db.execute(_TERM_SCORES, (term, numbers))]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)
         spread = around.spread(own, _WEIGHTS)
         total = [
@@ -336,20 +331,16 @@ _DIGITS = 9
 """Six digits do not suffice: the bm25 of a word that most texts contain is about a millionth."""
 
 
-def _term_scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """Return the number and score of each message matching `term`, among `numbers`, a JSON list."""
-    rows: list[tuple[int, float]] = db.execute(
-        "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
-        # The plus keeps SQLite from running the match again for each number.
-        " AND +rowid IN (SELECT value FROM json_each(?))",
-        (term, numbers),
-    ).fetchall()
-    return rows
+# The plus keeps SQLite from running the match again for each number.
+_TERM_SCORES = (
+    "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
+    " AND +rowid IN (SELECT value FROM json_each(?))"
+)
 
 
 def _search_index(
-    db: Connection, index: _Index, expression: str, filters: Filters, depth: int
-) -> list[Candidate]:
+    db: Connection, index: FulltextIndex, expression: str, filters: Filters, depth: int
+) -> list[hits.Candidate]:
     condition = index.condition(filters)
     if condition is None:
         return []
@@ -363,7 +354,7 @@ def _search_index(
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        candidates = [candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
+        candidates = [hits.candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
     return best_distinct_texts(db, fetch, depth)

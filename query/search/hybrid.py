@@ -11,18 +11,9 @@ from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
 from memlog.query.changes import are_word_forms, put_newer_first
-from memlog.query.context import floor
+from memlog.query.context import scores
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import core_rows
-from memlog.query.context.scores import (
-    ListedHit,
-    ScoredPrompt,
-    compare_hits,
-    embed_once,
-    entry_probability,
-    is_known_name,
-    score_hits,
-)
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
@@ -228,19 +219,19 @@ def _score_with_neighbours(
     db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
     """Return the scores of each side's candidates, including what neighbours add to messages."""
-    scores: dict[str, list[Scores]] = {
+    found: dict[str, list[Scores]] = {
         side: [{each.ref: each.score for each in rows if each.score is not None} for rows in lists]
         for side, lists in sides.items()
     }
     if not request.ranked_by.context:
-        return scores
+        return found
     # A query in FTS5's syntax asks for exact matches.
-    if "text" in scores and not request.is_raw:
-        scores["text"][0] = fulltext.score_with_neighbours(db, request.question.terms, near)
-    if "vector" in scores:
+    if "text" in found and not request.is_raw:
+        found["text"][0] = fulltext.score_with_neighbours(db, request.question.terms, near)
+    if "vector" in found:
         add = request.min_similarity is None
-        scores["vector"] = [nearest.add_neighbour_scores(each, near, add=add) for each in scores["vector"]]
-    return scores
+        found["vector"] = [nearest.add_neighbour_scores(each, near, add=add) for each in found["vector"]]
+    return found
 
 
 def _side_weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
@@ -329,26 +320,23 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    prompt = ScoredPrompt(db, request, embed_once(models), sample)
+    prompt = scores.ScoredPrompt(db, request, scores.embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
-    near = compare_hits(db, prompt, listed)
+    near = scores.compare_hits(db, prompt, listed)
     far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
     measured = []
     for place, (candidate, hit) in enumerate(listed):
         cosine, words = near[place]
         if hit.similarity is None and cosine is not None:
             hit.similarity = round(max(0.0, cosine), 6)
-        measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
-    rated = score_hits(prompt, measured, lambda name: is_known_name(db, name))
+        measured.append(scores.ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
+    rated = scores.score_hits(prompt, measured)
     for hit, score in rated:
-        hit.relevance = round(entry_probability(score), 6)
+        hit.relevance = round(scores.entry_probability(score), 6)
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    judged = floor.measure_hits(
-        db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
-    )
-    return bool(floor.judge_hits(judged, len(prompt.question.terms)).kept)
+    return bool(prompt.judge(messages, found.near).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:

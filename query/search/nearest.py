@@ -16,16 +16,9 @@ from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import define_topic_function
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
+from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
 from memlog.query.search.fulltext import Neighbourhood
-from memlog.query.search.hits import (
-    DOC_PASSAGE,
-    MEMORY_PASSAGE,
-    SCORE_DIGITS,
-    Candidate,
-    Scores,
-    candidate_of,
-)
 from memlog.query.search.vector_cache import HeldVectors, similarities, take_nearest
 
 # sqlite-vec refuses a larger k.
@@ -83,7 +76,7 @@ def nearest_candidates(
     is_readable: Callable[[str], bool] | None = None,
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     """Return the `depth` messages, memories and documents nearest to `vector`, by their best passages.
 
     vector: float32, little-endian, with the dimension of the generation's model.
@@ -99,7 +92,7 @@ def nearest_candidates(
     shelves = [*_searched_shelves(of, filters)]
 
     def fetch(limit: int) -> Fetched:
-        candidates: list[Candidate] = []
+        candidates: list[hits.Candidate] = []
         horizon = -math.inf
         for columns, shelf, allowed in shelves:
             similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
@@ -143,7 +136,7 @@ def is_english(text: str) -> bool:
     return detect_language(text) == ENGLISH
 
 
-def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
+def add_neighbour_scores(scores: hits.Scores, around: Neighbourhood, *, add: bool) -> hits.Scores:
     """Add the weighted scores of its neighbours to each message's score.
 
     The list's lowest score is subtracted from all scores first; messages not on the list count as 0.
@@ -157,18 +150,11 @@ def add_neighbour_scores(scores: Scores, around: Neighbourhood, *, add: bool) ->
     for number, score in around.by_number(around.spread(own, _WEIGHTS)):
         if number in nearer or (add and score > 0 and around.messages[number].is_wanted):
             nearer[number] = score
-    return {ref: round(score, SCORE_DIGITS) for ref, score in nearer.items()}
+    return {ref: round(score, hits.SCORE_DIGITS) for ref, score in nearer.items()}
 
 
 _WEIGHTS = (0.3,)
 """The weight of a neighbour one turn away."""
-
-
-class _VectorSource(NamedTuple):
-    """The columns of a candidate, and the queries for a shelf's passages, each with its condition."""
-
-    columns: str
-    queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
 
 
 _MESSAGE_CHUNKS = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
@@ -178,16 +164,14 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
     f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
     for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
 )
-_SOURCES = (
-    _VectorSource(
-        MEMORY_PASSAGE,
-        (
-            (f"{_MESSAGE_CHUNKS} WHERE", Filters.of_messages),
-            (f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND", Filters.of_memories),
-        ),
-    ),
-    _VectorSource(DOC_PASSAGE, ((f"{DOC_CHUNKS} WHERE", Filters.of_documents),)),
-)
+_SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
+    hits.MEMORY_PASSAGE: {
+        f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
+        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
+    },
+    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
+}
+"""For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 
 
 def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
@@ -195,15 +179,15 @@ def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Pa
 
     The query returns the numbers of the passages that the filters allow; None allows all.
     """
-    for source, shelf in zip(_SOURCES, index.passage_tables(of), strict=True):
+    for (columns, queries), shelf in zip(_SOURCES.items(), index.passage_tables(of), strict=True):
         if filters.is_empty:
-            yield source.columns, shelf, None
+            yield columns, shelf, None
             continue
-        conditions = [(rows, condition(filters)) for rows, condition in source.queries]
+        conditions = [(rows, condition(filters)) for rows, condition in queries.items()]
         parts = [(f"SELECT c.chunk_no FROM {rows} {sql[0]}", sql[1]) for rows, sql in conditions if sql]
         if parts:
             values = [value for _, values in parts for value in values]
-            yield source.columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
+            yield columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
 
 
 def _nearest_chunks(
@@ -243,7 +227,7 @@ def _candidates_of_chunks(
     shelf: PassageTables,
     similarities: dict[int, float],
     is_readable: Callable[[str], bool] | None,
-) -> list[Candidate]:
+) -> list[hits.Candidate]:
     rows = db.execute(
         f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_SCRIPT_SAMPLE})"
         f" FROM {shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
@@ -251,7 +235,7 @@ def _candidates_of_chunks(
     ).fetchall()
     by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}
     return [
-        candidate_of(by_number[number], round(similarity, SCORE_DIGITS))
+        hits.candidate_of(by_number[number], round(similarity, hits.SCORE_DIGITS))
         for number, similarity in similarities.items()
         if number in by_number
     ]

@@ -4,7 +4,7 @@ For each question, vec0 reads every vector from the file, at 0.8 µs each; a cac
 """
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -51,13 +51,6 @@ class _ShelfVectors(msgspec.Struct):
     last: int
 
 
-class _Shortlist(NamedTuple):
-    """The rows of the most similar cached vectors. All other rows score below `floor`."""
-
-    rows: "NDArray[np.intp]"
-    floor: float
-
-
 class HeldVectors:
     """A cache of one generation's vectors, filled at the 20th question."""
 
@@ -77,16 +70,19 @@ class HeldVectors:
         held = self._held.get(shelf.vectors) or self._load_when_due(db, shelf, len(vector) // _FLOAT_BYTES)
         if held is None:
             return None
-        uncached, near = _uncached_passages(db, shelf, held), _shortlist(held, vector, limit + _SLACK)
+        uncached = _uncached_passages(db, shelf, held)
+        rows, floor = _shortlist(held, vector, limit + _SLACK)
         # If many are alike, or many are new, looking each up takes longer than vec0.
-        if len(near.rows) > 2 * (limit + _SLACK):
+        if len(rows) > 2 * (limit + _SLACK):
             return None
         if len(uncached) <= _MAX_UNCACHED:
-            of_rows = cosines(held.vectors[near.rows], vector)
-            similar = dict(zip(held.numbers[near.rows].tolist(), of_rows, strict=True))
+            of_rows = cosines(held.vectors[rows], vector)
+            similar = dict(zip(held.numbers[rows].tolist(), of_rows, strict=True))
             similar |= similarities(db, shelf, uncached, vector)
-            nearest = take_nearest(_drop_deleted(db, shelf, similar), limit)
-            if near.floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > near.floor):
+            among = "WHERE chunk_no IN (SELECT value FROM json_each(?))"
+            present = db.execute(f"SELECT chunk_no FROM {shelf.chunks} {among}", (as_list([*similar]),))
+            nearest = take_nearest({number: similar[number] for (number,) in present}, limit)
+            if floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > floor):
                 return nearest
         self._held.pop(shelf.vectors, None)
         self._scans.pop(shelf.vectors, None)
@@ -134,26 +130,21 @@ def _uncached_passages(db: Connection, shelf: PassageTables, held: _ShelfVectors
     return [*held.uncached, *(number for (number,) in newer)]
 
 
-def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> _Shortlist:
-    """Return the cached vectors that may be among the `count` nearest."""
+def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> "tuple[NDArray[np.intp], float]":
+    """Return the rows of the cached vectors that may be among the `count` nearest.
+
+    All other rows score below the number returned with them.
+    """
     import numpy as np
 
     if len(held.numbers) <= count:
-        return _Shortlist(np.arange(len(held.numbers)), -math.inf)
+        return np.arange(len(held.numbers)), -math.inf
     query = np.frombuffer(vector, np.float32)
     # Not a BLAS product: its threads wait for each other on a busy machine (p95 of 12 ms instead of 0.7).
     products = np.einsum("ij,j->i", held.vectors, query / max(float(np.linalg.norm(query)), _ROUNDING))
     rough = products / held.lengths
     least = float(np.partition(rough, -count)[-count]) - _ROUNDING
-    return _Shortlist(np.flatnonzero(rough >= least), least + _ROUNDING / 2)
-
-
-def _drop_deleted(db: Connection, shelf: PassageTables, similar: dict[int, float]) -> dict[int, float]:
-    rows = db.execute(
-        f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-        (as_list([*similar]),),
-    )
-    return {number: similar[number] for (number,) in rows}
+    return np.flatnonzero(rough >= least), least + _ROUNDING / 2
 
 
 def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:

@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.codec.content_ids import derive_memory_id
-from memlog.projector.passages import index
+from memlog.projector.passages import chunking
 from tests.support.refusals import refused
 
 TEA = "Anna drinks green tea every morning before work"
@@ -296,7 +296,7 @@ def test_a_long_text_is_saved_without_being_cut(store, monkeypatch):
     """A save leaves the splitting into passages to the next read."""
     store.memories.list()
     for name in ("split_into_chunks", "split_plainly"):
-        monkeypatch.setattr(index, name, lambda *_: pytest.fail("it was cut"))
+        monkeypatch.setattr(chunking, name, lambda *_: pytest.fail("it was cut"))
     assert store.memories.save("Anna drinks green tea. " * 90_000).decision == "saved"
 
 
