@@ -67,9 +67,9 @@ def parse_schedule(text: str, zone: tzinfo | None = None, *, has_day: bool) -> S
     Raises:
         BadInput: the setting is invalid.
     """
-    hint = "such as monday 04:00, or off" if has_day else "such as 03:00, or off"
+    hint = f"use a time such as {'monday ' * has_day}04:00, or off"
     if not isinstance(text, str):
-        raise BadInput(f"the time of a job is {shown_value(text)}", hint=hint)
+        raise BadInput(f"the time of a job must be text, not {shown_value(text)}", hint=hint)
     *day, clock = text.lower().split() or [""]
     if [*day, clock] == [OFF]:
         return None
@@ -93,7 +93,7 @@ def load_zone(name: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
-        message = f"unknown time zone: {shown_value(name)} (examples: Europe/Helsinki, UTC)"
         raise BadInput(
-            f"{message}; pip install tzdata adds all", hint="give a name of the tz database"
+            f"unknown time zone: {shown_value(name)}",
+            hint="use a name such as Europe/Helsinki or UTC; pip install tzdata adds missing zones",
         ) from error

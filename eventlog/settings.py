@@ -94,12 +94,14 @@ def _read_temperature(given: Any) -> float | Literal["none"]:  # noqa: ANN401
     with suppress(TypeError, ValueError):
         if not isinstance(given, bool) and 0 <= float(given) <= 2:
             return float(given)
-    raise BadInput(f"temperature is {shown_value(given)}", hint="give a number from 0 to 2, or none")
+    raise BadInput(f"temperature is {shown_value(given)}", hint="use a number from 0 to 2, or none")
 
 
 def _check_key(given: ApiKey) -> ApiKey:
     if not isinstance(given, str) and not callable(given):
-        raise BadInput("api_key is neither a text nor a function", hint="give the key")
+        raise BadInput(
+            "api_key is neither a string nor a function", hint="pass the key, or a function that returns it"
+        )
     return given
 
 
@@ -305,7 +307,7 @@ class Provider(Checked, frozen=True, kw_only=True):
                 _check_url(name, getattr(self, name))
         if self.type in ("api", "tei", "anthropic") and self.base_url is None:
             raise BadInput(
-                f"type {self.type} needs base_url", hint="set it, as to https://api.example.com/v1"
+                f"type {self.type} needs base_url", hint="set it, for example to https://api.example.com/v1"
             )
 
     def read_key(self) -> str | None:
@@ -607,7 +609,7 @@ def _check_url(name: str, url: str) -> None:
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise BadInput(f"{name} is {masked(shown_value(url))}", hint=f"such as {example}")
+        raise BadInput(f"{name} is {masked(shown_value(url))}", hint=f"use a URL such as {example}")
     if parts.username or parts.password or parts.query or parts.fragment:
-        hint = 'give it as api_key = "${NAME}"' if name == "base_url" else f"such as {example}"
+        hint = 'set api_key = "${NAME}" instead' if name == "base_url" else f"use a URL such as {example}"
         raise BadInput(f"{name} has a password, a query or a fragment", hint=hint)

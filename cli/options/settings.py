@@ -235,7 +235,7 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
 
     if not path.is_file():
         raise BadInput(
-            f"not a file: {where}", hint="replace it by a file of settings, one `name = value` a line"
+            f"not a file: {where}", hint="replace it with a settings file: one `name = value` per line"
         )
     data = path.read_bytes()
     try:
@@ -245,7 +245,7 @@ def _parse_file(path: Path, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: not UTF-8 (at line {line})", hint="save it as UTF-8") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(
-            f"{where}: {error}", hint="write one `name = value` a line; see https://toml.io"
+            f"{where}: {error}", hint="write one `name = value` per line; see https://toml.io"
         ) from error
 
 
@@ -258,12 +258,12 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
     if not setting.in_file:
         raise BadInput(
             f"{where}: {name!r} cannot be set here, since it chooses the store of a call",
-            hint=f"set {setting.variable}, or give the option --{name}",
+            hint=f"set {setting.variable}, or use the option --{name}",
         )
     if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):
         section = name.partition(".")[0]
         raise BadInput(
-            f"{where}: {name} is not the name of a variable, as in ${{NAME}}",
+            f"{where}: {name} must name a variable, as in ${{NAME}}",
             hint=f'write api_key = "${{NAME}}" and set NAME, or name a file: {section}.api_key_file',
         )
     return None if given == "" else setting.read(given, f"{where}: {name}", is_text=False)
