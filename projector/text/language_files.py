@@ -312,7 +312,7 @@ def parse_language(name: str, source: str) -> Language:
     Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """
     try:
-        tables = _parse_tables(source)
+        tables = parse_tables(source)
         if "text" in tables:
             tables["text"].setdefault("stemmer", name)
         return msgspec.convert(tables, Language)
@@ -320,7 +320,7 @@ def parse_language(name: str, source: str) -> Language:
         raise ValueError(f"{name}.toml: {error}") from error
 
 
-def _parse_tables(source: str) -> dict[str, Any]:
+def parse_tables(source: str) -> dict[str, Any]:
     """Parse TOML with only `'` and `'''` strings and one-line JSON values; importing tomllib takes 2 ms."""
     tables: dict[str, Any] = {}
     table = tables

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import cache, partial
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.projector.text.stemming import stop_words_in
@@ -9,22 +10,22 @@ from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
 from memlog.service.memory.duplicates import similarity
+from memlog.service.memory.word_tables import load_tables, load_words
 
-_MONTHS = [
-    "jan|янв|tammi",
-    "feb|фев|helmi",
-    "mar(?!ras)|мар|maalis|mär",
-    "apr|апр|huhti",
-    "may|ма[йя]|touko|mai",
-    "jun|июн|kesä",
-    "jul|июл|heinä",
-    "aug|авг|elo",
-    "sep|сен|syys",
-    "oct|окт|loka|okt",
-    "nov|ноя|marras",
-    "dec|дек|joulu|dez",
-]
-"""Patterns for the beginnings of the names of months."""
+_words = partial(load_words, __file__, "words")
+
+
+@cache
+def _month_patterns() -> list[str]:
+    months: str = load_tables(__file__)["words"]["months"]
+    return months.split()
+
+
+@cache
+def _digits_by_word() -> dict[str, str]:
+    numbers = load_tables(__file__)["words"]["numbers"].split()
+    return {word: str(number) for number, forms in enumerate(numbers) for word in forms.split("/")}
+
 
 _YEAR = r"(?P<y>\d{4})"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -40,32 +41,10 @@ _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,}\d")
 _OWN_DIGITS = 7
 """How many last digits of a telephone number all its notations share."""
 
-_NUMBERS = {
-    word: str(number)
-    for number, words in enumerate(
-        [
-            "zero ноль nolla 零",
-            "one один одна yksi 一",
-            "two два две двое kaksi 二 两 兩",
-            "three три трое kolme 三",
-            "four четыре четверо neljä 四",
-            "five пять viisi 五",
-            "six шесть kuusi 六",
-            "seven семь seitsemän 七",
-            "eight восемь kahdeksan 八",
-            "nine девять yhdeksän 九",
-            "ten десять kymmenen 十",
-            "eleven одиннадцать yksitoista 十一",
-            "twelve двенадцать kaksitoista 十二",
-        ]
-    )
-    for word in words.split()
-}
-
 
 def to_digits(word: str) -> str:
     """Return the digits of a small number word, such as `2` for `two`; any other word unchanged."""
-    return _NUMBERS.get(word, word)
+    return _digits_by_word().get(word, word)
 
 
 def find_days(text: str) -> set[tuple[int, int, int]]:
@@ -86,8 +65,8 @@ def find_phones(text: str) -> set[str]:
 
 def _parse_months(number: str | None, name: str) -> list[int]:
     if number is not None:
-        return [int(number)] if 1 <= int(number) <= len(_MONTHS) else []
-    return [at for at, begins in enumerate(_MONTHS, 1) if re.match(begins, name)]
+        return [int(number)] if 1 <= int(number) <= len(_month_patterns()) else []
+    return [at for at, begins in enumerate(_month_patterns(), 1) if re.match(begins, name)]
 
 
 _LONGEST = 2000
@@ -107,13 +86,6 @@ _LEAST_PART = 0.5
 
 _ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没有|kyllä|ei|on")
 """Matches values that mean nothing without their key."""
-
-_LIGHT = frozenset(
-    "user lives living resides resident based works working likes loves prefers speaks uses has drinks eats"
-    " wants near city suffers suffering diagnosed married since home"
-    " asuu tykkää käyttää puhuu живет живёт любит работает 住 在 喜 欢 户 用".split()
-)
-"""Words that often surround a value in a sentence."""
 
 _PAST = re.compile(
     r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
@@ -166,7 +138,7 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
         return are_alike or len(new_words) >= _LEAST_PART * len(old_words)
     subject = _SUBJECT.match(fold_content(value))
     light = (
-        _LIGHT
+        _words("light")
         | stop_words_in(("english", "finnish"))
         | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
@@ -197,7 +169,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
-    light = _LIGHT | stop_words_in(("english", "finnish"))
+    light = _words("light") | stop_words_in(("english", "finnish"))
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling
