@@ -135,8 +135,6 @@ def _begins() -> re.Pattern[str]:
 _MAX_STATEMENT = 200
 """The most characters of a text that makes only one statement."""
 
-_LEADING = re.compile(r"\W*(?:(?:in|with|on|by|using|mit|en|em|на|с|языке|the|a|an) |了|的是)*")
-
 _FACT_HEADING = re.compile(r"#{1,6}\s+[^\s:：][^:：]*")
 _FACT_PAIR = re.compile(
     r"(?:[-*+]\s+)?(?:\*\*|__|`)?([^\W\d][^:：\n*_`]{0,60}?)(?:\*\*|__|`)?\s*[:：](?:\*\*|__|`)?\s*(.+)"
@@ -177,7 +175,7 @@ def is_about_project(text: str) -> bool:
     if begins is None:
         return False
     used = begins.string[begins.end() :]
-    return _begins().match(_LEADING.sub("", used, count=1)) is not None
+    return _begins().match(_patterns()["leading"].sub("", used, count=1)) is not None
 
 
 def _split_items(value: str) -> list[str]:

@@ -22,28 +22,20 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS = 25
 
-_LEADS = re.compile(r"(?:said|told|shared|provided|mentioned|stated|gave|revealed|disclosed|did|has|had)\b")
-"""Matches a verb after a name: "Anna said nothing", unlike the wish "Please share nothing"."""
-
-_OWNS = re.compile(
-    r"(?:\b(?:user|person|he|she|they|nutzer|benutzer|er|sie) |^)(?:has|have|had|found|hat|hatte|fand)\b"
-)
-"""Marks a statement as one about a person, who may have no data or have found nothing."""
-
-_WISH = re.compile(r"не \w+(?:ть|ти|й|йте)\b")
-
 
 def tells_nothing(text: str) -> bool:
     """Whether a folded sentence only says that somebody said nothing, or that there is nothing to say."""
     spelled = re.sub(r"n['’]t\b", " not", text)
     if _matches(spelled, "empty_form"):
         return True
-    is_of_somebody = _OWNS.search(spelled) is not None
+    is_of_somebody = _patterns()["owns"].search(spelled) is not None
     if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _telling_patterns()):
-        return _WISH.match(spelled) is None
+        return _patterns()["wish"].match(spelled) is None
     _, _, rest = spelled.partition(" ")
     english = _telling_patterns()[0]
-    return _LEADS.match(rest) is not None and _denies_telling(rest, english, is_of_somebody=True)
+    return _patterns()["leads"].match(rest) is not None and _denies_telling(
+        rest, english, is_of_somebody=True
+    )
 
 
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:

@@ -1,24 +1,21 @@
 """Recognises values that a person has rejected, in any notation, so that no model sets them again."""
 
 import re
-from collections.abc import Iterable
-from functools import cache, partial
+from collections.abc import Iterable, Mapping
+from functools import cache
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.projector.text.stemming import stop_words_in
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
-from memlog.service.memory.duplicates import similarity
-from memlog.service.memory.word_tables import load_tables, load_words
-
-_words = partial(load_words, __file__, "words")
+from memlog.service.memory.duplicates import first_difference, similarity
+from memlog.service.memory.word_tables import load_patterns, load_tables, load_words
 
 
 @cache
-def _month_patterns() -> list[str]:
-    months: str = load_tables(__file__)["words"]["months"]
-    return months.split()
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    return load_patterns(__file__)
 
 
 @cache
@@ -65,8 +62,9 @@ def find_phones(text: str) -> set[str]:
 
 def _parse_months(number: str | None, name: str) -> list[int]:
     if number is not None:
-        return [int(number)] if 1 <= int(number) <= len(_month_patterns()) else []
-    return [at for at, begins in enumerate(_month_patterns(), 1) if re.match(begins, name)]
+        return [int(number)] if 1 <= int(number) <= 12 else []
+    months = load_tables(__file__)["words"]["months"].split()
+    return [at for at, begins in enumerate(months, 1) if re.match(begins, name)]
 
 
 _LONGEST = 2000
@@ -84,23 +82,7 @@ _MOST_MORE = 3
 _LEAST_PART = 0.5
 """The fraction of a rejected value's words that says the same under any key."""
 
-_ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没有|kyllä|ei|on")
-"""Matches values that mean nothing without their key."""
-
-_PAST = re.compile(
-    r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
-    r"|aiemmin)\b|搬|以前|曾"
-)
-"""Matches words that put a value in the past, and so make it a different one."""
-
-_CASES = re.compile(r"(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|un)$")
-"""Matches Finnish endings that change the stem: Turku, Turussa."""
-
 _LONG_STEM, _SHORT_STEM = 8, 4
-
-_SUBJECT = re.compile(
-    r"(?:the )?(\w+) (?:is|has|lives|works|likes|loves|prefers|speaks|uses|drinks|eats|wants)\b"
-)
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
@@ -136,9 +118,9 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
         return True
     if missing:
         return are_alike or len(new_words) >= _LEAST_PART * len(old_words)
-    subject = _SUBJECT.match(fold_content(value))
+    subject = _patterns()["subject"].match(fold_content(value))
     light = (
-        _words("light")
+        load_words(__file__, "words", "light")
         | stop_words_in(("english", "finnish"))
         | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
@@ -147,7 +129,7 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
 
 
 def _is_answer(value: str) -> bool:
-    return _ANSWER.fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
+    return _patterns()["answer"].fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
 
 
 def _is_same_notation(value: str, old: str) -> bool:
@@ -169,7 +151,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
-    light = _words("light") | stop_words_in(("english", "finnish"))
+    light = load_words(__file__, "words", "light") | stop_words_in(("english", "finnish"))
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling
@@ -184,7 +166,8 @@ def _contradicts(value: str, old: str) -> bool:
     """Whether a value negates the old value, or puts it in the past."""
     added = _token_words(value) - _token_words(old)
     return any(map(negates, added)) or (
-        _PAST.search(fold_content(value)) is not None and not _PAST.search(fold_content(old))
+        _patterns()["past"].search(fold_content(value)) is not None
+        and not _patterns()["past"].search(fold_content(old))
     )
 
 
@@ -192,13 +175,12 @@ def _is_word_form(word: str, of: str) -> bool:
     """Whether a word is a form of the word `of`, as Oulussa is of Oulu."""
     if word == of:
         return True
-    common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
-    common = min(len(word), len(of)) if common is None else common
+    common = first_difference(word, of)
     is_like = abs(len(word) - len(of)) <= _STEM and not of.isdigit() and len(of) >= _SHORT_STEM
     needed = len(of) - (3 if len(of) > _LONG_STEM else 2)
     if not is_like or common < needed:
         return False
-    return common >= _SHORT_STEM or (common == _SHORTEST and _CASES.search(word) is not None)
+    return common >= _SHORT_STEM or (common == _SHORTEST and _patterns()["cases"].search(word) is not None)
 
 
 def _token_words(text: str) -> set[str]:
