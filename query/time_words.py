@@ -73,7 +73,7 @@ def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: the time zone of days; None for the system's.
     """
-    return _to_named_time(find_past_days(text, _today(zone)), zone)
+    return _to_named_time(find_past_days, text, zone)
 
 
 def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
@@ -81,14 +81,13 @@ def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: see `find_past_time`.
     """
-    return _to_named_time(parse_days(text, _today(zone)), zone)
+    return _to_named_time(parse_days, text, zone)
 
 
-def _today(zone: tzinfo | None) -> date:
-    return timestamps.in_zone(timestamps.now(), zone).date()
-
-
-def _to_named_time(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
+def _to_named_time(
+    find: Callable[[str, date], Days | None], text: str, zone: tzinfo | None
+) -> NamedTime | None:
+    days = find(text, timestamps.in_zone(timestamps.now(), zone).date())
     if days is None:
         return None
     first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])
