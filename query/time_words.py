@@ -1,4 +1,4 @@
-"""Parses times in words, such as "last week" or "on Friday", in English, Russian and Finnish.
+"""Parses times in words, such as "last week" or "on Friday", in the languages whose files have `times`.
 
 A prompt may be about the future, so "on Friday" counts only in a sentence about the past. A filter such as
 `--since yesterday` is nothing but a time.

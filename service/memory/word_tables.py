@@ -28,7 +28,7 @@ def load_words(module: str, table: str, name: str) -> frozenset[str]:
 def load_patterns(module: str) -> Mapping[str, re.Pattern[str]]:
     """Return the patterns in the file of a module, by name."""
     tables = load_tables(module)
-    parts = tables.get("parts", {})
-    parts = {name: part % parts for name, part in parts.items()}
+    given = tables.get("parts", {})
+    parts = {name: part % given for name, part in given.items()}
     texts = {name: "|".join(members.values()) % parts for name, members in tables["patterns"].items()}
     return {name: re.compile(text.replace("\n", "")) for name, text in texts.items()}
