@@ -1,4 +1,4 @@
-"""Parses times in words, such as "last week" or "on Friday", in English, Russian and Finnish.
+"""Parses times in words, such as "last week" or "on Friday", in the languages whose files have `times`.
 
 A prompt may be about the future, so "on Friday" counts only in a sentence about the past. A filter such as
 `--since yesterday` is nothing but a time.
@@ -8,13 +8,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta, tzinfo
 from functools import cache
-from typing import Literal, NamedTuple
+from itertools import chain
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
 from memlog.eventlog import timestamps
-
-Unit = Literal["day", "week", "month", "year"]
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import TimeWords, Unit, split_phrases
 
 _LONGEST = 300
 """The most characters of a prompt that may name a time: a pasted text is full of dates."""
@@ -36,163 +37,6 @@ class Days(NamedTuple):
     words: str
 
 
-class _Grammar(NamedTuple):
-    """A language's words and patterns for times. Patterns have the named groups that their readers use.
-
-    past, future: words that mark a sentence as being about the past, or the future.
-    bounds: words that make the time after them a mere bound.
-    fixed: by pattern, the unit, how many units ago, and whether it needs a sentence about the past.
-    numbers: the words for one, two, … units. units: by the beginning of the word for the unit.
-    weekdays, months: from Monday, and from January.
-    """
-
-    past: str
-    future: str
-    bounds: str
-    fixed: Mapping[str, tuple[Unit, int, bool]]
-    numbers: tuple[str, ...]
-    units: Mapping[str, Unit]
-    ago: str
-    rolling: str
-    weekdays: tuple[str, ...]
-    weekday: str
-    weekend: str
-    months: tuple[str, ...]
-    date: tuple[str, ...]
-    month: str
-    year: str
-
-
-_YEAR = r"(?:,? ?(?P<year>\d{{4}}))?"
-_PREPOSITION = "(?P<last>of |from )?"
-_DAY = r"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
-_MONTHS = (
-    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
-    *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
-)
-
-_ENGLISH = _Grammar(
-    past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened"
-    # Not in "the reduced rate".
-    r"|(?!need|indeed|speed|exceed|proceed)(?<!the )(?<!['’]s )\w{3,}ed"
-    r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
-    r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
-    future=r"will|\w+['’]ll|shall|going to|tomorrow|next",
-    bounds=r"before|until|till|by|prior to|after|since",
-    fixed={
-        "(?:the )?day before yesterday": ("day", 2, False),
-        "yesterday|last night": ("day", 1, False),
-        "(?:earlier )?today|this (?:morning|afternoon)": ("day", 0, True),
-        "(?:the )?week before last": ("week", 2, False),
-        "(?:last|previous) week(?! of)": ("week", 1, False),
-        "this week": ("week", 0, True),
-        "(?:last|previous) month(?! of)": ("month", 1, False),
-        "this month": ("month", 0, True),
-        "(?:last|previous) year(?! of)": ("year", 1, False),
-        "this year": ("year", 0, True),
-    },
-    numbers=("an?|one", "two|a couple of", *"three four five six seven eight nine ten".split()),
-    units={"day": "day", "week": "week", "month": "month", "year": "year"},
-    ago=r"(?P<number>{number}) (?P<unit>{unit})s? ago",
-    rolling=r"(?:in|over|during|for) the (?:last|past) (?:(?P<number>{number}) )?(?P<unit>{unit})s?(?! of)",
-    weekdays=tuple("monday tuesday wednesday thursday friday saturday sunday".split()),
-    weekday=r"(?:(?P<last>last|this past)|on|this) (?P<weekday>{weekday})",
-    weekend=r"(?:(?P<last>last|this past)|(?:at|on|over) the|this) weekend",
-    months=_MONTHS,
-    date=(
-        rf"{_PREPOSITION}{_DAY}(?: of)? (?P<month>{{month}}){_YEAR}",
-        rf"{_PREPOSITION}(?P<month>{{month}}) {_DAY}(?![\d:]){_YEAR}",
-    ),
-    month=r"(?:(?P<last>last)|in|during)(?: early| late| mid)? (?P<month>{month})(?:,? ?(?P<year>\d{{4}}))?",
-    year=r"(?:in|during) (?P<year>20\d\d)",
-)
-
-_RUSSIAN = _Grammar(
-    past=r"(?!если|недели|дел[ао]|стол|школ|зал|угол|цел[иь]|числ[ао]|пол|мол)\w{2,}л[аио]?(?:с[ья])?|шел|шёл"
-    r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|ел[аи]?|прошл\w+|назад",
-    future=r"буд(?:ет|у|ем|ут|ешь|ете)|завтра|следующ\w+|надо|нужно|давай\w*",
-    bounds=r"до|перед|к|после|раньше|со?",
-    fixed={
-        "позавчера": ("day", 2, False),
-        "вчера|вчерашн\\w+": ("day", 1, False),
-        "сегодня": ("day", 0, True),
-        "(?:на )?позапрошлой недел[еи]": ("week", 2, False),
-        "(?:на )?прошлой недел[еи]|прошлую неделю|прошлая неделя": ("week", 1, False),
-        "на этой неделе": ("week", 0, True),
-        "(?:в )?прошл(?:ом|ого|ый) месяц[еа]?": ("month", 1, False),
-        "в этом месяце": ("month", 0, True),
-        "(?:в )?прошл(?:ом|ого|ый) год[уа]?": ("year", 1, False),
-        "в этом году": ("year", 0, True),
-    },
-    numbers=(
-        *("один|одну|одного", "два|две|двух|пару", "три|трёх|трех", "четыре|четырёх", "пять|пяти"),
-        *("шесть|шести", "семь|семи", "восемь|восьми", "девять|девяти", "десять|десяти"),
-    ),
-    units={"де?н": "day", "недел": "week", "месяц": "month", "год|лет": "year"},
-    ago=r"(?:(?P<number>{number}) )?(?P<unit>{unit})\w* назад",
-    rolling=r"за последн\w+ (?:(?P<number>{number}) )?(?P<unit>{unit})\w*",
-    weekdays=("понедельник", "вторник", "сред[уа]", "четверг", "пятниц[уа]", "суббот[уа]", "воскресенье"),
-    weekday=r"во? (?:(?P<last>прошл\w+)|эт\w+)? ?(?P<weekday>{weekday})",
-    weekend=r"(?:на|в) (?:(?P<last>прошлы[ех])|эти)? ?выходны[ех]",
-    months=(
-        *("январ[ьяе]", "феврал[ьяе]", "март[ае]?", "апрел[ьяе]", "ма[йяе]", "июн[ьяе]", "июл[ьяе]"),
-        *("август[ае]?", "сентябр[ьяе]", "октябр[ьяе]", "ноябр[ьяе]", "декабр[ьяе]"),
-    ),
-    date=(
-        r"(?P<last>от |за )?(?P<day>\d{{1,2}}|{ordinal})(?:-?го)? (?P<month>{month})(?: (?P<year>\d{{4}}))?",
-    ),
-    month=r"в (?:начале |конце |середине )?(?P<last>прошл\w+ )?(?P<month>{month})(?: (?P<year>\d{{4}}))?",
-    year=r"в (?P<year>20\d\d)(?:-м)? году",
-)
-
-_ONES = "перв втор треть четв[её]рт пят шест седьм восьм девят".split()
-_ORDINALS = (
-    *(f"{stem}ого|{stem}его" for stem in _ONES),
-    *(f"{stem}ого" for stem in "десят одиннадцат двенадцат тринадцат четырнадцат пятнадцат".split()),
-    *(f"{stem}ого" for stem in "шестнадцат семнадцат восемнадцат девятнадцат двадцат".split()),
-    *(f"двадцать (?:{stem}ого|{stem}его)" for stem in _ONES),
-    *("тридцатого", "тридцать первого"),
-)
-"""The Russian words for the days of a month."""
-
-_FINNISH = _Grammar(
-    past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
-    r"|\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|viime|tulin|menin|panin|kuulin|hain|sain"
-    # Not names: the genitive of Pentti ends like them. So do the other words.
-    r"|(?!(?:uusi|viisi|kuusi|yksi|kaksi|vuosi|tosi|koti|posti|kortti|taksi|heti|asti|noin|näin|voit|voi)\b)"
-    r"(?-i:[a-zäö])\w+(?:[stoöuyäevdj]in|[ost]it|oi|ti|si)",
-    future=r"huomenna|ensi|\w{3,}(?:[dt]aan|[dt]ään|llaan|llään)|tulee|pitää|pitäisi|aion|voi(?:t?ko|tte|siko)?"
-    r"|on(?:ko)?|muistuta|varaa|\w{3,}(?:aa|ää|ee|oo|uu|yy)k[oö]",
-    bounds=r"ennen|jälkeen|asti|mennessä",
-    fixed={
-        "toissa ?päivänä": ("day", 2, False),
-        "eilen|eilis\\w+|viime yönä": ("day", 1, False),
-        "tänään|tänä aamuna": ("day", 0, True),
-        "toissa viikolla": ("week", 2, False),
-        "viime viiko(?:lla|n|sta)|viime viikko": ("week", 1, False),
-        "tällä viikolla": ("week", 0, True),
-        "viime kuu(?:ssa|n)?": ("month", 1, False),
-        "tässä kuussa": ("month", 0, True),
-        "viime vuo(?:nna|den)|viime vuosi": ("year", 1, False),
-        "tänä vuonna": ("year", 0, True),
-    },
-    numbers=(
-        *("yksi|yhden", "kaksi|kahden|pari", "kolme|kolmen", "neljä|neljän", "viisi|viiden", "kuusi|kuuden"),
-        *("seitsemän", "kahdeksan", "yhdeksän", "kymmenen"),
-    ),
-    units={"päiv": "day", "viik": "week", "kuuka|kuu(?=n)": "month", "vuo": "year"},
-    ago=r"(?:(?P<number>{number}) )?(?P<unit>{unit})\w* sitten",
-    rolling=r"viime(?:isen|isten|isimmän)? (?:(?P<number>{number}) )?(?P<unit>{unit})\w* aikana",
-    weekdays=tuple("maanantai tiistai keskiviikko torstai perjantai lauantai sunnuntai".split()),
-    weekday=r"(?P<last>viime )?(?P<weekday>{weekday})(?:na|-iltana|-aamuna)",
-    weekend=r"(?P<last>viime )?viikonloppuna",
-    months=tuple("tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu".split()),
-    date=(r"(?P<day>\d{{1,2}})\.? (?P<month>{month})kuu(?:ta|n|na)?(?: (?P<year>\d{{4}}))?",),
-    month=r"(?P<last>viime )?(?P<month>{month})kuussa(?: (?P<year>\d{{4}}))?",
-    year=r"vuonna (?P<year>20\d\d)",
-)
-
-_LANGUAGES = (_ENGLISH, _RUSSIAN, _FINNISH)
 _NUMERIC_DATES = (
     r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)",
     r"(?<![.\d])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
@@ -213,7 +57,7 @@ class _Rule(NamedTuple):
 
     pattern: re.Pattern[str]
     read: _Reader
-    language: _Grammar | None
+    language: TimeWords | None
     needs_past: bool
 
     def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
@@ -229,7 +73,7 @@ def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: the time zone of days; None for the system's.
     """
-    return _to_named_time(find_past_days(text, _today(zone)), zone)
+    return _to_named_time(find_past_days, text, zone)
 
 
 def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
@@ -237,14 +81,13 @@ def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: see `find_past_time`.
     """
-    return _to_named_time(parse_days(text, _today(zone)), zone)
+    return _to_named_time(parse_days, text, zone)
 
 
-def _today(zone: tzinfo | None) -> date:
-    return timestamps.in_zone(timestamps.now(), zone).date()
-
-
-def _to_named_time(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
+def _to_named_time(
+    find: Callable[[str, date], Days | None], text: str, zone: tzinfo | None
+) -> NamedTime | None:
+    days = find(text, timestamps.in_zone(timestamps.now(), zone).date())
     if days is None:
         return None
     first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])
@@ -311,16 +154,16 @@ def _find_times(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
                 yield Days(*days, match[0]), rule.read
 
 
-def _is_about_past(language: _Grammar | None, text: str) -> bool:
+def _is_about_past(language: TimeWords | None, text: str) -> bool:
     if language is None:
         return True
     return (
-        _word_pattern(language.past).search(text) is not None
-        and _word_pattern(language.future).search(text) is None
+        _word_pattern(language.past.replace("\n", "")).search(text) is not None
+        and _word_pattern(language.future.replace("\n", "")).search(text) is None
     )
 
 
-def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
+def _is_bound(language: TimeWords, text: str, match: re.Match[str]) -> bool:
     """Whether a time is only a bound ("before last week") or has one ("the weekend before 5 June")."""
     before, behind = text[: match.start()], text[match.end() :]
     is_bound = re.search(rf"\b(?:{language.bounds})(?: the)? $", before, re.IGNORECASE)
@@ -333,43 +176,49 @@ def _word_pattern(pattern: str) -> re.Pattern[str]:
 
 
 @cache
+def _time_words() -> list[TimeWords]:
+    languages = language_files.languages("times").values()
+    return [language.times for language in languages if language.times is not None]
+
+
+@cache
 def _rules() -> tuple[_Rule, ...]:
     rules = [_Rule(_word_pattern(pattern), _read_date, None, needs_past=False) for pattern in _NUMERIC_DATES]
-    of_languages = [[*_rules_of(language)] for language in _LANGUAGES]
-    rules += [rule for each in of_languages for rule in each]
+    rules += chain.from_iterable(map(_rules_of, _time_words()))
     order: list[_Reader] = [_read_date, _read_ago, _read_rolling, _read_weekday, _read_weekend, _read_month]
     return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
 
 
-def _rules_of(language: _Grammar) -> Iterator[_Rule]:
+def _rules_of(language: TimeWords) -> Iterator[_Rule]:
     parts = {
-        "number": "|".join([r"\d{1,3}", *language.numbers]),
-        "unit": "|".join(language.units),
-        "weekday": "|".join(language.weekdays),
-        "month": "|".join(language.months),
-        "ordinal": "|".join(_ORDINALS),
+        "number": "|".join([r"\d{1,3}", *split_phrases(language.numbers)]),
+        "unit": "|".join(split_phrases(language.units)),
+        "weekday": "|".join(split_phrases(language.weekdays)),
+        "month": "|".join(split_phrases(language.months)),
+        "ordinal": "|".join(split_phrases(language.ordinals)),
     }
 
-    def rule(pattern: str, read: _Reader, *, needs_past: bool) -> _Rule:
-        return _Rule(_word_pattern(pattern.format(**parts)), read, language, needs_past)
+    def rule(pattern: str, read: _Reader, *, needs_past: bool = True) -> _Rule:
+        return _Rule(_word_pattern(pattern % parts), read, language, needs_past)
 
-    for pattern in language.date:
-        yield rule(pattern, _read_date, needs_past=True)
+    for pattern in language.date.splitlines():
+        yield rule(pattern, _read_date)
     yield rule(language.ago, _read_ago, needs_past=False)
     yield rule(language.rolling, _read_rolling, needs_past=False)
-    yield rule(language.weekday, _read_weekday, needs_past=True)
-    yield rule(language.weekend, _read_weekend, needs_past=True)
-    yield rule(language.month, _read_month, needs_past=True)
-    yield rule(language.year.replace("{", "{{").replace("}", "}}"), _read_year, needs_past=True)
-    for pattern, (unit, back, needs_past) in language.fixed.items():
-        yield _Rule(_word_pattern(pattern), _fixed_reader(unit, back), language, needs_past)
+    yield rule(language.weekday, _read_weekday)
+    yield rule(language.weekend, _read_weekend)
+    yield rule(language.month, _read_month)
+    yield rule(language.year, _read_year)
+    for unit, patterns in language.calendar.items():
+        for back, pattern in zip(range(len(patterns) - 1, -1, -1), patterns, strict=True):
+            yield rule(pattern, _calendar_reader(unit, back), needs_past=back == 0)
 
 
 def _day_after(day: date) -> date:
     return day + timedelta(1)
 
 
-def _fixed_reader(unit: Unit, back: int) -> _Reader:
+def _calendar_reader(unit: Unit, back: int) -> _Reader:
     return lambda _, today, __: _calendar_unit(unit, back, today)
 
 
@@ -391,18 +240,14 @@ def _month_start(months: int) -> date:
 
 
 def _unit_and_number(match: re.Match[str]) -> tuple[Unit, int]:
-    units = (
-        unit
-        for each in _LANGUAGES
-        for name, unit in each.units.items()
-        if re.match(name, match["unit"], re.I)
-    )
+    names = (zip(split_phrases(each.units), get_args(Unit), strict=True) for each in _time_words())
+    units = (unit for name, unit in chain.from_iterable(names) if re.match(name, match["unit"], re.I))
     number = match["number"] or "1"
     return next(units), int(number) if number.isdigit() else _index_of_word("numbers", number) + 1
 
 
-def _index_of_word(field: Literal["numbers", "weekdays", "months"], word: str) -> int:
-    every = (enumerate(getattr(language, field)) for language in _LANGUAGES)
+def _index_of_word(field: Literal["numbers", "weekdays", "months", "ordinals"], word: str) -> int:
+    every = (enumerate(split_phrases(getattr(language, field))) for language in _time_words())
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
 
@@ -429,10 +274,7 @@ def _read_weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] 
 def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
     """Read a date. Without a year, in a sentence about the past, take the last such date up to today."""
     named = match["day"]
-    ordinals = (
-        place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)
-    )
-    day = int(named) if named.isdigit() else next(ordinals)
+    day = int(named) if named.isdigit() else _index_of_word("ordinals", named) + 1
     month = int(match["month"]) if match["month"].isdigit() else _index_of_word("months", match["month"]) + 1
     year = int(match["year"] or today.year)
     found = date(year, month, day)

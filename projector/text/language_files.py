@@ -4,12 +4,14 @@ Adding a file adds a language; no code refers to one by name. Words are separate
 commas.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+
+Unit = Literal["day", "week", "month", "year"]
 
 
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -208,6 +210,38 @@ class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     several: str = ""
 
 
+class TimeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How a text names days, for `query.time_words`; all but the lists are regular expressions.
+
+    Patterns have the named groups that their readers use; `%(number)s`, `%(unit)s`, `%(weekday)s`,
+    `%(month)s` and `%(ordinal)s` are words.
+
+    past, future: words that mark a sentence as being about the past, or the future; without line breaks.
+    bounds: words that make the time after them a mere bound.
+    numbers: the words for one, two, … units. units: the beginnings of those for day, week, month and year.
+    weekdays, months: from Monday, and from January. ordinals: the words for the days of a month.
+    ago, rolling: a number of units back: one of them, or all up to today. date: one pattern a line.
+    calendar: by unit, the words for units before the current one, and last those for the current one.
+    """
+
+    past: str
+    future: str
+    bounds: str
+    numbers: str
+    units: str
+    weekdays: str
+    months: str
+    ago: str
+    rolling: str
+    weekday: str
+    weekend: str
+    month: str
+    year: str
+    date: str
+    calendar: Mapping[Unit, Sequence[str]]
+    ordinals: str = ""
+
+
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tables of English nouns and spellings; pairs are separated by `/`.
 
@@ -231,10 +265,11 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memories: MemoryWords = MemoryWords()
     always: AlwaysWords = AlwaysWords()
     changes: ChangeWords = ChangeWords()
+    times: TimeWords | None = None
     english: EnglishWords = EnglishWords()
 
 
-Table = Literal["text", "gate", "facts", "memories", "always", "changes", "english"]
+Table = Literal["text", "gate", "facts", "memories", "always", "changes", "times", "english"]
 
 TEXT_SHA256 = "b3d9e565782d8256881e5ab5ee85ac5d308eaca90ccbb12dbf8f7179e450048f"
 """The hash of all `TextWords` and `AlwaysWords`, which a test compares with the files; part of the projection
@@ -277,7 +312,7 @@ def parse_language(name: str, source: str) -> Language:
     Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """
     try:
-        tables = _parse_tables(source)
+        tables = parse_tables(source)
         if "text" in tables:
             tables["text"].setdefault("stemmer", name)
         return msgspec.convert(tables, Language)
@@ -285,7 +320,7 @@ def parse_language(name: str, source: str) -> Language:
         raise ValueError(f"{name}.toml: {error}") from error
 
 
-def _parse_tables(source: str) -> dict[str, Any]:
+def parse_tables(source: str) -> dict[str, Any]:
     """Parse TOML with only `'` and `'''` strings and one-line JSON values; importing tomllib takes 2 ms."""
     tables: dict[str, Any] = {}
     table = tables

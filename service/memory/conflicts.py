@@ -83,7 +83,8 @@ def _read_conflict(
     """
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _member_ids(found)
-    active = [each for each in (*ids, *proposed) if _is_active(db, each)]
+    known = filter(None, (memory(db, each) for each in (*ids, *proposed)))
+    active = [each.memory_id for each in known if each.archived_at is None]
     return found, [memory(db, each) for each in dict.fromkeys(keep)], memories_worded_by_hand(db), active
 
 
@@ -91,11 +92,6 @@ def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
     """Return the ids of a conflict's memories, and that of the proposed memory, if any."""
     proposed = [] if found.proposed is None else [found.proposed.memory_id]
     return [each.memory_id for each in found.memories], proposed
-
-
-def _is_active(db: Connection, memory_id: str) -> bool:
-    found = memory(db, memory_id)
-    return found is not None and found.archived_at is None
 
 
 def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:

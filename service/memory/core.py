@@ -86,15 +86,6 @@ def parse_json(data: bytes, path: Path) -> CoreMemory:
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
 
 
-def parse_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
-    """Return the core memory in a Markdown or text file, and how many lines were not understood.
-
-    Raises:
-        BadInput: the file is not UTF-8.
-    """
-    return parse(_decode(data, path), of_project=is_of_project(path.stem))
-
-
 def _decode(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
@@ -273,7 +264,7 @@ class Core(OperationGroup):
         data = read_limited(path)
         if is_json(path):
             return self._import(parse_json(data, path), force=True)
-        sections, skipped = parse_text(data, path)
+        sections, skipped = parse(_decode(data, path), of_project=is_of_project(path.stem))
         done = self._import(sections, force=force)
         done.skipped = skipped
         return done

@@ -5,14 +5,17 @@ docs/memory/core-memory.md describes what is understood; everything else is skip
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 
 import msgspec
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.text import nfkc
+from memlog.projector.text.language_files import split_phrases
 from memlog.query.records import CoreMemory
 from memlog.service.memory.placeholders import is_denial, is_placeholder
+from memlog.service.memory.word_tables import load_patterns, load_tables, load_words
 
 # `## User` is about the user; `## User authentication`, and `## User` below `## Data model`, are not.
 
@@ -28,53 +31,13 @@ end."""
 _MEMBER = re.compile(r"[\"']?[^\W\d][\w .-]{0,60}[\"']?[ \t]*:(?:\s|$)")
 _BELOW_A_MEMBER = re.compile(r"\s|-\s|#(?!#)|$")
 
-_ABOUT = (
-    "profile|info|information|details?|facts?|preferences?|prefs|background|bio|basics|identity|summary"
-    "|overview"
-)
-_USER = re.compile(
-    rf"(?:about |(?:my|the|our|primary|main) )*(?:user|human|owner)(?:'?s)?(?:\.md)?(?: (?:{_ABOUT}))*"
-    "|about(?: (?:me|myself|you))?|me|myself|who (?:i am|am i|you are)|i"
-    rf"|(?:my )?(?:profile|bio)|(?:my|personal|facts about me)(?: (?:{_ABOUT}))?"
-    "|обо мне|о себе|кто я|(?:мой )?профиль(?: пользователя)?|(?:о )?пользовател[ьея]|человек"
-    "|личн(?:ые данные|ая информация)|(?:данные|предпочтения|информация о|сведения о) пользовател[яе]"
-    "|(?:关于|關於)?(?:我|用户|用戶|使用者|本人|主人)(?:的)?(?:个人)?"
-    "(?:资料|資料|信息|資訊|档案|简介|偏好|画像|情况|喜好)?"
-    "|个人(?:资料|信息|简介|档案)|自我介绍"
-    "|(?:tietoja |tietoa )?(?:minusta|käyttäjästä)|minä|käyttäjä|(?:käyttäjän |oma )?profiili"
-    "|(?:käyttäjän|omat) (?:tiedot|mieltymykset)|henkilötiedot"
-)
-"""Matches a heading that is entirely about the user."""
 
-_DATA = re.compile(
-    r"\b(?:(?:data|domain|entity|object|class) ?(?:models?|types?|schemas?|structures?)"
-    r"|databases?|schemas?|entities|tables?|models?|types)\b"
-    "|数据(?:模型|库|表)|модел[ьи] данных|tietomalli|tietokan"
-)
-"""Marks a heading below which `User` names a data type of a program."""
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    return load_patterns(__file__)
 
-_PROJECT = re.compile(
-    r"\b(?:authentication|authori[sz]ation|auth|login|oauth|sso|apis?|graphql|endpoints?|routes?|routing"
-    r"|databases?|db|schemas?|tables?|migrations?|entities|data models?|architecture"
-    r"|(?:tech(?:nology)? )?stack|frameworks?|front-?end|back-?end|infrastructure|deploy(?:ment|ing)?"
-    r"|ci(?:/cd)?|pipelines?|builds?|conventions?|codebase|code style|style guide|repo(?:sitory)?"
-    r"|lint(?:ing)?|tests|testing|dependencies|packages?|modules?|components?|interfaces?|ui|ux|cli"
-    r"|commands?|scripts?|env vars?|config(?:uration)?|project|directory structure"
-    r"|users? (?:stor(?:y|ies)|management|roles?|permissions?|accounts?|sessions?|registration|flows?"
-    r"|guide|manual|models?|settings|research|input|agents?))\b"
-    "|аутентификаци|авторизаци|архитектур|сборк|стек|баз[аы] данных|интерфейс|зависимост"
-    r"|тестировани|соглашени|проект(?:а|е|у|ом)?\b"
-    "|认证|認證|鉴权|登录|接口|界面|架构|技术栈|数据(?:库|模型)|构建|部署|依赖|项目|代码|测试|约定|规范"
-    "|todennu|tunnistautumi|käyttöliittym|arkkitehtuur|tietokan|tietomalli|rajapin|riippuvuu"
-    r"|käytännö|koonti|teknologi|projekti(?:n|ssa)?\b"
-)
-"""Marks a heading about a project, at any position."""
 
-_ABOUT_A_PERSON = re.compile(
-    r"\b(?:my|i|prefers?|preferred|preferences?|favou?rites?|hobby|hobbies|current projects?"
-    r"|oma|omat|minun|nykyiset)\b|мо[йяиеё]\b|предпочт|текущи|我|偏好|当前|mieltymy"
-)
-"""Marks a heading as one about a person, even if `_PROJECT` matches it: `My stack`."""
+_words = partial(load_words, __file__)
 
 _LONGEST_LABEL = 200
 """The most characters of a heading that are examined."""
@@ -115,15 +78,16 @@ class Headings:
         return not self.are_below_user and any(map(_is_of_project, own))
 
     def _is_of_user(self, at: int) -> bool:
-        if _USER.fullmatch(self._titles[at][1]) is None:
+        if _patterns()["user"].fullmatch(self._titles[at][1]) is None:
             return False
         above = self._titles[:at]
+        is_data = _patterns()["data"].search
         # The title of a file may be `my-api` even if it is about the user.
-        return not any(_DATA.search(title) or (level > 1 and _is_of_project(title)) for level, title in above)
+        return not any(is_data(title) or (level > 1 and _is_of_project(title)) for level, title in above)
 
 
 def _is_of_project(title: str) -> bool:
-    return _PROJECT.search(title) is not None and _ABOUT_A_PERSON.search(title) is None
+    return _patterns()["project"].search(title) is not None and _patterns()["person"].search(title) is None
 
 
 def without_front_matter(text: str) -> str:
@@ -152,107 +116,24 @@ def _is_mapping(text: str) -> bool:
     return has_member
 
 
-LANGUAGES = frozenset(
-    "ada assembly bash c c# c++ clojure cobol cpp crystal css dart delphi elixir elm erlang f# fortran go"
-    " golang groovy haskell html java javascript js julia kotlin lisp lua matlab nim node node.js"
-    " objective-c ocaml perl php powershell prolog python r racket ruby rust scala scheme shell sh"
-    " solidity sql swift tcl ts typescript vb vba zig".split()
-)
-"""Programming languages."""
+@cache
+def _technologies() -> frozenset[str]:
+    """Return the names of languages, frameworks, databases and tools."""
+    tables = load_tables(__file__)["technologies"]
+    single = (_words("technologies", name) for name in ("languages", "frameworks", "databases", "tools"))
+    return frozenset(split_phrases(tables["of_words"])).union(*single)
 
-_FRAMEWORKS = (
-    "angular angularjs astro axum bootstrap celery django express express.js fastapi flask flutter gin"
-    " hibernate ionic jquery keras ktor laravel micronaut nest nestjs next.js nextjs nuxt numpy pandas"
-    " phoenix prisma pydantic pytorch qt quarkus rails react react.js react-native redux rocket scipy"
-    " solid spring sqlalchemy starlette svelte sveltekit symfony tailwind tensorflow tokio vue vue.js"
-    " vuejs wordpress xamarin"
-)
-_DATABASES = (
-    "cassandra clickhouse cockroachdb couchdb dynamodb elasticsearch firebase firestore influxdb kafka"
-    " mariadb memcached mongo mongodb mssql mysql neo4j oracle postgres postgresql rabbitmq redis snowflake"
-    " sqlite sqlite3 supabase"
-)
-_TOOLS = (
-    "ansible aws azure babel bazel black bun bundler cargo circleci cloudflare cmake composer cypress deno"
-    " docker docker-compose esbuild eslint flake8 gcc gcp git github gitlab gradle grafana graphql grpc"
-    " heroku helm jenkins jest jira jwt k8s kubernetes linux llvm make maven mercurial mocha mypy netlify"
-    " nginx npm nuget oauth oauth2 openapi pip pipenv playwright pnpm podman poetry prettier prometheus"
-    " pytest rest rollup rspec ruff selenium storybook subversion swagger terraform tox uv uvicorn vercel"
-    " vite vitest webpack yarn"
-)
-_OF_WORDS = (
-    "github actions|gitlab ci|google cloud|docker compose|next js|react native|ruby on rails|spring boot"
-    "|sql server|tailwind css|vs code|visual studio|microservices|serverless"
-)
 
-TECHNOLOGIES = LANGUAGES.union(_FRAMEWORKS.split(), _DATABASES.split(), _TOOLS.split(), _OF_WORDS.split("|"))
-"""Languages, frameworks, databases and tools."""
+@cache
+def _begins() -> re.Pattern[str]:
+    """Return the pattern of a technology at the beginning of a text, possibly with a Finnish ending."""
+    names = map(re.escape, sorted(_technologies(), key=len, reverse=True))
+    ending = r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
+    return re.compile(f"(?:{'|'.join(names)}){ending}")
 
-BEGINS = re.compile(
-    rf"(?:{'|'.join(map(re.escape, sorted(TECHNOLOGIES, key=len, reverse=True)))})"
-    r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
-)
-"""Matches a technology at the beginning of a text, possibly with a Finnish ending."""
 
 _MAX_STATEMENT = 200
 """The most characters of a text that makes only one statement."""
-
-_LANGUAGE_KEYS = frozenset(
-    "language languages lang main_language primary_language язык языки язык_проекта kieli kielet 语言 語言"
-    " sprache langue idioma lenguaje lingua linguagem språk taal język мова".split()
-)
-"""Keys for spoken languages and for programming languages."""
-
-_PROJECT_KEYS = frozenset(
-    "programming_language programming_languages coding_language implementation_language web_framework"
-    " ui_framework dbms datastore orm build_tool build_system build_command bundler package_manager"
-    " dependency_manager test_framework testing_framework test_runner test_command linter ci ci_cd cicd"
-    " deploy_target repo_url codebase tech_stack technology_stack api_style user_authentication"
-    " version_control vcs framework_version"
-    " язык_программирования языки_программирования субд орм система_сборки менеджер_пакетов"
-    " тестовый_фреймворк стек_технологий"
-    " ohjelmointikieli ohjelmointikielet sovelluskehys koontityökalu paketinhallinta testikehys testauskehys"
-    " 编程语言 编程語言 程式語言 开发语言 数据库类型 构建工具 包管理器 测试框架 代码仓库 技术栈"
-    " programmiersprache langage_de_programmation lenguaje_de_programación"
-    " linguaggio_di_programmazione linguagem_de_programação programmeringsspråk".split()
-)
-"""Keys that only a project has, as `normalise_key` spells them."""
-
-_AMBIGUOUS_KEYS = frozenset(
-    "framework frameworks backend frontend back_end front_end database databases db runtime build compiler"
-    " dependencies lint formatter pipeline deployment repo repository stack technologies architecture api"
-    " authentication auth authorization schema migrations"
-    " фреймворк фреймворки база_данных бд сборка репозиторий стек технологии архитектура аутентификация"
-    " авторизация зависимости"
-    " kehys viitekehys tietokanta repositorio tietovarasto pino teknologiat arkkitehtuuri tunnistautuminen"
-    " todennus riippuvuudet"
-    " 框架 数据库 資料庫 运行时 仓库 架构 认证 依赖"
-    " datenbank base_de_données base_de_datos banco_de_dados databas".split()
-)
-"""Keys that belong to a project if the value is a technology, else to a person: `Build: athletic`."""
-
-_OF_A_PROJECT = re.compile(
-    r"(?:the |this |that |our )?(?:"
-    r"(?:project|repo(?:sitory)?|code ?base|code|app(?:lication)?|back-?end|front-?end|api|server|web ?site"
-    r"|cli"
-    r"|software|tests?|build)s?(?: (?:is|are|was|were|has been))?(?: (?:mainly|mostly|primarily|currently))?"
-    r" (?:uses?|using|written|built|implemented|developed|coded|based on|runs? (?:on|with|in)|deployed"
-    r"|depends on|targets|linted|formatted|powered)"
-    r"|(?:repo(?:sitory)?|code ?base|back-?end|front-?end|api) (?:has|requires|stores|follows|supports))\b"
-    r"|(?:этот |наш |данный |весь )?(?:проект|репозиторий|код|приложение|сервис|бэкенд|фронтенд|сервер)"
-    r" (?:использует|написан\w?|построен\w?|реализован\w?|работает на|основан\w?|разработан\w?|на)"
-    r"|(?:本|该|這個|这个|我们的)?(?:项目|項目|仓库|代码库|代码|应用|应用程序|后端|前端|程序)(?:是|主要)?"
-    r"(?:使用|采用|採用|用|基于|依赖|运行在)"
-    r"|(?:tämä |tämän )?(?:projekti|repositorio|koodi(?:kanta)?|sovellus|palvelin|taustajärjestelmä|ohjelma)"
-    r" (?:käyttää|on (?:kirjoitettu|toteutettu|rakennettu|koodattu)|perustuu)"
-    r"|(?:das |dieses |unser )?(?:projekt|repository|backend|frontend) (?:verwendet|nutzt|benutzt|ist in)"
-    r"|(?:le |ce )?(?:projet|dépôt) (?:utilise|est écrit)"
-    r"|(?:el |este )?(?:proyecto|repositorio) (?:usa|utiliza|está escrito)"
-    r"|(?:il |o |este )?(?:progetto|projeto) (?:usa|utilizza|utiliza|è scritto|é escrito)"
-)
-"""The beginning of a sentence about a project, up to what it uses."""
-
-_LEADING = re.compile(r"\W*(?:(?:in|with|on|by|using|mit|en|em|на|с|языке|the|a|an) |了|的是)*")
 
 _FACT_HEADING = re.compile(r"#{1,6}\s+[^\s:：][^:：]*")
 _FACT_PAIR = re.compile(
@@ -270,9 +151,13 @@ def normalise_key(label: str) -> str:
 def is_fact_of_project(key: str, value: str) -> bool:
     """Whether a key and its value describe a project, such as its components or programming language."""
     bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", normalise_key(key))
-    if bare in _PROJECT_KEYS or normalise_key(key) in _PROJECT_KEYS:
+    if not {bare, normalise_key(key)}.isdisjoint(_words("keys", "project")):
         return True
-    known = LANGUAGES if bare in _LANGUAGE_KEYS else TECHNOLOGIES if bare in _AMBIGUOUS_KEYS else frozenset()
+    known = frozenset[str]()
+    if bare in _words("keys", "languages"):
+        known = _words("technologies", "languages")
+    elif bare in _words("keys", "ambiguous"):
+        known = _technologies()
     return all(each in known for each in _split_items(value))
 
 
@@ -286,11 +171,11 @@ def is_about_project(text: str) -> bool:
     pair = _FACT_PAIR.fullmatch(text.strip())
     if pair is not None and is_fact_of_project(pair[1], pair[2]):
         return True
-    begins = _OF_A_PROJECT.match(bare_text.lstrip("-*+ "))
+    begins = _patterns()["of_a_project"].match(bare_text.lstrip("-*+ "))
     if begins is None:
         return False
     used = begins.string[begins.end() :]
-    return BEGINS.match(_LEADING.sub("", used, count=1)) is not None
+    return _begins().match(_patterns()["leading"].sub("", used, count=1)) is not None
 
 
 def _split_items(value: str) -> list[str]:

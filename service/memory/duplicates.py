@@ -116,8 +116,8 @@ def _order_clauses(
     if language is None:
         return
     before, now = ([token.word for token in tokens] for tokens in (older, newer))
-    start = _first_difference(before, now)
-    end = _first_difference(before[start:][::-1], now[start:][::-1])
+    start = first_difference(before, now)
+    end = first_difference(before[start:][::-1], now[start:][::-1])
     for first, last in dict.fromkeys(((0, len(older)), (start, len(older) - end))):
         if first < len(newer):
             fixed = {token.word for token in newer if token.is_fixed}
@@ -287,19 +287,19 @@ def _is_slip(one: str, other: str) -> bool:
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
     long = max(one, other, key=len)
-    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _doubles_letter(one, other)
+    is_tense = long[first_difference(one, other)] in _OF_TENSES and not _doubles_letter(one, other)
     return len(long) >= _SHORTEST_UNKNOWN_TYPO and not is_tense
 
 
 def _doubles_letter(one: str, other: str) -> bool:
     """Whether the longer word differs only by a doubled letter before its ending."""
     short, long = sorted((one, other), key=len)
-    at = _first_difference(one, other)
+    at = first_difference(one, other)
     is_one_more = len(long) == len(short) + 1 and long[at:][1:] == short[at:]
     return is_one_more and long[at] == long[at - 1] and len(short) - at >= _SHORTEST_ENDING
 
 
-def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
+def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
     """Return the index at which two words, or two lists of words, begin to differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

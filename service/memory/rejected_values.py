@@ -1,30 +1,28 @@
 """Recognises values that a person has rejected, in any notation, so that no model sets them again."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.projector.text.stemming import stop_words_in
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
-from memlog.service.memory.duplicates import similarity
+from memlog.service.memory.duplicates import first_difference, similarity
+from memlog.service.memory.word_tables import load_patterns, load_tables, load_words
 
-_MONTHS = [
-    "jan|янв|tammi",
-    "feb|фев|helmi",
-    "mar(?!ras)|мар|maalis|mär",
-    "apr|апр|huhti",
-    "may|ма[йя]|touko|mai",
-    "jun|июн|kesä",
-    "jul|июл|heinä",
-    "aug|авг|elo",
-    "sep|сен|syys",
-    "oct|окт|loka|okt",
-    "nov|ноя|marras",
-    "dec|дек|joulu|dez",
-]
-"""Patterns for the beginnings of the names of months."""
+
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    return load_patterns(__file__)
+
+
+@cache
+def _digits_by_word() -> dict[str, str]:
+    numbers = load_tables(__file__)["words"]["numbers"].split()
+    return {word: str(number) for number, forms in enumerate(numbers) for word in forms.split("/")}
+
 
 _YEAR = r"(?P<y>\d{4})"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -40,32 +38,10 @@ _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,}\d")
 _OWN_DIGITS = 7
 """How many last digits of a telephone number all its notations share."""
 
-_NUMBERS = {
-    word: str(number)
-    for number, words in enumerate(
-        [
-            "zero ноль nolla 零",
-            "one один одна yksi 一",
-            "two два две двое kaksi 二 两 兩",
-            "three три трое kolme 三",
-            "four четыре четверо neljä 四",
-            "five пять viisi 五",
-            "six шесть kuusi 六",
-            "seven семь seitsemän 七",
-            "eight восемь kahdeksan 八",
-            "nine девять yhdeksän 九",
-            "ten десять kymmenen 十",
-            "eleven одиннадцать yksitoista 十一",
-            "twelve двенадцать kaksitoista 十二",
-        ]
-    )
-    for word in words.split()
-}
-
 
 def to_digits(word: str) -> str:
     """Return the digits of a small number word, such as `2` for `two`; any other word unchanged."""
-    return _NUMBERS.get(word, word)
+    return _digits_by_word().get(word, word)
 
 
 def find_days(text: str) -> set[tuple[int, int, int]]:
@@ -86,8 +62,9 @@ def find_phones(text: str) -> set[str]:
 
 def _parse_months(number: str | None, name: str) -> list[int]:
     if number is not None:
-        return [int(number)] if 1 <= int(number) <= len(_MONTHS) else []
-    return [at for at, begins in enumerate(_MONTHS, 1) if re.match(begins, name)]
+        return [int(number)] if 1 <= int(number) <= 12 else []
+    months = load_tables(__file__)["words"]["months"].split()
+    return [at for at, begins in enumerate(months, 1) if re.match(begins, name)]
 
 
 _LONGEST = 2000
@@ -105,30 +82,7 @@ _MOST_MORE = 3
 _LEAST_PART = 0.5
 """The fraction of a rejected value's words that says the same under any key."""
 
-_ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没有|kyllä|ei|on")
-"""Matches values that mean nothing without their key."""
-
-_LIGHT = frozenset(
-    "user lives living resides resident based works working likes loves prefers speaks uses has drinks eats"
-    " wants near city suffers suffering diagnosed married since home"
-    " asuu tykkää käyttää puhuu живет живёт любит работает 住 在 喜 欢 户 用".split()
-)
-"""Words that often surround a value in a sentence."""
-
-_PAST = re.compile(
-    r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
-    r"|aiemmin)\b|搬|以前|曾"
-)
-"""Matches words that put a value in the past, and so make it a different one."""
-
-_CASES = re.compile(r"(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|un)$")
-"""Matches Finnish endings that change the stem: Turku, Turussa."""
-
 _LONG_STEM, _SHORT_STEM = 8, 4
-
-_SUBJECT = re.compile(
-    r"(?:the )?(\w+) (?:is|has|lives|works|likes|loves|prefers|speaks|uses|drinks|eats|wants)\b"
-)
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
@@ -164,9 +118,9 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
         return True
     if missing:
         return are_alike or len(new_words) >= _LEAST_PART * len(old_words)
-    subject = _SUBJECT.match(fold_content(value))
+    subject = _patterns()["subject"].match(fold_content(value))
     light = (
-        _LIGHT
+        load_words(__file__, "words", "light")
         | stop_words_in(("english", "finnish"))
         | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
@@ -175,7 +129,7 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
 
 
 def _is_answer(value: str) -> bool:
-    return _ANSWER.fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
+    return _patterns()["answer"].fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
 
 
 def _is_same_notation(value: str, old: str) -> bool:
@@ -197,7 +151,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
-    light = _LIGHT | stop_words_in(("english", "finnish"))
+    light = load_words(__file__, "words", "light") | stop_words_in(("english", "finnish"))
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling
@@ -212,7 +166,8 @@ def _contradicts(value: str, old: str) -> bool:
     """Whether a value negates the old value, or puts it in the past."""
     added = _token_words(value) - _token_words(old)
     return any(map(negates, added)) or (
-        _PAST.search(fold_content(value)) is not None and not _PAST.search(fold_content(old))
+        _patterns()["past"].search(fold_content(value)) is not None
+        and not _patterns()["past"].search(fold_content(old))
     )
 
 
@@ -220,13 +175,12 @@ def _is_word_form(word: str, of: str) -> bool:
     """Whether a word is a form of the word `of`, as Oulussa is of Oulu."""
     if word == of:
         return True
-    common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
-    common = min(len(word), len(of)) if common is None else common
+    common = first_difference(word, of)
     is_like = abs(len(word) - len(of)) <= _STEM and not of.isdigit() and len(of) >= _SHORT_STEM
     needed = len(of) - (3 if len(of) > _LONG_STEM else 2)
     if not is_like or common < needed:
         return False
-    return common >= _SHORT_STEM or (common == _SHORTEST and _CASES.search(word) is not None)
+    return common >= _SHORT_STEM or (common == _SHORTEST and _patterns()["cases"].search(word) is not None)
 
 
 def _token_words(text: str) -> set[str]:

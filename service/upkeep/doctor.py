@@ -16,8 +16,6 @@ from memlog.eventlog.errors import (
     EmbeddingError,
     LogError,
     MemlogError,
-    NotFound,
-    ProviderError,
     system_error,
 )
 from memlog.eventlog.files import disk
@@ -94,6 +92,27 @@ _FEW, _PART = 5, 0.1
 """The number and share of non-English texts from which the multilingual model is worth its 90 MB."""
 
 
+def find_error(works: Callable[[], object]) -> MemlogError | None:
+    """Return the error of memlog that `works` raises, or None if it works."""
+    try:
+        works()
+    except MemlogError as error:
+        return error
+    return None
+
+
+def ask_embedder(embedder: Embedder) -> MemlogError | None:
+    """Let a model embed a short text; return its error, or None if it works."""
+    return find_error(lambda: embedder.embed(["Does it answer?"], "query"))
+
+
+def _from_error(check: str, error: MemlogError | None, message: str, state: State = "warning") -> Finding:
+    """Return a finding with an error and its hint; "ok" with `message` if there is no error."""
+    return (
+        Finding(check, "ok", message) if error is None else Finding(check, state, error.message, error.hint)
+    )
+
+
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
     """Check the embedding models, the reranker and the language model, if any."""
     return [
@@ -113,12 +132,7 @@ def _check_model(read_model: ReadModel) -> Finding:
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
         )
-    if embedder.is_remote:
-        try:
-            embedder.embed(["Does it answer?"], "query")
-        except EmbeddingError as error:
-            return Finding("model", "warning", error.message, error.hint)
-    return Finding("model", "ok", embedder.id)
+    return _from_error("model", ask_embedder(embedder) if embedder.is_remote else None, embedder.id)
 
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
@@ -132,22 +146,11 @@ def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
     return f"{foreign} of {every} texts are not in English, and only words find them: {INSTALL}"
 
 
-def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
-    """Try the multilingual model on a short text; return its error, or None if it works."""
-    try:
-        embedder.embed(["Does it answer?"], "query")
-    except EmbeddingError as error:
-        return error
-    return None
-
-
 def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
     """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
-        if problem := why_not_multilingual(embedder):
-            return [Finding("multilingual model", "warning", problem.message, problem.hint)]
-        return [Finding("multilingual model", "ok", embedder.id)]
+        return [_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
     projector = read_model.projector
     try:
         if projector.generations.current() is None or projector.why_unusable() is not None:
@@ -163,11 +166,9 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
     """Send the language model a minimal request; return [] if no model is configured."""
     if provider is None:
         return []
-    try:
-        LanguageModel(provider, read_model.path).complete_once("Answer with {}", "{}", {"type": "object"})
-    except ProviderError as error:
-        return [Finding("language model", "warning", error.message, error.hint)]
-    return [Finding("language model", "ok", f"{provider.name} answers")]
+    model = LanguageModel(provider, read_model.path)
+    error = find_error(lambda: model.complete_once("Answer with {}", "{}", {"type": "object"}))
+    return [_from_error("language model", error, f"{provider.name} answers")]
 
 
 def _check_reranker(read_model: ReadModel) -> list[Finding]:
@@ -175,11 +176,9 @@ def _check_reranker(read_model: ReadModel) -> list[Finding]:
     rerank = create_reranker(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
-    try:
-        rerank.rank("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
-    except ProviderError as error:
-        return [Finding("rerank", "warning", error.message, error.hint)]
-    return [Finding("rerank", "ok", "it answers")]
+    texts = ["It does.", "It does not."]
+    error = find_error(lambda: rerank.rank("Does it answer?", texts, though_it_rests=True))
+    return [_from_error("rerank", error, "it answers")]
 
 
 def examine_log(log: Path) -> list[Finding]:
@@ -407,11 +406,8 @@ def _check_vector_search() -> Finding:
 
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
-    try:
-        check_store(read_model.path)
-    except NotFound as error:
-        return Finding("store", "problem", error.message, error.hint)
-    return Finding("store", "ok", shown(read_model.path))
+    error = find_error(lambda: check_store(read_model.path))
+    return _from_error("store", error, shown(read_model.path), "problem")
 
 
 def _check_file_system(store: Path) -> Finding:

@@ -86,7 +86,8 @@ class Maintenance(OperationGroup):
             EmbeddingError: no model works here, or it failed.
             Busy, DatabaseError: as `project`.
         """
-        return embed(self._engine.reads.maintenance, progress, batch)
+        read_model = self._engine.reads.maintenance
+        return read_model.with_repair(lambda: embed(read_model, progress, batch))
 
     @operation("maintain", is_endless=True)
     def watch(

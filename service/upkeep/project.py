@@ -126,10 +126,6 @@ def _project(
 
 def embed(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     """Embed the pending passages; see `Maintenance.embed`."""
-    return read_model.with_repair(lambda: _embed_pending(read_model, progress, batch))
-
-
-def _embed_pending(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     models, _ = read_model.model.models_or_why("command")
     if not models.loaded:
         read_model.model.embedder("command")  # raises why

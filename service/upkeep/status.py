@@ -23,7 +23,7 @@ from memlog.service.engine.http_client import Breaker, ProviderState, count_erro
 from memlog.service.engine.read_model import ReadModel, report_pending
 from memlog.service.engine.requests import PRUNED
 from memlog.service.retrieval.search import provider_states
-from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
+from memlog.service.upkeep.doctor import ask_embedder, why_multilingual
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -80,7 +80,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
     """Return the state of a store, without catching up with the log."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
-    if multilingual is not None and (problem := why_not_multilingual(multilingual)):
+    if multilingual is not None and (problem := ask_embedder(multilingual)):
         multilingual, silent["multilingual"] = None, problem.message
     db, _ = read_model.latest(sync=False)
     current = projector.generations.current()

@@ -27,6 +27,7 @@ _NOT_FOREIGN = (
     "memlog.service.catalogue",
     "memlog.service.documents.pdf_text",
     "memlog.projector.text.language_files",
+    "memlog.service.memory.word_tables",
 )
 """Modules whose functions take names of memlog's own."""
 

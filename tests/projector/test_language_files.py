@@ -10,9 +10,17 @@ import msgspec
 import pytest
 
 from memlog.projector.text import language_files
-from memlog.projector.text.language_files import TEXT_SHA256, Language, languages, parse_language
+from memlog.projector.text.language_files import (
+    TEXT_SHA256,
+    Language,
+    languages,
+    parse_language,
+    parse_tables,
+)
+from memlog.service.memory import word_tables
 
 FILES = sorted(Path(language_files.__file__).with_name("languages").glob("*.toml"))
+WORD_TABLES = sorted(Path(word_tables.__file__).parent.glob("*.toml"))
 
 
 def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key():
@@ -61,3 +69,6 @@ def test_a_file_is_read_as_any_reader_of_toml_reads_it():
         if "text" in by_toml:
             by_toml["text"]["stemmer"] = file.stem
         assert parse_language(file.stem, source) == msgspec.convert(by_toml, Language), file
+    for file in WORD_TABLES:
+        source = file.read_text(encoding="utf-8")
+        assert parse_tables(source) == tomllib.loads(source), file
