@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
@@ -363,6 +364,23 @@ def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
 
+STORE_OF_CALL: ContextVar[Path | None] = ContextVar("store_of_call", default=None)
+"""The store of the current call, whose folders of conversations may name chats: `telegram_7`."""
+
+
+def _chat_of_folder(name: object) -> tuple[str, str] | None:
+    """Return the chat whose folder in the store of the call has this name; None if there is none."""
+    store = STORE_OF_CALL.get()
+    if store is None or not isinstance(name, str):
+        return None
+    # Imported here: they import this module, and most chats have their usual name.
+    from memlog.eventlog.log.layout import CONVERSATIONS, LOG
+    from memlog.eventlog.log.streams import chat_of_stream, is_stream
+
+    stream = f"{CONVERSATIONS}/{name}"
+    return chat_of_stream(stream) if is_stream(stream) and (store / LOG / stream).is_dir() else None
+
+
 class Chat(tuple[str, str]):
     """A chat as a (channel, chat_id) pair; its text is, for example, `telegram:7`.
 
@@ -403,7 +421,10 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat named by a pair or by text such as `telegram:7`. Raises BadInput."""
+        """Return the chat named by a pair or by text such as `telegram:7`. Raises BadInput.
+
+        During a call of an operation, the name of the chat's folder in the store will do: `telegram_7`.
+        """
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:
@@ -411,6 +432,8 @@ class Chat(tuple[str, str]):
                 channel and chat_id != "" and type(chat_id) is not bool
             ):
                 return cls(channel, chat_id)
+        if (found := _chat_of_folder(name)) is not None:
+            return cls(*found)
         raise BadInput(
             f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"
         )

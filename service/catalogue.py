@@ -11,7 +11,14 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import escape_invisible, python_escape
 from memlog.query.request import Request
-from memlog.service.engine.operation import PLACES, Operation, call_required, group_named, operations_of
+from memlog.service.engine.operation import (
+    PLACES,
+    Operation,
+    call_required,
+    group_named,
+    operations_of,
+    store_of_call,
+)
 from memlog.service.engine.readable import EVERYTHING, resolve_readable, restrict_files
 from memlog.service.projects import Projects
 
@@ -71,7 +78,8 @@ def call_operation(
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
-    request = kind.of(given, name)
+    with store_of_call(owner):
+        request = kind.of(given, name)
     with restrict_files(exports if known[name].writes_paths else root):
         below = {field: _resolve_paths(getattr(request, field)) for field in of_paths}
         return call_required(

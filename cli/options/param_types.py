@@ -12,7 +12,7 @@ import click
 from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field
+from memlog.eventlog.fields import STORE_OF_CALL, Chat, Field
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -58,9 +58,15 @@ def _check_project(text: str) -> str:
 
 def _parse_chat(text: str) -> tuple[str, str]:
     channel, colon, chat_id = text.partition(":")
-    if not (channel and colon and chat_id):
-        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, for example telegram:123456")
-    return channel, chat_id
+    if channel and colon and chat_id:
+        return channel, chat_id
+    token = STORE_OF_CALL.set(click.get_current_context().obj.store)
+    try:
+        return Chat.of(text)
+    except BadInput:
+        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, for example telegram:123456") from None
+    finally:
+        STORE_OF_CALL.reset(token)
 
 
 def _parse_time(text: str, *, is_end: bool = False) -> str:

@@ -2,9 +2,11 @@
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from types import MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -28,7 +30,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import STORE_OF_CALL, fields_of
 from memlog.query.request import Request, check_names, unpack_single_list
 
 if TYPE_CHECKING:
@@ -62,6 +64,17 @@ class _Doc:
 
     def __get__(self, operation: "Operation | None", _: type) -> str:
         return "A method of `operation`." if operation is None else operation.documentation()
+
+
+@contextmanager
+def store_of_call(owner: object) -> Iterator[None]:
+    """Let fields name chats by the folders of the owner's store, if it has one."""
+    path = getattr(getattr(owner, "_engine", owner), "path", None)
+    token = STORE_OF_CALL.set(path if isinstance(path, Path) else None)
+    try:
+        yield
+    finally:
+        STORE_OF_CALL.reset(token)
 
 
 class Operation:
@@ -107,7 +120,8 @@ class Operation:
             BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
                 cannot be read or written.
         """
-        request = self.build_request(args, kwargs)
+        with store_of_call(owner):
+            request = self.build_request(args, kwargs)
         try:
             if self._given is not None:
                 return self._method(owner, request)
