@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -313,16 +314,19 @@ def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, Co
 
     chat: the chat that names the profile's group; None for the store's own profile.
     """
-    removed = db.execute(
-        "SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile' ORDER BY thing"
-    ).fetchall()
-    things = (json.loads(thing) for (thing,) in removed)
-    return {key: CoreValueSource() for part, key in things if part == section} | {
+    removed = sorted(key for part, key in deleted_core_keys(db) if part == section)
+    return {key: CoreValueSource() for key in removed} | {
         key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids), extraction_id, event_id)
         for key, value, source, memory_ids, extraction_id, event_id, is_stale in db.execute(
             _SOURCES, (section, chat or "")
         )
     }
+
+
+def deleted_core_keys(db: Connection) -> set[tuple[str, str]]:
+    """Return (section, key) of each value that was ever deleted by anyone but a profile."""
+    rows = db.execute("SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile'")
+    return {(section, key) for section, key, *_ in map(json.loads, chain.from_iterable(rows))}
 
 
 def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:

@@ -26,7 +26,7 @@ from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
 from memlog.query.context.scope import choose_automatic_scope, core_rows
 from memlog.query.event_index import streams_of
-from memlog.query.records import CoreMemory, core_memory
+from memlog.query.records import CoreMemory, core_memory, deleted_core_keys
 from memlog.query.request import PathField
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
@@ -272,11 +272,13 @@ class Core(OperationGroup):
     def take_over(self, text: str, name: str) -> CoreImportReport:
         """Import values that the core memory lacks from a Markdown text, like `import_file`.
 
-        Values that a text of this `name` has set before are skipped, so that deleted values stay deleted: the
-        id of each event derives from the name, key and value.
+        Keys that somebody has deleted stay deleted, and values that a text of this `name` has set before are
+        skipped: the id of each event derives from the name, key and value.
         """
         sections, skipped = parse(text)
         done = self._diff(sections, force=False)
+        deleted = self._decide(deleted_core_keys)
+        done.set = [each for each in done.set if (each.section, each.key) not in deleted]
         ids = {each: _import_id(name, each) for each in done.set}
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]

@@ -73,9 +73,7 @@ def test_later_changes_are_read_by_a_refresh(store, workspace):
 
 
 @pytest.mark.parametrize("loses_cache", [False, True])
-def test_a_key_that_was_deleted_does_not_come_back_from_a_file_that_said_it_before(
-    store, workspace, loses_cache
-):
+def test_core_memory_takes_precedence_over_user_md_for_a_key_that_was_deleted(store, workspace, loses_cache):
     store.workspaces.add(workspace)
     store.core.delete("user", "location")
     if loses_cache:
@@ -85,9 +83,9 @@ def test_a_key_that_was_deleted_does_not_come_back_from_a_file_that_said_it_befo
     before = event_count(store)
     store.documents.refresh()
     assert (store.core.get("user", "location"), event_count(store)) == (None, before)
-    (workspace / "USER.md").write_text("location: Oulu\n")
+    (workspace / "USER.md").write_text("location: Oulu\noccupation: baker\n")
     store.documents.refresh()
-    assert store.core.get("user", "location") == "Oulu"
+    assert store.core.get().user == {"name": "Anna", "occupation": "baker"}
 
 
 def test_a_key_that_was_forgotten_is_not_appended_again(store, workspace):
