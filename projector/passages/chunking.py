@@ -1,13 +1,14 @@
 """Splits texts by format into passages, which are embedded and searched.
 
-A text of at most `window` tokens is one passage. In longer texts, paragraphs are split at sentences into
-windows, each starting with the last tokens of the previous one; an element (fenced block, list item, table)
-that fits the embedding model is never split. The parts of a longer element are self-contained: each repeats
-the fence or the table's header. Other passages repeat the heading of their section.
+A text of at most `window` tokens is one passage. In longer texts, paragraphs and lists are split at sentences
+and items into windows, each starting with the last of the previous one; an element (fenced block, list item,
+table) that fits the embedding model is never split. The parts of a longer element are self-contained: each
+repeats the fence or the table's header. Other passages repeat the heading of their section.
 """
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +22,7 @@ from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
 from memlog.projector.text.tokens import Ruler, is_surely_within
 
-VERSION = 4
+VERSION = 5
 """To be raised whenever this module or a format splits texts differently; part of the projection id."""
 
 _PLAIN_BYTES_PER_TOKEN = 3
@@ -94,8 +95,13 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the unit is a sentence, or part of one, which the next window may repeat."""
+        """Whether the unit is a sentence, or part of one, of which the next window may repeat the end."""
         return self.block.kind == "paragraph"
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether the next window may repeat the unit: a sentence, or a whole list item."""
+        return self.is_sentence or (self.block.kind == "item" and not self.is_part)
 
 
 def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
@@ -180,13 +186,16 @@ class _Splitter:
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)
-        if not (kept[-1].is_sentence and unit.is_sentence):
+        if not (kept[-1].may_overlap and unit.may_overlap):
             return _Opening(block.section, unit.start, unit.before)
         room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
         earliest = ruler.boundary_before(unit.start, room) if room > 0 else unit.start
         earliest = max(earliest, block.heading.end if block.heading else 0)
-        sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
-        return _Opening(block.section, next(sentences, earliest), unit.before)
+        # Behind the last unit that must not be repeated, such as a table.
+        behind = list(takewhile(lambda each: each.may_overlap, reversed(kept)))
+        starts = (each.start for each in reversed(behind) if each.start >= earliest)
+        partly = earliest if kept[-1].is_sentence else unit.start
+        return _Opening(block.section, next(starts, partly), unit.before)
 
     def _split_into_units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):

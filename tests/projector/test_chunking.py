@@ -76,6 +76,20 @@ def test_windows_have_at_most_400_tokens_and_overlap_by_up_to_80():
         assert 0 < ruler.count(after.start, before.end) <= 80
 
 
+ITEMS = "".join(f"- item {number} of a list that is as long as a line of prose\n" for number in range(80))
+
+
+@pytest.mark.parametrize("text", [ITEMS, SENTENCES + "\n\n" + ITEMS, ITEMS + "\n" + SENTENCES], ids=len)
+def test_overlap_between_consecutive_chunks_of_prose_and_lists(text):
+    ruler = Ruler(text)
+    windows = split_into_chunks(text, SIZES)
+    assert len(windows) > 2
+    for before, after in pairwise(windows):
+        assert 0 < ruler.count(after.start, before.end) <= 80
+        assert ruler.count(after.start, after.end) <= 400
+        assert text[: after.start].endswith(("\n", " "))
+
+
 def test_windows_break_at_sentences():
     for passage in passages(SENTENCES):
         assert passage.startswith("This is")
