@@ -80,9 +80,10 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
-    monkeypatch.setattr(sandbox, "CLOCK_SHARE", 0.5)
-    with pytest.raises(ReaderFailed, match="second"):
-        run(taken_over, "time.sleep(60)")
+    with monkeypatch.context() as patch:
+        patch.setattr(sandbox, "CLOCK_SHARE", 0.5)
+        with pytest.raises(ReaderFailed, match="second"):
+            run(taken_over, "time.sleep(60)")
     assert run(taken_over, "1 + 1").text == "2"
 
 
