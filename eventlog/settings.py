@@ -287,7 +287,7 @@ class Provider(Checked, frozen=True, kw_only=True):
         ApiKey | None,
         Reads(_check_key),
         Help(
-            "The key; memlog.toml may only name the variable that holds it, as ${NAME}.",
+            "The key; your own file, not a store's, may name the variable that holds it, as ${NAME}.",
             "${NAME}",
             "no key is sent",
         ),

@@ -89,7 +89,7 @@ def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
     given: Any = _known_setting(setting).type.convert(value, None, ctx)
     if isinstance(given, Path):
         given = str(given.absolute())
-    change_settings_file(path, setting, given)
+    change_settings_file(path, setting, given, is_own=is_user)
     return Done({"file": shown(path), "setting": setting}, f"{shown(path)}: set {setting}.")
 
 

@@ -127,7 +127,7 @@ def _check_address_of_key(section: str, origins: dict[str, Origin]) -> None:
     """Refuse to send the user's own key to an address that a store chooses."""
     if foreign := [name for name in ("base_url", "proxy") if origins[name] == IN_FILE]:
         message = f"[{section}] the key is in your own config.toml, {foreign[0]} in the store's memlog.toml"
-        raise BadInput(message, hint=f"name the key in memlog.toml, or {foreign[0]} in your own file")
+        raise BadInput(message, hint=f"set {foreign[0]} in your own file, too")
 
 
 def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:

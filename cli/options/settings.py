@@ -118,13 +118,13 @@ class Settings:
     def _file_settings(self) -> dict[str, Any]:
         if self._file is None:
             path = self.store / layout.SETTINGS
-            self._file = read_settings_file(path) if os.path.lexists(path) else {}
+            self._file = _read_settings_file(path, is_own=False) if os.path.lexists(path) else {}
         return self._file
 
     def _user_settings(self) -> dict[str, Any]:
         if self._user is None:
             path = user_file()
-            self._user = read_settings_file(path) if os.path.lexists(path) else {}
+            self._user = _read_settings_file(path, is_own=True) if os.path.lexists(path) else {}
         return self._user
 
 
@@ -171,10 +171,11 @@ def _act_as_owner(store: Path) -> None:
         become_owner(store)
 
 
-def read_settings_file(path: Path) -> dict[str, Any]:
-    """Read the settings in a memlog.toml, by name.
+def _read_settings_file(path: Path, *, is_own: bool) -> dict[str, Any]:
+    """Read the settings in a file, by name.
 
     Relative folders are resolved against the file's folder; "" counts as unset.
+    is_own: whether it is the user's own file, which alone may have keys.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -182,7 +183,7 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = _read_settings(_parse_file(path, where), where)
+    values = _read_settings(_parse_file(path, where), where, is_own=is_own)
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
@@ -190,12 +191,22 @@ def read_settings_file(path: Path) -> dict[str, Any]:
     }
 
 
-def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
-    return {name: _read_setting(name, given, where) for name, given in flatten_sections(parsed)}
+def _read_settings(parsed: dict[str, Any], where: str, *, is_own: bool) -> dict[str, Any]:
+    given = dict(flatten_sections(parsed))
+    found = {name: _read_setting(name, value, where) for name, value in given.items()}
+    for name in () if is_own else found:
+        if setting_named(name).is_of_user:
+            raise BadInput(
+                f"{where}: {name} belongs into your own file: a store that was copied must not use your keys",
+                hint=f"memlog config set --user {name} VALUE, or set {setting_named(name).variable}",
+            )
+    return found
 
 
-def change_settings_file(path: Path, name: str, value: object) -> None:
-    """Set a setting in a memlog.toml, which keeps its comments; a missing file is created.
+def change_settings_file(path: Path, name: str, value: object, *, is_own: bool = False) -> None:
+    """Set a setting in a file, which keeps its comments; a missing file is created.
+
+    is_own: whether it is the user's own file.
 
     Raises:
         BadInput: the file is not TOML; or it has, or would get, an invalid value.
@@ -213,7 +224,7 @@ def change_settings_file(path: Path, name: str, value: object) -> None:
     section, _, key = name.rpartition(".")
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
     table["provider" if key == "type" and "provider" in table else key] = value
-    _read_settings(document.unwrap(), shown(path))
+    _read_settings(document.unwrap(), shown(path), is_own=is_own)
     write_settings(path, tomlkit.dumps(document))
 
 
@@ -277,7 +288,7 @@ def file_with_defaults() -> str:
         if section != last:
             parts.append(f"# [{section}]\n")
             last = section
-        if setting.in_file:
+        if setting.in_file and not setting.is_of_user:
             parts.append(_comment_out(setting))
     return "\n".join(parts)
 

@@ -69,6 +69,11 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         return self.name.endswith(".api_key")
 
     @property
+    def is_of_user(self) -> bool:
+        """Whether it is read from the environment and the user's own file alone, since it gives a key."""
+        return self.name.endswith((".api_key", ".api_key_file"))
+
+    @property
     def in_file(self) -> bool:
         """Whether memlog.toml may set it. The two settings that determine where that file is cannot be."""
         return self.name not in ("store", "project")
