@@ -16,7 +16,13 @@ from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.eventlog.settings import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
 from memlog.projector.embedding.models import Kind, normalise
-from memlog.service.engine.http_client import Breaker, late_error, send_in_known_forms
+from memlog.service.engine.http_client import (
+    Breaker,
+    late_error,
+    provider_error,
+    send_in_known_forms,
+    send_with_retries,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -296,8 +302,6 @@ an examination, which asks once even if the provider rests; a command of a perso
 _WAITS = (1.0, 4.0, 15.0)
 """Seconds before each retry of a command."""
 
-_LONGEST_WAIT = 60.0
-
 
 class RemoteEmbedder:
     """Embeds with a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
@@ -370,28 +374,22 @@ class RemoteEmbedder:
     def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
             self._breaker.check_available()
-        waits = iter(_WAITS if self._patience == "command" else ())
-        while True:
-            try:
-                answers = self._send([prefix + text for text in texts], self._seconds_left())
-            except ProviderError as error:
-                wait, requested = next(waits, None), error.retry_after or 0.0
-                is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)
-                if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
-                    raise
-                time.sleep(max(wait, requested))
-            else:
-                checked = [self._check_vector(vector) for vector in answers]
-                if any(not isinstance(each, ProviderError) for each in checked):
-                    self._breaker.record_success(self._dimension)
-                return checked
+        answers = send_with_retries(
+            lambda: self._send([prefix + text for text in texts], self._seconds_left()),
+            _WAITS if self._patience == "command" else (),
+            lambda error: (error.is_away and not is_part) or error.status in (429, 503),
+        )
+        checked = [self._check_vector(vector) for vector in answers]
+        if any(not isinstance(each, ProviderError) for each in checked):
+            self._breaker.record_success(self._dimension)
+        return checked
 
     def _seconds_left(self) -> float:
         if self._until is None:
             return self._provider.timeout
         left = self._until - time.monotonic()
         if left <= 0:
-            raise late_error(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(self._url, self._provider.timeout)
         return left
 
     def _check_vector(self, vector: Vector | None) -> Vector | ProviderError:
@@ -406,9 +404,7 @@ class RemoteEmbedder:
         return vector
 
     def _unusable_answer(self, why: str, hint: str = "") -> ProviderError:
-        error = ProviderError(f"{self._url}: {why}", hint=hint)
-        error.is_of_answer = True
-        return error
+        return provider_error(f"{self._url}: {why}", hint, is_of_answer=True)
 
     @property
     def _url(self) -> str:

@@ -183,7 +183,7 @@ class Extractions(OperationGroup):
             missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
-            questions.count_unsent(missed)
+            questions.model.breaker.count_unsent(missed)
 
 
 def _collect_reports(

@@ -31,6 +31,7 @@ from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
+from memlog.service.engine.http_client import provider_error
 from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
 from memlog.service.exchange.formats import is_imported
 from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
@@ -126,7 +127,7 @@ class Questions:
         is_bounded: bool = True,
         is_requested: bool = False,
     ) -> None:
-        self._engine, self._model, self.rules, self.zone = engine, model, rules, zone
+        self._engine, self.model, self.rules, self.zone = engine, model, rules, zone
         self._retry, self._is_bounded = retry, is_bounded
         self.lock_timeout, self.is_requested = lock_timeout, is_requested
         self._sent: list[Completion] = []
@@ -138,7 +139,7 @@ class Questions:
         channel, its format.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
-        return self._model.is_of_this_machine or named in self.rules.channels or not is_imported(event_id)
+        return self.model.is_of_this_machine or named in self.rules.channels or not is_imported(event_id)
 
     def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
         """Return the ids of memories that may not be sent, because they or their sources were imported."""
@@ -157,13 +158,15 @@ class Questions:
         return [each for each in found if each.chat not in kept]
 
     def _find_withheld(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
-        origins = {} if self._model.is_of_this_machine else read()
+        origins = {} if self.model.is_of_this_machine else read()
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_over_budget(self) -> str | None:
         """Return why no more requests are sent today; None while the budget allows another request."""
         most = self.rules.max_tokens_per_day
-        spent = max(self._model.spent_today, self._engine.decide(tokens_of_today)) if self._is_bounded else 0
+        spent = 0
+        if self._is_bounded:
+            spent = max(self.model.breaker.spent_today(), self._engine.decide(tokens_of_today))
         if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
@@ -171,7 +174,8 @@ class Questions:
 
     def failures(self) -> Failures:
         """Return the failed requests of today, unless they are to be retried."""
-        read = partial(failures_of_today, provider=self._model.provider, model=self._model.name)
+        provider = self.model.provider
+        read = partial(failures_of_today, provider=provider.place, model=provider.name)
         return Failures() if self._retry else self._engine.decide(read)
 
     def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> ModelReply[A]:
@@ -183,7 +187,7 @@ class Questions:
             ProviderError: the model fails, or gives no usable answer twice.
         """
         made = [self._ask_once(system, request, kind) for request in requests]
-        origin = Extraction(new_id(), self._model.name, prompt)
+        origin = Extraction(new_id(), self.model.provider.name, prompt)
         answers, refused = zip(*made, strict=True)
         return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
 
@@ -192,12 +196,12 @@ class Questions:
         again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
         for request in (user, again):
             self._sent.append(Completion(""))
-            self._sent[-1] = self._model.complete(system, request, schema_of(kind))
+            self._sent[-1] = self.model.complete(system, request, schema_of(kind))
             found = read_answer(self._sent[-1].text, kind)
             if found is not None:
                 return found
         why = "it answered twice with something other than the JSON object"
-        raise self._model.record_failure(why, is_of_answer=True)
+        raise self.model.record_failure(why, is_of_answer=True)
 
     def _cost(self) -> Completion:
         """Return the requests and tokens since the last `check`."""
@@ -208,15 +212,11 @@ class Questions:
         try:
             self._engine.append(events)
         except BadInput:  # its message quotes the answer
-            raise self._model.record_failure("its answer could not be stored", is_of_answer=True) from None
+            raise self.model.record_failure("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
-            self._model.record_failure(f"its answer could not be stored: {error.message}")
+            self.model.record_failure(f"its answer could not be stored: {error.message}")
             raise
-        self._model.record_success()
-
-    def count_unsent(self, count: int) -> None:
-        """Count `count` extractions that failed without a request."""
-        self._model.count_unsent(count)
+        self.model.breaker.record_success()
 
     def check(self) -> None:
         """Check, before the next batch, that a request may be sent to the provider.
@@ -224,17 +224,15 @@ class Questions:
         Raises:
             ProviderError: the provider rests or fails for every request, or the budget is spent.
         """
-        self._model.check_available()
+        self.model.check_available()
         if why := self.why_over_budget():
-            error = ProviderError(why, hint="the rest waits until tomorrow")
-            error.is_of_budget = True
-            raise error
+            raise provider_error(why, "the rest waits until tomorrow", is_of_budget=True)
         self._sent = []
-        if self._model.failures >= _FAILURES_OF_PROVIDER:
+        if self.model.breaker.record().failures >= _FAILURES_OF_PROVIDER:
             try:
                 self._greet()
             except ProviderError as error:
-                self._model.record_provider_failure(error)
+                self.model.breaker.record_failure(error)
                 raise
 
     def record_failure(self, task: ModelTask, batch: Batch, error: ProviderError) -> ModelFailed | None:
@@ -250,8 +248,8 @@ class Questions:
             ts=timestamps.now(),
             task=task,
             event_ids=batch.event_ids,
-            provider=self._model.provider,
-            model=self._model.name,
+            provider=self.model.provider.place,
+            model=self.model.provider.name,
             kind=kind,
             why=error.message,
             chat_id=batch.chat,
@@ -280,13 +278,13 @@ class Questions:
     def _greet(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
+            made = self.model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
         except ProviderError as error:
             error.is_of_answer = False
             raise
         if read_answer(made.text, MemoryAnswer) is None:
-            raise self._model.record_failure("it answers even a greeting without the JSON object")
-        self._model.record_success()
+            raise self.model.record_failure("it answers even a greeting without the JSON object")
+        self.model.breaker.record_success()
 
 
 class Task(ABC, Generic[A, B]):
