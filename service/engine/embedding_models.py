@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
@@ -237,8 +238,14 @@ class FirstThatWorks(EmbeddingModel):
         return next((known for model in self._models if (known := model.known()) is not None), None)
 
 
-def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model chosen in a store's settings: the bundled one if `provider` is None."""
+def choose_model(
+    folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path
+) -> EmbeddingModel:
+    """Return the model in a folder or of a provider; if neither is given, the bundled one."""
+    if folder is not None:
+        if provider is not None:
+            raise BadInput("model cannot be combined with embedding", hint="omit one of them")
+        return LocalModel(read_argument("model", to_path, folder).absolute())
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":
@@ -274,7 +281,7 @@ class QuestionVectors:
 
     def clear(self) -> None:
         """Drop all vectors, including those of questions that are still being embedded."""
-        self.cached = lru_cache(MOST)(_embed_question)
+        self.cached = lru_cache(MOST)(_CachingEmbedder.embed_question)
         """Returns the vector of a question as a read-only array of one row."""
 
     def wrap(self, embedder: Embedder) -> Embedder:
@@ -282,34 +289,27 @@ class QuestionVectors:
         return _CachingEmbedder(embedder, self)
 
 
-class _ModelKey:
-    """A cache key: embedders with the same id are equal."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ModelKey) and self.embedder.id == other.embedder.id
-
-    def __hash__(self) -> int:
-        return hash(self.embedder.id)
-
-
-def _embed_question(model: _ModelKey, question: str) -> "NDArray[np.float32]":
-    vector = model.embedder.embed([question], "query")
-    vector.flags.writeable = False  # shared by all callers
-    return vector
-
-
 class _CachingEmbedder:
-    """See `QuestionVectors.wrap`."""
+    """See `QuestionVectors.wrap`. It is a cache key, too: embedders with the same id are equal."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
         self._embedder, self._known = embedder, known
         self.id, self.dimension, self.is_remote = embedder.id, embedder.dimension, embedder.is_remote
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CachingEmbedder) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def embed_question(self, question: str) -> "NDArray[np.float32]":
+        """Embed a question without a look into the cache."""
+        vector = self._embedder.embed([question], "query")
+        vector.flags.writeable = False  # shared by all callers
+        return vector
+
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         if kind == "query" and len(texts) == 1:
-            return self._known.cached(_ModelKey(self._embedder), texts[0])
+            return self._known.cached(self, texts[0])
         return self._embedder.embed(texts, kind)

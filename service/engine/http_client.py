@@ -44,22 +44,20 @@ _SEARCHED_BYTES = 20_000
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. read_key: returns the key. proxy: see `EmbeddingProvider`.
-    store: the folder of the store whose key hashes the words of errors.
+    url: where requests are posted. store: the folder of the store whose key hashes the words of errors.
     key_header: the header for the key; None for a bearer token. headers: additional headers.
     """
 
     def __init__(
         self,
         url: str,
-        read_key: Callable[[], str | None],
+        provider: Provider,
         store: Path,
         *,
-        proxy: str | None = None,
         key_header: str | None = None,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.url, self._provider_key, self._store, self._proxy = url, read_key, store, proxy
+        self.url, self._provider, self._store = url, provider, store
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
@@ -120,7 +118,7 @@ class Endpoint:
 
     def _read_key(self) -> str | None:
         try:
-            key = self._provider_key()
+            key = self._provider.read_key()
         except MemlogError as error:
             raise provider_error(error.message, error.hint, is_local=True) from error
         if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
@@ -139,7 +137,7 @@ class Endpoint:
         # Only the configured proxy, and no redirect target, may see the key.
         with (
             httpx2.Client(
-                timeout=seconds, trust_env=False, verify=_tls_context(), proxy=self._proxy
+                timeout=seconds, trust_env=False, verify=_tls_context(), proxy=self._provider.proxy
             ) as client,
             client.stream("POST", self.url, content=content, headers=headers) as answer,
         ):
@@ -353,8 +351,7 @@ class Breaker:
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """Return the provider's endpoint at `url`."""
-        provider = self._provider
-        return Endpoint(url, provider.read_key, self._store, proxy=provider.proxy, **headers)
+        return Endpoint(url, self._provider, self._store, **headers)
 
     def record(self) -> ProviderRecord:
         """Return what is recorded about the provider."""

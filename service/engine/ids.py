@@ -43,9 +43,11 @@ class KnownIds(SplitByFork):
                 return {}
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
             for name, (segment, offset, length) in id_holders(db, stream, ids).items():
-                holder = IdHolder(stream, segment, offset)
-                if (content := self._content_hash(name, holder, length)) is not None:
-                    known[name] = KnownId(holder, content)
+                # The hash in the read model is not used: another version of memlog may have computed it.
+                event = read_event(self._log, name, stream, segment, offset, length)
+                if event is not None:
+                    content = content_hash_without_openssl(event)
+                    known[name] = KnownId(IdHolder(stream, segment, offset), content)
             return known
         return {}
 
@@ -81,23 +83,14 @@ class KnownIds(SplitByFork):
             self._live = (path, connect(path, "look"))
         return None if self._live is None else self._live[1]
 
-    def _content_hash(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """Return the content hash of an event's log line; None if the line no longer holds the event.
 
-        The hash in the read model is not used: another version of memlog may have computed it.
-        """
-        event = read_event(self._log, event_id, holder, length)
-        return None if event is None else content_hash_without_openssl(event)
-
-
-def read_event(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
+def read_event(log: Path, event_id: str, stream: str, segment: str, offset: int, length: int) -> Event | None:
     """Return an event from its log line; None if the line no longer holds the event with that id."""
-    segment = SegmentName.parse(holder.segment)
-    if segment is None:
+    name = SegmentName.parse(segment)
+    if name is None:
         return None
-    line = read_line_at(log, holder.stream, holder.segment, holder.offset, length)
     try:
-        event = decode(line, Place(holder.stream, segment, holder.offset))
+        event = decode(read_line_at(log, stream, segment, offset, length), Place(stream, name, offset))
     except BadLine:
         return None
     return event if event.id == event_id else None

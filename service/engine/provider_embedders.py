@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
@@ -160,14 +160,9 @@ _SHORTEST_PART = 200
 """The length in characters below which a refused text is not split further."""
 
 
-class AskVectors(Protocol):
-    """Requests vectors from a provider. A text may get an error instead of a vector."""
-
-    def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """Return a vector or an error for each text.
-
-        is_part: whether the texts were already sent in a larger request.
-        """
+AskVectors = Callable[[list[str], bool], "Sequence[Vector | ProviderError]"]
+"""Requests vectors from a provider: returns a vector or an error for each text. It also gets whether the
+texts were already sent in a larger request."""
 
 
 class EmbeddingRun:
@@ -246,7 +241,7 @@ class EmbeddingRun:
         import numpy as np
 
         try:
-            answers = self._ask(list(texts), is_part=is_part)
+            answers = self._ask(list(texts), is_part)
         except ProviderError as error:
             if not self._may_be_fault_of_texts(error):
                 raise
@@ -346,7 +341,7 @@ class RemoteEmbedder:
         """See `Embedder.embed`."""
         prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
         is_brief = self._patience in ("question", "once")
-        run = EmbeddingRun(partial(self._ask, prefix=prefix), most=self._batch, is_brief=is_brief)
+        run = EmbeddingRun(partial(self._ask, prefix), most=self._batch, is_brief=is_brief)
         wanted = list(dict.fromkeys(texts))
         try:
             while wanted:
@@ -371,7 +366,7 @@ class RemoteEmbedder:
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 
-    def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
+    def _ask(self, prefix: str, texts: list[str], is_part: bool) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
             self._breaker.check_available()
         answers = send_with_retries(

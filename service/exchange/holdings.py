@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
-from memlog.eventlog.events import CoreMemoryUpdated, Event, IdHolder, MemoryArchived
+from memlog.eventlog.events import CoreMemoryUpdated, Event, MemoryArchived
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import split_into_batches
@@ -126,14 +126,14 @@ def read_holdings(
     for name in forgotten:
         found[name].is_forgotten = True
     for each in known:
-        if (event := _read_event(log, each)) is not None and not found[each.id].is_forgotten:
+        if (event := read_event(log, *each)) is not None and not found[each.id].is_forgotten:
             found[each.id].base = _stored_change(event, each, "updated", event.ts or "")
     names = [name for name in dict.fromkeys(changed) if name in found]
     below, gone = ids_with_prefixes(db, _STREAMS, names)
     for each in below:
         base = _find_base(each.id, found)
         aspect, claimed = split_change_id(each.id, base)
-        if (event := _read_event(log, each)) is not None:
+        if (event := read_event(log, *each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
         aspect, claimed = split_change_id(name, base := _find_base(name, found))
@@ -146,11 +146,6 @@ def _find_base(name: str, known: dict[str, Holding]) -> str:
     while name not in known:
         name = name.rpartition("/")[0]
     return name
-
-
-def _read_event(log: Path, holder: IdInUse) -> Event | None:
-    name, stream, segment, offset, length = holder
-    return read_event(log, name, IdHolder(stream, segment, offset), length)
 
 
 def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:

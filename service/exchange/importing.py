@@ -1,7 +1,8 @@
 """Imports a source's records as events, each once, and accounts for every record."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,18 +21,18 @@ from memlog.eventlog.events import (
     FactStored,
     MemoryAccessed,
     MemorySaved,
-    Position,
     warnings_of,
 )
-from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import shown
 from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
-from memlog.eventlog.secrets.outgoing import keyed_hash
+from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
 from memlog.query.provenance import id_suffixes
-from memlog.service.engine.read_model import Answer, Ask, Deciding
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import (
     DATED,
@@ -232,28 +233,17 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    draft: checks and encodes an event. append: makes encoded events durable. decide: calls a function with
-        the read model after it has caught up. log: the folder of the log, which may be missing. key: keys the
-        hashes in the ids of changes. tables: reads databases. redacts: whether keys are masked.
+    engine: that of the store, which may be missing. tables: reads databases.
     """
 
     def __init__(
         self,
         report: ImportReport,
-        draft: Callable[[Event], Draft],
-        append: Callable[[Sequence[Draft]], list[Position]],
-        decide: Deciding,
-        log: Path,
-        key: Callable[[], bytes],
-        progress: Progress | None,
+        engine: Engine,
         tables: Tables,
-        *,
-        redacts: bool,
+        progress: Progress | None,
     ) -> None:
-        self._tables = tables
-        self._report, self._decide, self._log = report, decide, log
-        self._draft, self._append = draft, append
-        self._key, self._progress, self._redacts = key, progress, redacts
+        self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
         """What the log would hold after a dry run."""
@@ -308,11 +298,17 @@ class Importing:
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
         """Return the result of `ask` on the read model; None if there is no store yet."""
-        return self._decide(ask) if disk.is_folder(self._log) else None
+        return self._engine.decide(ask) if self._engine.exists else None
+
+    @cached_property
+    def _key(self) -> bytes:
+        """The store's key, for the hashes in the ids of changes. A dry run makes none, and may use b""."""
+        path = self._engine.path
+        return load_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
-        found = self._query_if_exists(lambda db: read_holdings(db, self._log, ids, changed)) or {}
+        found = self._query_if_exists(lambda db: read_holdings(db, self._engine.log_path, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -430,7 +426,7 @@ class Importing:
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
-        if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
+        if not is_told or self._engine.redact:  # stored events are masked, and so cannot be compared
             return not is_told
         return content_hash_without_openssl(
             replace(event, **{field: getattr(base, field)})
@@ -446,7 +442,7 @@ class Importing:
         return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
-        made = add_own_id(change, name, found[name], now, self._key())
+        made = add_own_id(change, name, found[name], now, self._key)
         aspect, claimed = split_change_id(str(made.id), name)
         self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
@@ -469,7 +465,7 @@ class Importing:
     def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
         """Return (encoded event, None), or (None, reason) if the log rejects the event."""
         try:
-            return self._draft(event), None
+            return self._engine.draft(event), None
         except BadInput as error:
             return None, error.message
 
@@ -487,7 +483,8 @@ class Importing:
             else:
                 self._report.refused += 1
                 self._add_problem(str(event.id), str(why))
-        told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
+        drafts = [each.drafted for each in taken if each.drafted is not None]
+        told = warnings_of(self._engine.log.append_drafts(drafts))
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport
-
-
-class NoModelToAsk(NamedTuple):
-    """The reason why no language model is used, and a hint on how to change that."""
-
-    message: str
-    hint: str
 
 
 _RECENT = 50
@@ -250,51 +243,29 @@ class _Background(SplitByFork):
                 raise
 
 
-def create_questions(
-    engine: Engine,
-    *,
-    lock_timeout: float | None = None,
-    is_patient: bool = False,
-    retry: bool = False,
-    is_bounded: bool = True,
-    is_requested: bool = False,
-) -> "Questions":
-    """Return the `Questions` to the language model of a store.
-
-    lock_timeout: by default the store's. is_patient: see `LanguageModel`. Others: see `Questions`.
+def create_questions(engine: Engine, **how: Any) -> "Questions":  # noqa: ANN401 - as `Questions` takes them
+    """Return the `Questions` to the language model of a store. how: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
     """
     # Imported here: most processes ask no model.
-    from memlog.eventlog.schedules import load_zone
-    from memlog.service.llm.model import LanguageModel
     from memlog.service.llm.task import Questions
 
     if why := why_no_model(engine):
-        raise BadInput(why.message, hint=why.hint)
-    assert engine.language_model is not None
-    return Questions(
-        engine,
-        LanguageModel(engine.language_model, engine.path, is_patient=is_patient),
-        rules_of(engine),
-        None if engine.job_rules is None else load_zone(engine.job_rules.timezone),
-        lock_timeout=engine.lock_timeout if lock_timeout is None else lock_timeout,
-        retry=retry,
-        is_bounded=is_bounded,
-        is_requested=is_requested,
-    )
+        raise why
+    return Questions(engine, **how)
 
 
-def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None if a model is used."""
+def why_no_model(engine: Engine) -> BadInput | None:
+    """Return why no language model is used, as an error; None if a model is used."""
     if engine.read_model.is_off:
-        return NoModelToAsk("memory.enabled is false", "set memory.enabled to true")
+        return BadInput("memory.enabled is false", hint="set memory.enabled to true")
     if not rules_of(engine).enabled:
-        return NoModelToAsk("extraction.enabled is false", "set extraction.enabled to true")
+        return BadInput("extraction.enabled is false", hint="set extraction.enabled to true")
     if engine.language_model is None:
         hint = "choose a model with memlog.open(language_model=…)"
-        return NoModelToAsk("no language model is configured", hint)
+        return BadInput("no language model is configured", hint=hint)
     return None
 
 

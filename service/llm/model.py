@@ -31,17 +31,12 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The answer of a language model, with the numbers of tokens and requests that it took."""
+    """The answer of a language model, or several, with the numbers of tokens and requests that it took."""
 
     text: str
     tokens_in: int = 0
     tokens_out: int = 0
     requests: int = 1
-
-    def followed_by(self, more: "Completion") -> "Completion":
-        """Return the later answer `more`, with the tokens and requests of both answers."""
-        spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
-        return Completion(more.text, *spent, self.requests + more.requests)
 
 
 def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON

@@ -4,8 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import tzinfo
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -16,6 +15,7 @@ from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
+from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
@@ -82,14 +82,14 @@ class ModelReply(msgspec.Struct, Generic[A]):
 class Batch(msgspec.Struct, kw_only=True):
     """What one answer is about.
 
-    chat, event_ids: recorded with a failure. requests: as JSON; an entry that is too long is in several.
+    chat, event_ids: recorded with a failure. requests: sent as JSON; an entry that is too long is in several.
     count, line: the number of changes, and a line about them, which the task sets when it has the answer.
     is_done: whether the events from the answer are in the log.
     """
 
     chat: str | None
     event_ids: list[str]
-    requests: list[str]
+    requests: list[Any]
     count: int = 0
     line: str | None = None
     is_done: bool = False
@@ -106,30 +106,33 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Questions:
-    """Asks questions of one model, within the rules and the daily budget.
+    """Asks questions of the model of a store, within the rules and the daily budget.
 
-    zone: the user's time zone, which defines days; None for the system's.
-    lock_timeout: seconds to wait for another process that distils.
+    lock_timeout: seconds to wait for another process that distils; by default the store's.
+    is_patient: see `LanguageModel`.
     retry: whether to ask again about items that were set aside today.
     is_bounded: whether the daily token budget applies.
     is_requested: whether a person requested the run, so that conversations need not be due.
+    zone: the user's time zone, which defines days; None for the system's.
     """
 
     def __init__(
         self,
         engine: Engine,
-        model: LanguageModel,
-        rules: ExtractionRules,
-        zone: tzinfo | None,
         *,
-        lock_timeout: float,
+        lock_timeout: float | None = None,
+        is_patient: bool = False,
         retry: bool = False,
         is_bounded: bool = True,
         is_requested: bool = False,
     ) -> None:
-        self._engine, self.model, self.rules, self.zone = engine, model, rules, zone
+        assert engine.language_model is not None
+        self.model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
+        self.zone = None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
+        self._engine, self.rules = engine, engine.extraction_rules or ExtractionRules()
         self._retry, self._is_bounded = retry, is_bounded
-        self.lock_timeout, self.is_requested = lock_timeout, is_requested
+        self.lock_timeout = engine.lock_timeout if lock_timeout is None else lock_timeout
+        self.is_requested = is_requested
         self._sent: list[Completion] = []
 
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
@@ -178,7 +181,7 @@ class Questions:
         read = partial(failures_of_today, provider=provider.place, model=provider.name)
         return Failures() if self._retry else self._engine.decide(read)
 
-    def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> ModelReply[A]:
+    def ask(self, prompt: str, system: str, requests: Iterable[Any], kind: type[A]) -> ModelReply[A]:
         """Return the answers to the requests as one, and its cost.
 
         prompt: the id of the prompt that `system` begins with.
@@ -186,7 +189,8 @@ class Questions:
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
         """
-        made = [self._ask_once(system, request, kind) for request in requests]
+        texts = (msgspec.json.encode(request).decode() for request in requests)
+        made = [self._ask_once(system, text, kind) for text in texts]
         origin = Extraction(new_id(), self.model.provider.name, prompt)
         answers, refused = zip(*made, strict=True)
         return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
@@ -205,7 +209,9 @@ class Questions:
 
     def _cost(self) -> Completion:
         """Return the requests and tokens since the last `check`."""
-        return reduce(Completion.followed_by, self._sent, Completion("", requests=0))
+        tokens_in = sum(each.tokens_in for each in self._sent)
+        tokens_out = sum(each.tokens_out for each in self._sent)
+        return Completion("", tokens_in, tokens_out, len(self._sent))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
@@ -367,9 +373,10 @@ class Task(ABC, Generic[A, B]):
         for batch in self.run():
             self._count += batch.count
             told(batch.line)
-        set_aside = set_aside_note([each.why for each in self._set_aside()])
-        notes = filter(None, (*self._notes(), set_aside, withheld_note(self._count_withheld())))
-        return Outcome(self._count, "; ".join(notes) or None)
+        notes = [*self._notes(), set_aside_note([each.why for each in self._set_aside()])]
+        if withheld := self._count_withheld():
+            notes.append(f"imported memories not sent (extraction.channels does not name them): {withheld}")
+        return Outcome(self._count, "; ".join(filter(None, notes)) or None)
 
     def _complete(self, batch: B) -> bool:
         used = self._read_prompt()
@@ -419,11 +426,6 @@ def is_storable(event: Event, *texts: str) -> bool:
         draft(event)
         return not any(map(kinds_in, texts))
     return False
-
-
-def encode_request(request: object) -> str:
-    """Return a request as JSON."""
-    return msgspec.json.encode(request).decode()
 
 
 def memory_entries(memories: Sequence[Memory]) -> list[dict[str, Any]]:
@@ -554,8 +556,3 @@ def set_aside_note(whys: Sequence[str]) -> str | None:
     """Return a note on the items that a step has set aside until tomorrow; None if there are none."""
     # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
-
-
-def withheld_note(count: int) -> str | None:
-    """Return a note on imported memories that a step has not sent; None if it has sent all."""
-    return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

@@ -1,10 +1,10 @@
 """The ASGI application, with a route for each operation of a store, made from its declaration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 from starlette.applications import Starlette
@@ -34,7 +34,7 @@ from memlog.service.adapters.http.guard import (
 from memlog.service.adapters.local_sockets import CHALLENGE, token_proof
 from memlog.service.adapters.problems import Problem, ProblemAnswer, append_and_acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
-from memlog.service.engine.engine import HEADER, acting_for_header
+from memlog.service.engine.engine import HEADER, acting_for
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
 from memlog.service.projects import DEFAULT, OpenStores
@@ -44,6 +44,9 @@ _TEXTS = ("text", "question")
 """Fields with people's words, which do not belong in URLs."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
+
+_PROBLEM = {"$ref": "#/components/responses/Problem"}
+_PROBLEMS = {"4XX": _PROBLEM, "5XX": _PROBLEM}
 
 _CHAT = "/v1/projects/{project}/pre_route"
 _EVENT = {"type": "object", "required": ["type"]}
@@ -71,8 +74,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
             "description": f"{description_of(operation.request)}\n\nEffect: {operation.effect}.",
             "responses": {
                 "200": {"description": "done", "content": {JSON: {"schema": answers[name]}}},
-                "4XX": {"$ref": "#/components/responses/Problem"},
-                "5XX": {"$ref": "#/components/responses/Problem"},
+                **_PROBLEMS,
             },
         }
         schema = schema_of(operation.request)
@@ -88,7 +90,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
     append["content"] = {JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
     paths |= _openapi_paths_of_seeds(paths)
     for name in ("healthz", "readyz"):
-        answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}
+        answer = {"200": {"description": "well"}, "503": _PROBLEM}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
     return {
         "openapi": "3.1.0",
@@ -106,19 +108,14 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
 def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI paths for the routes of two earlier services."""
     some = {"content": {JSON: {"schema": {}}}, "description": "done"}
-    problem = {
-        "4XX": {"$ref": "#/components/responses/Problem"},
-        "5XX": paths[_CHAT]["post"]["responses"]["5XX"],
-    }
 
     def describe_route(
         name: str, status: str = "200", request: type[Request] | None = None
     ) -> dict[str, Any]:
         body = {} if request is None else {"requestBody": {"content": {JSON: {"schema": schema_of(request)}}}}
         summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
-        return (
-            {"operationId": name, "tags": ["seeds"], "responses": {status: some} | problem} | summary | body
-        )
+        responses = {status: some, **_PROBLEMS}
+        return {"operationId": name, "tags": ["seeds"], "responses": responses} | summary | body
 
     session, memory = (
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -158,31 +155,15 @@ _MEMORIES = "/api/sessions/{session:path}/memories"
 def seed_routes(stores: OpenStores) -> list[Route]:
     """Return the routes of two earlier services."""
     one = f"{_MEMORIES}/{{memory}}"
-    return [
-        *(
-            Route(path, answer_errors(partial(_run_project_route, stores, *what)), methods=["POST"])
-            for path, what in compat.ROUTES.items()
-        ),
-        Route(
-            "/v1/projects/{project:path}/chat",
-            answer_errors(partial(_run_chat_route, stores)),
-            methods=["POST"],
-        ),
-        Route(
-            _MEMORIES,
-            answer_errors(partial(_run_session_route, stores, compat.list_memories, 200)),
-            methods=["GET"],
-        ),
-        Route(_MEMORIES, answer_errors(partial(_create_session_memory, stores)), methods=["POST"]),
-        Route(
-            one, answer_errors(partial(_run_session_route, stores, compat.get_memory, 200)), methods=["GET"]
-        ),
-        Route(
-            one,
-            answer_errors(partial(_run_session_route, stores, compat.delete_memory, 204)),
-            methods=["DELETE"],
-        ),
+    answers: list[tuple[str, str, Callable[[Call], Awaitable[Response]]]] = [
+        *(("POST", path, partial(_run_project_route, stores, *of)) for path, of in compat.ROUTES.items()),
+        ("POST", "/v1/projects/{project:path}/chat", partial(_run_seed_route, stores, compat.pre_route, 200)),
+        ("GET", _MEMORIES, partial(_run_seed_route, stores, compat.list_memories, 200)),
+        ("POST", _MEMORIES, partial(_run_seed_route, stores, compat.create_memory, 201)),
+        ("GET", one, partial(_run_seed_route, stores, compat.get_memory, 200)),
+        ("DELETE", one, partial(_run_seed_route, stores, compat.delete_memory, 204)),
     ]
+    return [Route(path, answer_errors(answer), methods=[method]) for method, path, answer in answers]
 
 
 async def _run_project_route(
@@ -197,29 +178,12 @@ async def _run_project_route(
     return await _answer_as_seed(run_request, 200)
 
 
-async def _run_chat_route(stores: OpenStores, call: Call) -> Response:
-    given = await read_object(call)
-    project = call.path_params["project"]
-    return await _answer_as_seed(
-        lambda: stores.run(project, lambda store: compat.pre_route(store, given)), 200
-    )
-
-
-async def _run_session_route(
-    stores: OpenStores, does: Callable[..., Any], status: int, call: Call
-) -> Response:
-    named = call.path_params.values()
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
-
-
-async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
-    given = await read_object(call)
-    session = call.path_params["session"]
-
-    def create(store: Store) -> Any:  # noqa: ANN401
-        return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
-
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, create), 201)
+async def _run_seed_route(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
+    """Answer a request. does: takes the store, the other names in the path, and the body, if any."""
+    named = dict(call.path_params)
+    project = named.pop("project", DEFAULT)
+    given = [*named.values(), *([await read_object(call)] if call.method == "POST" else [])]
+    return await _answer_as_seed(lambda: stores.run(project, lambda store: does(store, *given)), status)
 
 
 async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
@@ -278,13 +242,11 @@ async def _run_operation(
         given = fields_from_texts(operation.request, texts)
     else:
         given = await read_object(call)
-    return await _run_and_answer(
-        stores,
-        call,
-        lambda store: msgspec.json.encode(
-            catalogue.call_operation(store, name, given, root=root, exports=root)
-        ),
-    )
+    return await _run_and_answer(stores, call, partial(_call_and_encode, name, given, root))
+
+
+def _call_and_encode(name: str, given: dict[str, Any], root: Path | None, store: Store) -> bytes:
+    return msgspec.json.encode(catalogue.call_operation(store, name, given, root=root, exports=root))
 
 
 async def _append_events(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
@@ -296,17 +258,14 @@ async def _append_events(stores: OpenStores, name: str, _: object, root: Path | 
         )
     given = decode_json(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
-    return await _run_and_answer(
-        stores,
-        call,
-        lambda store: msgspec.json.encode(catalogue.call_operation(store, name, request, root=root)),
-    )
+    return await _run_and_answer(stores, call, partial(_call_and_encode, name, request, root))
 
 
 async def _run_and_answer(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
-    with acting_for_header(call.headers.get(HEADER)):
+    client = call.headers.get(HEADER)
+    with acting_for(client and unquote(client)):
         data = await run_in_threadpool(stores.run, call.path_params["project"], answer)
     return Response(data, media_type=media_type)
 

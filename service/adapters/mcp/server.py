@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -50,11 +50,8 @@ _TOOL_OF = {"core.get": "memory_core_get"}
 searching."""
 
 
-class Runs(Protocol):
-    """A function that runs calls on the store a request is for, in the caller's thread."""
-
-    def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """Run `call` on the store and return its result."""
+Runs = Callable[[Context, Callable[[Any], Any]], Any]
+"""Runs a call on the store that a request is for, in the caller's thread, and returns its result."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:

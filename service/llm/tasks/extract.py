@@ -28,7 +28,7 @@ from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import EXTRACT_LOCK
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
+from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_session_memories
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
@@ -41,7 +41,6 @@ from memlog.service.llm.task import (
     Outcome,
     Questions,
     Task,
-    encode_request,
     entry_size,
     is_storable,
     pack_batches,
@@ -89,17 +88,6 @@ def waiting_report(messages: int, why: str) -> ExtractionReport:
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
-def set_aside_report(about: SetAside) -> ExtractionReport:
-    """Return a report on messages that are set aside."""
-    return ExtractionReport(
-        chat=about.chat,
-        date=about.ts[:10],
-        extraction_id=about.id,
-        messages=len(about.event_ids),
-        set_aside=about.why,
-    )
-
-
 SOURCE = "extraction"
 """The source of memories that a model distilled."""
 
@@ -136,9 +124,15 @@ class Distilling(Task[MemoryAnswer, D]):
                     raise
                 yield waiting_report(self._count_waiting(), error.message)
                 self._end()
-            yield from (
-                set_aside_report(each) for each in self._set_aside() if chat is None or each.chat == str(chat)
-            )
+            for each in self._set_aside():
+                if chat is None or each.chat == str(chat):
+                    yield ExtractionReport(
+                        chat=each.chat,
+                        date=each.ts[:10],
+                        extraction_id=each.id,
+                        messages=len(each.event_ids),
+                        set_aside=each.why,
+                    )
 
     def do(self, told: Callable[[str | None], None]) -> Outcome:
         """Run the task as a step of a job; see `Task.do`."""
@@ -235,7 +229,6 @@ class ExtractTask(Distilling[MessageBatch]):
     ) -> None:
         super().__init__(engine, questions)
         self._chat, self._mode = chat, mode
-        self._zone = questions.zone
 
     def plan(self) -> Iterator[ExtractionReport]:
         """Yield a report on what `reports` would send for each chat, without sending it."""
@@ -293,7 +286,7 @@ class ExtractTask(Distilling[MessageBatch]):
         return MessageBatch(
             chat=chat,
             event_ids=[message.id for message in messages],
-            requests=[*map(encode_request, pack_batches(entries, "content", self._room))],
+            requests=[*pack_batches(entries, "content", self._room)],
             messages=messages,
         )
 
@@ -329,7 +322,7 @@ class ExtractTask(Distilling[MessageBatch]):
         ]
 
     def _system(self, prompt: str) -> str:
-        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
+        zone = getattr(self._questions.zone, "key", None) or timestamps.zone_name(
             timestamps.in_zone(timestamps.now(), None)
         )
         text = f"{prompt}\nTimes are of the zone {zone}.\n"
@@ -374,10 +367,10 @@ class ExtractTask(Distilling[MessageBatch]):
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
-        return str(timestamps.in_zone(ts, self._zone).date())
+        return str(timestamps.in_zone(ts, self._questions.zone).date())
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
-        time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
+        time = timestamps.in_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
         shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 

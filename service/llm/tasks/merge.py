@@ -7,7 +7,7 @@ The events of a comparison are appended together: merged memories, archivals, an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -51,7 +51,6 @@ from memlog.service.llm.task import (
     Outcome,
     Questions,
     Task,
-    encode_request,
     entry_size,
     is_storable,
     memory_entries,
@@ -200,7 +199,7 @@ request."""
 class Partition(NamedTuple):
     """What compared memories have in common."""
 
-    chat: str | None
+    chat_id: str | None
     topic: str | None
     category: str
 
@@ -267,7 +266,15 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     break
                 shown = self._add_candidates(batch, found)
                 if len(shown) > 1:
-                    made = self._build_batch(partition, batch, shown)
+                    made = MergeBatch(
+                        chat=partition.chat_id,
+                        event_ids=[memory.event_id for memory in batch],
+                        requests=[memory_entries(shown)],
+                        line=f"compared {len(shown)} memories",
+                        partition=partition,
+                        new=batch,
+                        shown=shown,
+                    )
                     yield made
                     self._waiting += made.waiting
                     self._malformed += made.malformed
@@ -279,17 +286,6 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     found = self._filter_sendable(
                         partition, self._decide(self._partitions).get(partition, [])
                     )
-
-    def _build_batch(self, partition: Partition, new: list[Memory], shown: list[Memory]) -> MergeBatch:
-        return MergeBatch(
-            chat=partition.chat,
-            event_ids=[memory.event_id for memory in new],
-            requests=[encode_request(memory_entries(shown))],
-            line=f"compared {len(shown)} memories",
-            partition=partition,
-            new=new,
-            shown=shown,
-        )
 
     def apply(self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]) -> list[Event] | None:
         """Return the merged memories and the archived ones."""
@@ -314,9 +310,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         closing = reply.close(
             MemoriesMerged,
             len(batch.refused),
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
+            **partition._asdict(),
             event_ids=[*batch.event_ids, *made_ids],
             decisions=decisions,
         )
@@ -408,7 +402,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         return [
             memory
             for memory in members
-            if memory.memory_id not in kept and not self._is_set_aside(partition.chat, [memory.event_id])
+            if memory.memory_id not in kept and not self._is_set_aside(partition.chat_id, [memory.event_id])
         ]
 
 
@@ -437,9 +431,10 @@ def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memor
     own = engine.decide(memories_worded_by_hand)
     events: list[Event] = []
     archived: list[Memory] = []
+    decisions: list[MergeDecision] = []
     origin = Extraction(new_id(), "memlog", "duplicates")
     for group in groups:
-        kept = _choose_kept(group, own)
+        kept = next((memory for memory in group if memory.memory_id in own), group[0])
         others = [memory for memory in group if memory is not kept]
         importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
         if (importance, tags) != (kept.importance, kept.tags):
@@ -447,21 +442,16 @@ def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memor
                 MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin)
             )
         archived += others
+        decisions.append(make_decision("same", group, kept.memory_id))
     events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
     closing = MemoriesMerged(
         id=origin.id,
-        chat_id=partition.chat,
-        topic=partition.topic,
-        category=partition.category,
+        **partition._asdict(),
         event_ids=[memory.event_id for memory in archived],
-        decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
+        decisions=decisions,
     )
     engine.append([*events, closing])
     return len(archived)
-
-
-def _choose_kept(group: list[Memory], own: Container[str]) -> Memory:
-    return next((memory for memory in group if memory.memory_id in own), group[0])
 
 
 TASK = MergeTask

@@ -28,7 +28,6 @@ from memlog.service.llm.task import (
     ModelReply,
     Questions,
     Task,
-    encode_request,
     entry_size,
     is_storable,
     memory_entries,
@@ -192,7 +191,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         return ProfileBatch(
             chat=group.chat,
             event_ids=ids,
-            requests=[encode_request({"profile": profile, "memories": memory_entries(shown)})],
+            requests=[{"profile": profile, "memories": memory_entries(shown)}],
             shown=shown,
             stale=stale,
             is_due=bool(stale) or not compared_events(db, "core", group.chat).issuperset(ids),

@@ -25,7 +25,6 @@ from memlog.service.llm.task import (
     ModelReply,
     Questions,
     Task,
-    encode_request,
     entry_size,
     pack_batches,
     shorten_message,
@@ -96,7 +95,7 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
             part = SummaryBatch(
                 chat=str(chat),
                 event_ids=[message.id for message in messages],
-                requests=[encode_request({"before": before, "messages": shown})],
+                requests=[{"before": before, "messages": shown}],
                 first=stretch.first,
             )
             yield part
