@@ -33,21 +33,9 @@ from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import EXTRACT
+from memlog.service.llm import task
 from memlog.service.llm.answers import Distilled, MemoryAnswer
-from memlog.service.llm.task import (
-    FRAME,
-    Batch,
-    ModelReply,
-    Outcome,
-    Questions,
-    Task,
-    entry_size,
-    is_storable,
-    pack_batches,
-    set_aside_note,
-    shorten_message,
-    take_fitting,
-)
+from memlog.service.llm.task import Batch, ModelReply, Outcome, Questions, Task
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
@@ -147,7 +135,7 @@ class Distilling(Task[MemoryAnswer, D]):
                 f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
                 f" {report.tokens_in + report.tokens_out:,} tokens"
             )
-        return Outcome(done, set_aside_note(whys))
+        return Outcome(done, task.set_aside_note(whys))
 
     def save_memories(
         self, db: Connection, batch: D, date: str, ts: str, reply: ModelReply[MemoryAnswer]
@@ -194,7 +182,7 @@ class Distilling(Task[MemoryAnswer, D]):
             source=SOURCE,
             chat_id=report.chat,
         )
-        if not is_storable(event, entry.content):
+        if not task.is_storable(event, entry.content):
             report.refused += 1
             return []
         # A daily event may repeat what a chat has told.
@@ -238,9 +226,9 @@ class ExtractTask(Distilling[MessageBatch]):
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._split_by_request(buffer.messages):
                 entries = [self._build_entry(each, each.content) for each in part]
-                for request in pack_batches(entries, "content", self._room):
+                for request in task.pack_batches(entries, "content", self._room):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(entry_size, request))
+                    report.tokens_in += of_prompt + sum(map(task.entry_size, request))
             yield report
 
     def _count_waiting(self) -> int:
@@ -286,7 +274,7 @@ class ExtractTask(Distilling[MessageBatch]):
         return MessageBatch(
             chat=chat,
             event_ids=[message.id for message in messages],
-            requests=[*pack_batches(entries, "content", self._room)],
+            requests=[*task.pack_batches(entries, "content", self._room)],
             messages=messages,
         )
 
@@ -362,7 +350,9 @@ class ExtractTask(Distilling[MessageBatch]):
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             left = list(of_day)
             while left:
-                yield (part := take_fitting(left, self._count_tokens, self._room - FRAME) or left[:1])
+                yield (
+                    part := task.take_fitting(left, self._count_tokens, self._room - task.FRAME) or left[:1]
+                )
                 left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
@@ -371,11 +361,11 @@ class ExtractTask(Distilling[MessageBatch]):
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
         time = timestamps.in_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
-        shown = shorten_message(message.role, content)
+        shown = task.shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _count_tokens(self, message: BufferedMessage) -> int:
-        return entry_size(self._build_entry(message, message.content))
+        return task.entry_size(self._build_entry(message, message.content))
 
 
 TASK = ExtractTask
