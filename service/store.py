@@ -192,7 +192,7 @@ class Store(StoreGroups):
             read_model,
             settings,
             language_model=language_model,
-            extraction_rules=extraction,
+            extraction_rules=extraction or ExtractionRules(),
             job_rules=jobs,
             on_stored=on_stored,
         )

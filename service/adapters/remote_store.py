@@ -89,7 +89,7 @@ _PATIENCE = 1.0
 
 
 class RunningServer(msgspec.Struct, frozen=True):
-    """A server: the address it is bound to, the file with its token, and its memlog version.
+    """A server: the address it is bound to, the file with its token, if it requires one, and its version.
 
     socket: a Unix socket in a folder only this user can access; None if there is no such folder.
     """
@@ -99,17 +99,13 @@ class RunningServer(msgspec.Struct, frozen=True):
     version: str
     socket: str | None = None
 
-    def token(self) -> str | None:
-        """Read the server's token; None if it requires none."""
-        return None if self.token_file is None else Path(self.token_file).read_text().strip()
-
     def connection(self, project: str, seconds: float = 60) -> ServerConnection | None:
         """Return a connection to the server; None if its identity could not be proven.
 
         Raises:
             OSError: the server's token cannot be read.
         """
-        token = self.token()
+        token = None if self.token_file is None else Path(self.token_file).read_text().strip()
         if self.socket is None and token is None:
             return None
         return ServerConnection(self.url, project, token, seconds, socket=self.socket, is_proven=True)

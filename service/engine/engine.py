@@ -87,7 +87,7 @@ class Engine:
         settings: "StoreSettings",
         *,
         language_model: "LanguageModelProvider | None",
-        extraction_rules: "ExtractionRules | None",
+        extraction_rules: "ExtractionRules",
         job_rules: "JobRules | None",
         on_stored: OnStored | None,
     ) -> None:

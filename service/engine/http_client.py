@@ -111,10 +111,14 @@ class Endpoint:
 
     def _error(self, what: str, said: str, key: str | None, hint: str = "", **marks: object) -> ProviderError:
         """Return an error whose message has only a hash of what the provider said; see `provider_error`."""
-        told = " ".join(_mask_key(key, said).split())
-        message = f"{self.url}: {what}{label_words(self._store, told)}"
+        if key is not None:  # it may be partly escaped
+            said = said.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
+        told, label = " ".join(masked(said).split()), ""
+        # A provider may quote the request, and this message outlives events that are forgotten.
+        with suppress(MemlogError):
+            label = f": words {keyed_hash(load_store_key(self._store), told)[:_HASH_DIGITS]}" if told else ""
         shown = told if len(told) <= _SHOWN_CHARACTERS else told[:_SHOWN_CHARACTERS] + "…"
-        return provider_error(message, hint, said=shown, **marks)
+        return provider_error(f"{self.url}: {what}{label}", hint, said=shown, **marks)
 
     def _read_key(self) -> str | None:
         try:
@@ -195,20 +199,6 @@ def _parse_retry_after(retry_after: str) -> float | None:
     with suppress(ValueError, TypeError, OverflowError):
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
     return None
-
-
-def _mask_key(key: str | None, text: str) -> str:
-    """Mask the key in a message from a provider or library, even if the key is partly escaped."""
-    shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
-    return masked(shown)
-
-
-def label_words(store: Path, words: str) -> str:
-    """Return `: words 1f0c…`, a keyed hash of a provider's words; "" if there are no words or no key."""
-    # A provider may quote the request, and this message outlives events that are forgotten.
-    with suppress(MemlogError):
-        return f": words {keyed_hash(load_store_key(store), words)[:_HASH_DIGITS]}" if words else ""
-    return ""
 
 
 def provider_error(message: str, hint: str = "", **marks: object) -> ProviderError:
@@ -577,12 +567,16 @@ def send_in_known_forms(
     begun = dict(forms)
     while True:
         try:
-            answer = send(_apply_forms(body, forms))
+            shaped = dict(body)
+            for name, form in forms.items():
+                _PARAMETERS[name].put(shaped, form)
+            answer = send(shaped)
         except ProviderError as error:
-            following = {
-                name: _next_form(name, forms[name]) for name in _find_refused_parameters(error, body, chosen)
-            }
-            changed = {name: form for name, form in following.items() if form is not None}
+            changed = {}
+            for name in _find_refused_parameters(error, body, chosen):
+                known_forms = _PARAMETERS[name].forms
+                if later := known_forms[known_forms.index(forms[name]) + 1 :]:
+                    changed[name] = later[0]
             if not changed:
                 raise
             forms |= changed
@@ -592,21 +586,9 @@ def send_in_known_forms(
             return answer
 
 
-def _apply_forms(body: Body, forms: Mapping[str, str]) -> Body:
-    shaped = dict(body)
-    for name, form in forms.items():
-        _PARAMETERS[name].put(shaped, form)
-    return shaped
-
-
 def _later_form(name: str, chosen: str, known: str) -> str:
     forms = _PARAMETERS[name].forms
     return max(chosen, known, key=lambda form: forms.index(form) if form in forms else -1)
-
-
-def _next_form(name: str, form: str) -> str | None:
-    forms = _PARAMETERS[name].forms
-    return next(iter(forms[forms.index(form) + 1 :]), None)
 
 
 def _find_refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:

@@ -54,12 +54,14 @@ class KnownIds(SplitByFork):
     def close(self) -> None:
         """Close the connection."""
         with self._in_use.lock:
-            self._close()
+            if self._live is not None:
+                self._live[1].close()
+                self._live = None
 
     def before_fork(self, until: float) -> None:
         """Close the connection, unless a thread is still using it."""
         if self._in_use.take(until):
-            self._close()
+            self.close()
 
     def after_fork_in_parent(self) -> None:
         """Let other threads use the connection again."""
@@ -70,15 +72,10 @@ class KnownIds(SplitByFork):
         self._in_use.renew()
         self._live = None
 
-    def _close(self) -> None:
-        if self._live is not None:
-            self._live[1].close()
-            self._live = None
-
     def _connection(self) -> Connection | None:
         path = self._generations.current()
         if self._live is not None and self._live[0] != path:
-            self._close()
+            self.close()
         if path is not None and self._live is None:
             self._live = (path, connect(path, "look"))
         return None if self._live is None else self._live[1]

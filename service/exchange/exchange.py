@@ -144,7 +144,7 @@ class ExportReport(msgspec.Struct, kw_only=True):
 
 
 def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
-    """Write the plain tables to a new file atomically; see `ExportDatabase`."""
+    """Write the plain tables to a new file atomically; see `DataExchange.export_sqlite`."""
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:

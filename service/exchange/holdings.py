@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -212,7 +212,9 @@ def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[
     marks: list[str] = []
     used = (record for record in records if isinstance(record, Used) and record.is_telling)
     for batch in split_into_batches(used, lambda _: 1, _BATCH):
-        marks = sorted([*marks, *_source_marks(batch)])[:1]
+        # What tells sources apart is computed from ids and creation times, never from texts.
+        dated = (f"{record.events[0].id} {record.created}" for record in batch if record.created is not None)
+        marks = sorted([*marks, *map(_short_hash, dated)])[:1]
         events = [(record, event) for record in batch for event in record.events]
         ids = {suffix: [_id_with_suffix(suffix, event, prefix) for _, event in events] for suffix in tallies}
         changed = {
@@ -258,13 +260,6 @@ def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
 
 def _id_with_suffix(suffix: str, event: Event, prefix: str) -> str:
     return f"{prefix}{suffix}{str(event.id).removeprefix(prefix)}"
-
-
-def _source_marks(batch: Iterable[Used]) -> Iterator[str]:
-    """Yield hashes that tell sources apart, computed from ids and creation times, never from texts."""
-    for record in batch:
-        if record.created is not None:
-            yield _short_hash(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:

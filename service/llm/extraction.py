@@ -24,7 +24,6 @@ from memlog.service.engine.prompts import Prompt
 from memlog.service.engine.requests import ProgressField, Retry
 
 if TYPE_CHECKING:
-    from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport
 
@@ -161,7 +160,7 @@ class Extractions(OperationGroup):
         Raises:
             BadInput: there is no such prompt, or its file in extraction.prompts_dir is unreadable.
         """
-        return prompts.read_prompt(name, rules_of(self._engine).prompts_dir)
+        return prompts.read_prompt(name, self._engine.extraction_rules.prompts_dir)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         from memlog.service.llm.tasks.extract import ExtractTask
@@ -261,16 +260,9 @@ def why_no_model(engine: Engine) -> BadInput | None:
     """Return why no language model is used, as an error; None if a model is used."""
     if engine.read_model.is_off:
         return BadInput("memory.enabled is false", hint="set memory.enabled to true")
-    if not rules_of(engine).enabled:
+    if not engine.extraction_rules.enabled:
         return BadInput("extraction.enabled is false", hint="set extraction.enabled to true")
     if engine.language_model is None:
         hint = "choose a model with memlog.open(language_model=…)"
         return BadInput("no language model is configured", hint=hint)
     return None
-
-
-def rules_of(engine: Engine) -> "ExtractionRules":
-    """Return the rules for distilling messages."""
-    from memlog.eventlog.settings import ExtractionRules
-
-    return engine.extraction_rules or ExtractionRules()

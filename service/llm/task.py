@@ -17,7 +17,6 @@ from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -129,7 +128,7 @@ class Questions:
         assert engine.language_model is not None
         self.model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
         self.zone = None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
-        self._engine, self.rules = engine, engine.extraction_rules or ExtractionRules()
+        self._engine, self.rules = engine, engine.extraction_rules
         self._retry, self._is_bounded = retry, is_bounded
         self.lock_timeout = engine.lock_timeout if lock_timeout is None else lock_timeout
         self.is_requested = is_requested
