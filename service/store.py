@@ -1,6 +1,7 @@
 """The store: append, search, context, get, and groups of further operations."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overload
@@ -28,7 +29,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
-from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
+from memlog.service.engine.embedding_models import choose_model
 from memlog.service.engine.engine import Engine, EventLike
 from memlog.service.engine.operation import OperationGroup, group_named, operation
 from memlog.service.engine.read_model import ReadModel
@@ -74,23 +75,39 @@ class LazyGroup(Generic[G]):
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
 
-    @property
-    def kind(self) -> type[G]:
-        """The class of the group."""
-        return group_named(self._name)
-
     @overload
-    def __get__(self, store: None, _: type["Store"]) -> Self: ...
+    def __get__(self, store: None, _: type["StoreGroups"]) -> Self: ...
     @overload
-    def __get__(self, store: "Store", _: type["Store"]) -> G: ...
-    def __get__(self, store: "Store | None", _: type["Store"]) -> Self | G:
+    def __get__(self, store: "StoreGroups", _: type["StoreGroups"]) -> G: ...
+    def __get__(self, store: "StoreGroups | None", _: type["StoreGroups"]) -> Self | G:
         if store is None:
             return self
-        group: G = vars(store).setdefault(self._name, self.kind(store._engine))
+        group: G = vars(store).setdefault(self._name, store._create_group(self._name))
         return group
 
 
-class Store:
+class StoreGroups(ABC):
+    """The groups of operations of a store, here or on a server."""
+
+    conversations: LazyGroup["Conversations"] = LazyGroup()
+    memories: LazyGroup["Memories"] = LazyGroup()
+    core: LazyGroup["Core"] = LazyGroup()
+    facts: LazyGroup["Facts"] = LazyGroup()
+    daily: LazyGroup["DailyEvents"] = LazyGroup()
+    documents: LazyGroup["Documents"] = LazyGroup()
+    workspaces: LazyGroup["Workspaces"] = LazyGroup()
+    extraction: LazyGroup["Extractions"] = LazyGroup()
+    jobs: LazyGroup["Jobs"] = LazyGroup()
+    exchange: LazyGroup["DataExchange"] = LazyGroup()
+    erasure: LazyGroup["Erasure"] = LazyGroup()
+    maintenance: LazyGroup["Maintenance"] = LazyGroup()
+    tools: LazyGroup["Tools"] = LazyGroup()
+
+    @abstractmethod
+    def _create_group(self, name: str) -> Any: ...  # noqa: ANN401 - an `OperationGroup`, or what stands for it
+
+
+class Store(StoreGroups):
     """One store. Thread-safe; use it with `with`, or call `close`.
 
     path: the store's folder, made absolute; created by the first append.
@@ -152,7 +169,7 @@ class Store:
         _check_argument(
             "on_stored", on_stored, on_stored is None or callable(on_stored), "a function of positions"
         )
-        StoreSettings(
+        settings = StoreSettings(
             durability=durability, lock_timeout=lock_timeout, redact=redact, document_seconds=document_seconds
         )
         self.path = read_argument("path", to_path, path).absolute()
@@ -161,7 +178,7 @@ class Store:
             self.path,
             chunk_sizes,
             lock_timeout=lock_timeout,
-            model=_choose_model(model, embedding, self.path),
+            model=choose_model(model, embedding, self.path),
             rerank=rerank,
             is_off=not memory,
             people=people,
@@ -173,29 +190,15 @@ class Store:
             self.path,
             self.stream_with,
             read_model,
-            durability=durability,
-            lock_timeout=lock_timeout,
-            redact=redact,
-            document_seconds=document_seconds,
+            settings,
             language_model=language_model,
-            extraction_rules=extraction,
+            extraction_rules=extraction or ExtractionRules(),
             job_rules=jobs,
             on_stored=on_stored,
         )
 
-    conversations: LazyGroup["Conversations"] = LazyGroup()
-    memories: LazyGroup["Memories"] = LazyGroup()
-    core: LazyGroup["Core"] = LazyGroup()
-    facts: LazyGroup["Facts"] = LazyGroup()
-    daily: LazyGroup["DailyEvents"] = LazyGroup()
-    documents: LazyGroup["Documents"] = LazyGroup()
-    workspaces: LazyGroup["Workspaces"] = LazyGroup()
-    extraction: LazyGroup["Extractions"] = LazyGroup()
-    jobs: LazyGroup["Jobs"] = LazyGroup()
-    exchange: LazyGroup["DataExchange"] = LazyGroup()
-    erasure: LazyGroup["Erasure"] = LazyGroup()
-    maintenance: LazyGroup["Maintenance"] = LazyGroup()
-    tools: LazyGroup["Tools"] = LazyGroup()
+    def _create_group(self, name: str) -> Any:  # noqa: ANN401
+        return group_named(name)(self._engine)
 
     def __enter__(self) -> Self:
         return self
@@ -335,16 +338,6 @@ class Store:
             embedder, _ = self._engine.read_model.model.embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
-
-
-def _choose_model(
-    folder: str | Path | None, provider: EmbeddingProvider | None, store: Path
-) -> EmbeddingModel:
-    if folder is None:
-        return model_of(provider, store)
-    if provider is not None:
-        raise BadInput("model cannot be combined with embedding", hint="omit one of them")
-    return LocalModel(read_argument("model", to_path, folder).absolute())
 
 
 def _check_argument(name: str, value: object, is_right: bool, what_is: str) -> None:

@@ -100,7 +100,7 @@ def serve(
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announce(servers_folder(), sockets_folder(), served, server) as announcement:
+        with announce(servers_folder(), sockets_folder(), served, server) as (announcement, more):
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
@@ -108,7 +108,7 @@ def serve(
                     f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
                 )
             stores.begin()
-            run(app, [listening, *announcement.sockets], announcement.close)
+            run(app, [listening, *more], announcement.close)
     finally:
         close_or_exit(stores.close)
 

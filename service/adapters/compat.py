@@ -1,6 +1,7 @@
 """The routes of two earlier memory services, on top of a store's operations: see docs/five-systems.md."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
@@ -220,8 +221,9 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
     return [_memory_answer(each, session) for each in store.memories.list(chat=chat_of(session))]
 
 
-def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str, Any]:
-    """Save a memory in a session, creating the session if need be."""
+def create_memory(store: Store, session: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Save a memory in a session, creating the session if need be. given: the fields of `CreateMemory`."""
+    request = CreateMemory.of(given, "a memory")
     chat, is_new = chat_of(session), not _is_session(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
@@ -269,11 +271,9 @@ def _is_session(store: Store, session: str) -> bool:
     """Whether the session has any messages, breaks or memories."""
     if not store.exists:
         return False
-    try:
+    with suppress(NotFound):  # it may have memories only
         if store.conversations.sessions(chat_of(session), all=True):
             return True
-    except NotFound:
-        pass  # it may have memories only
     return bool(store.memories.list(chat=chat_of(session)))
 
 

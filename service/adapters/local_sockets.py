@@ -8,7 +8,7 @@ import stat
 import struct
 import sys
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import LogError
@@ -67,18 +67,8 @@ def token_proof(token: str, nonce: str, url: str) -> str:
     return hmac.digest(token.encode(), f"memlog {nonce} {url}".encode(), "sha256").hex()
 
 
-class Stream(Protocol):
-    """A new connection to a server."""
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read some bytes; b"" at the end."""
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write all bytes."""
-
-
-def check_proof(stream: Stream, url: str, token: str) -> None:
-    """Check that the server has the token, before sending anything else.
+def check_proof(stream: Any, url: str, token: str) -> None:  # noqa: ANN401 - a NetworkStream of httpcore
+    """Check that the server at a new connection has the token, before sending anything else.
 
     Raises:
         LogError: the server cannot prove it.

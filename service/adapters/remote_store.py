@@ -6,7 +6,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -17,25 +16,10 @@ from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import locks
 from memlog.service.adapters.local_sockets import listen_at
 from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote_class, remote_method
-from memlog.service.engine.operation import PLACES
-from memlog.service.store import Store
-
-if TYPE_CHECKING:
-    from memlog.service.documents.documents import Documents, Workspaces
-    from memlog.service.exchange.exchange import DataExchange
-    from memlog.service.llm.extraction import Extractions
-    from memlog.service.memory.conversations import Conversations
-    from memlog.service.memory.core import Core
-    from memlog.service.memory.daily import DailyEvents
-    from memlog.service.memory.facts import Facts
-    from memlog.service.memory.memories import Memories
-    from memlog.service.retrieval.tools import Tools
-    from memlog.service.upkeep.erasure import Erasure
-    from memlog.service.upkeep.jobs import Jobs
-    from memlog.service.upkeep.maintenance import Maintenance
+from memlog.service.store import Store, StoreGroups
 
 
-class RemoteStore(Connected, Remote):
+class RemoteStore(Connected, Remote, StoreGroups):
     """The operations of `Store`, carried out by a server. Use it with `with`, or call `close`.
 
     Raises the errors of the operations, and LogError if the server is unreachable.
@@ -43,28 +27,16 @@ class RemoteStore(Connected, Remote):
 
     def __init__(self, connection: ServerConnection) -> None:
         super().__init__(connection, "")
-        for name in filter(None, PLACES):
-            setattr(self, name, remote_class(name)(connection, name))
+
+    def _create_group(self, name: str) -> Remote:
+        """Return a group with the operations of the store's group, but none of its other methods."""
+        return remote_class(name)(self._connection, name)
 
     append = remote_method(Store.append)
     search = remote_method(Store.search)
     context = remote_method(Store.context)
     pre_route = remote_method(Store.pre_route)
     get = remote_method(Store.get)
-    # Each group has the operations of the store's group, but none of its other methods.
-    conversations: "Conversations"
-    memories: "Memories"
-    core: "Core"
-    facts: "Facts"
-    daily: "DailyEvents"
-    documents: "Documents"
-    workspaces: "Workspaces"
-    extraction: "Extractions"
-    jobs: "Jobs"
-    exchange: "DataExchange"
-    erasure: "Erasure"
-    maintenance: "Maintenance"
-    tools: "Tools"
 
 
 def connect(
@@ -117,7 +89,7 @@ _PATIENCE = 1.0
 
 
 class RunningServer(msgspec.Struct, frozen=True):
-    """A server: the address it is bound to, the file with its token, and its memlog version.
+    """A server: the address it is bound to, the file with its token, if it requires one, and its version.
 
     socket: a Unix socket in a folder only this user can access; None if there is no such folder.
     """
@@ -127,61 +99,47 @@ class RunningServer(msgspec.Struct, frozen=True):
     version: str
     socket: str | None = None
 
-    def token(self) -> str | None:
-        """Read the server's token; None if it requires none."""
-        return None if self.token_file is None else Path(self.token_file).read_text().strip()
-
     def connection(self, project: str, seconds: float = 60) -> ServerConnection | None:
         """Return a connection to the server; None if its identity could not be proven.
 
         Raises:
             OSError: the server's token cannot be read.
         """
-        token = self.token()
+        token = None if self.token_file is None else Path(self.token_file).read_text().strip()
         if self.socket is None and token is None:
             return None
         return ServerConnection(self.url, project, token, seconds, socket=self.socket, is_proven=True)
 
 
-class Announcement(ExitStack):
-    """Announces a server to this user's other processes until closed.
-
-    sockets: more sockets for the server to listen on.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sockets: list[socket.socket] = []
-
-
 @contextmanager
 def announce(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
-) -> Iterator[Announcement]:
+) -> Iterator[tuple[ExitStack, list[socket.socket]]]:
     """Let this user's processes find the server of a store or of all projects, while the context lasts.
 
-    Close the announcement before the server stops listening, so that no client tries an address that another
-    process may have taken.
+    Yield the announcement, and more sockets for the server to listen on. Close the announcement before the
+    server stops listening, so that no client tries an address that another process may have taken.
 
     folder: where servers announce themselves. Each file stays locked while its server lives, so the file of a
         killed server is ignored. If another server already serves the same store, clients find that one.
     runtime: the folder for its Unix socket; None for no socket.
     """
     file = _lock_file(folder, served)
-    with Announcement() as announcement:
+    sockets: list[socket.socket] = []
+    with ExitStack() as announcement:
         with suppress(OSError, Busy):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             announcement.enter_context(locks.locked(file, "the server", _PATIENCE))
             if runtime is not None:
                 path = runtime / file.with_suffix(".sock").name
                 with suppress(OSError):
-                    announcement.sockets.append(listen_at(path))
+                    sockets.append(listen_at(path))
                     server = replace(server, socket=str(path))
                     announcement.callback(path.unlink, missing_ok=True)
             told = file.with_suffix(".json")
             announcement.callback(told.unlink, missing_ok=True)
             told.write_bytes(msgspec.json.encode(server))
-        yield announcement
+        yield announcement, sockets
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:

@@ -1,14 +1,14 @@
 """A store's embedding model, and a cache of the vectors of recent questions."""
 
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.errors import BadInput, EmbeddingError
+from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
@@ -37,69 +37,7 @@ def has_multilingual() -> bool:
     return find_spec(MULTILINGUAL_PACKAGE) is not None
 
 
-class EmbeddingModel(ABC):
-    """Where a store's embeddings come from. Thread-safe."""
-
-    def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
-        """Return the loaded model.
-
-        patience: who waits for the provider, if any; see `RetryPolicy`.
-
-        Raises:
-            EmbeddingError: no model works.
-        """
-        reason = why_no_vectors()
-        if reason is not None:
-            raise EmbeddingError(reason)
-        return self._embedder(patience)
-
-    @abstractmethod
-    def _embedder(self, patience: "RetryPolicy") -> Embedder: ...
-
-    def embedder_or_why(
-        self, patience: "RetryPolicy" = "background"
-    ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return (loaded model, {}), or None and the reason under `vector`."""
-        try:
-            return self.embedder(patience), {}
-        except EmbeddingError as error:
-            return None, {"vector": error.message}
-
-    def question_embedder_for(self, model_id: str) -> Embedder | None:
-        """Return an embedder for questions to vectors of an older model that have not been replaced yet.
-
-        Return None unless the older model is the bundled one.
-        """
-        known = bundled_model()
-        if known is None or known.id != model_id or why_no_vectors() is not None:
-            return None
-        return LocalModel(None).embedder_or_why()[0]
-
-    @property
-    def multilingual(self) -> "MultilingualEmbedder | None":
-        """The multilingual model used beside this one; None if it is not installed or not wanted."""
-        return None
-
-    def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
-        """Return both models and, if the first one does not work, the reason under `vector`."""
-        first, silent = self.embedder_or_why(patience)
-        return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
-
-    def all_known(self) -> list[Model]:
-        """Return the id and dimension of each model that are known without loading it."""
-        return [each for each in (self.known(), self.multilingual) if each is not None]
-
-    @property
-    def providers(self) -> "list[Breaker]":
-        """The circuit breakers of the providers that this model may use."""
-        return []
-
-    @abstractmethod
-    def known(self) -> Model | None:
-        """Return the id and dimension of the model, without loading it if possible; None if unknown."""
-
-
-class LocalModel(EmbeddingModel, SplitByFork):
+class LocalModel(SplitByFork):
     """The model in a folder, or the bundled model if `folder` is None. Thread-safe."""
 
     def __init__(self, folder: Path | None) -> None:
@@ -129,7 +67,8 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
         return multilingual_embedder()
 
-    def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002 - it waits for nobody
+    def embedder(self, _: "RetryPolicy" = "background") -> Embedder:
+        """See `EmbeddingModel.embedder`."""
         if self._failure is not None:
             raise self._failure
         if self._loaded is None:
@@ -147,11 +86,13 @@ class LocalModel(EmbeddingModel, SplitByFork):
         """See `EmbeddingModel.known`."""
         if self._loaded is None and self._folder is None:
             return bundled_model()
-        return self.embedder_or_why()[0]
+        return EmbeddingModel(self).embedder_or_why()[0]
 
 
-class RemoteModel(EmbeddingModel):
+class RemoteModel:
     """A provider's model, for one store."""
+
+    multilingual = None
 
     def __init__(self, provider: "EmbeddingProvider", store: Path) -> None:
         self.provider = provider
@@ -165,12 +106,8 @@ class RemoteModel(EmbeddingModel):
 
         return Breaker(self._store, "embedding", self.provider)
 
-    @property
-    def providers(self) -> "list[Breaker]":
-        """See `EmbeddingModel.providers`."""
-        return [self.breaker]
-
-    def _embedder(self, patience: "RetryPolicy") -> Embedder:
+    def embedder(self, patience: "RetryPolicy") -> Embedder:
+        """See `EmbeddingModel.embedder`."""
         # Imported here: most stores have no provider.
         from memlog.service.engine.provider_embedders import RemoteEmbedder
 
@@ -181,72 +118,106 @@ class RemoteModel(EmbeddingModel):
     def known(self) -> Model | None:
         """See `EmbeddingModel.known`. Sends no request: returns None while the dimension is unknown."""
         is_known = self.provider.dimension or self.breaker.record().dimension
-        return self.embedder_or_why()[0] if is_known else None
+        return EmbeddingModel(self).embedder_or_why()[0] if is_known else None
 
 
 NO_MODEL = "no model is to be used: embedding.type is none"
 
 
-class NoModel(EmbeddingModel):
-    """Used if the settings turn embeddings off: searches use full text only."""
+class EmbeddingModel:
+    """Where a store's embeddings come from: the first of some models that works. Thread-safe.
 
-    def embedder_or_why(
-        self,
-        patience: "RetryPolicy" = "background",  # noqa: ARG002
-    ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return None without a reason, since the settings ask for no model."""
-        return None, {}
+    If none works, the error names all reasons. Without any model, searches use full text only.
+    """
 
-    def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
-        raise EmbeddingError(NO_MODEL)
-
-    def question_embedder_for(self, model_id: str) -> None:
-        """Return None, since there is no model."""
-
-    def known(self) -> None:
-        """Return None."""
-
-
-class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works. If none does, the error names all reasons."""
-
-    def __init__(self, *models: EmbeddingModel) -> None:
+    def __init__(self, *models: LocalModel | RemoteModel) -> None:
         self._models = models
 
     @property
-    def providers(self) -> "list[Breaker]":
-        """See `EmbeddingModel.providers`."""
-        return [each for model in self._models for each in model.providers]
+    def is_off(self) -> bool:
+        """Whether the settings turn embeddings off."""
+        return not self._models
 
-    @property
-    def multilingual(self) -> "MultilingualEmbedder | None":
-        """See `EmbeddingModel.multilingual`."""
-        return next((each.multilingual for each in self._models if each.multilingual is not None), None)
+    def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
+        """Return the loaded model.
 
-    def _embedder(self, patience: "RetryPolicy") -> Embedder:
-        reasons = []
+        patience: who waits for the provider, if any; see `RetryPolicy`.
+
+        Raises:
+            EmbeddingError: no model works.
+        """
+        reason = why_no_vectors() or (NO_MODEL if self.is_off else None)
+        if reason is not None:
+            raise EmbeddingError(reason)
+        errors = []
         for model in self._models:
             try:
                 return model.embedder(patience)
             except EmbeddingError as error:
-                reasons.append(error.message)
-        raise EmbeddingError("; ".join(reasons))
+                errors.append(error)
+        if len(errors) == 1:
+            raise errors[0]
+        raise EmbeddingError("; ".join(error.message for error in errors))
+
+    def embedder_or_why(
+        self, patience: "RetryPolicy" = "background"
+    ) -> tuple[Embedder | None, dict[str, str]]:
+        """Return (loaded model, {}), or None and, if a model is wanted, the reason under `vector`."""
+        try:
+            return self.embedder(patience), {}
+        except EmbeddingError as error:
+            return None, {} if self.is_off else {"vector": error.message}
+
+    def question_embedder_for(self, model_id: str) -> Embedder | None:
+        """Return an embedder for questions to vectors of an older model that have not been replaced yet.
+
+        Return None unless the older model is the bundled one, and the settings ask for a model.
+        """
+        known = bundled_model()
+        if self.is_off or known is None or known.id != model_id or why_no_vectors() is not None:
+            return None
+        return EmbeddingModel(LocalModel(None)).embedder_or_why()[0]
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """The multilingual model used beside this one; None if it is not installed or not wanted."""
+        return next(filter(None, (model.multilingual for model in self._models)), None)
+
+    def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
+        """Return both models and, if the first one does not work, the reason under `vector`."""
+        first, silent = self.embedder_or_why(patience)
+        return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
+
+    def all_known(self) -> list[Model]:
+        """Return the id and dimension of each model that are known without loading it."""
+        return [each for each in (self.known(), self.multilingual) if each is not None]
+
+    @property
+    def providers(self) -> "list[Breaker]":
+        """The circuit breakers of the providers that this model may use."""
+        return [model.breaker for model in self._models if isinstance(model, RemoteModel)]
 
     def known(self) -> Model | None:
-        """See `EmbeddingModel.known`."""
-        return next((known for model in self._models if (known := model.known()) is not None), None)
+        """Return the id and dimension of the model, without loading it if possible; None if unknown."""
+        return next(filter(None, (model.known() for model in self._models)), None)
 
 
-def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model chosen in a store's settings: the bundled one if `provider` is None."""
+def choose_model(
+    folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path
+) -> EmbeddingModel:
+    """Return the model in a folder or of a provider; if neither is given, the bundled one."""
+    if folder is not None:
+        if provider is not None:
+            raise BadInput("model cannot be combined with embedding", hint="omit one of them")
+        return EmbeddingModel(LocalModel(read_argument("model", to_path, folder).absolute()))
     if provider is None:
-        return LocalModel(None)
+        return EmbeddingModel(LocalModel(None))
     if provider.type == "none":
-        return NoModel()
+        return EmbeddingModel()
     if provider.type == "onnx":
-        return LocalModel(Path(provider.model).absolute() if provider.model else None)
+        return EmbeddingModel(LocalModel(Path(provider.model).absolute() if provider.model else None))
     remote = RemoteModel(provider, store)
-    return FirstThatWorks(LocalModel(None), remote) if provider.type == "auto" else remote
+    return EmbeddingModel(LocalModel(None), remote) if provider.type == "auto" else EmbeddingModel(remote)
 
 
 _loading = threading.Lock()
@@ -274,7 +245,7 @@ class QuestionVectors:
 
     def clear(self) -> None:
         """Drop all vectors, including those of questions that are still being embedded."""
-        self.cached = lru_cache(MOST)(_embed_question)
+        self.cached = lru_cache(MOST)(_CachingEmbedder.embed_question)
         """Returns the vector of a question as a read-only array of one row."""
 
     def wrap(self, embedder: Embedder) -> Embedder:
@@ -282,34 +253,27 @@ class QuestionVectors:
         return _CachingEmbedder(embedder, self)
 
 
-class _ModelKey:
-    """A cache key: embedders with the same id are equal."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ModelKey) and self.embedder.id == other.embedder.id
-
-    def __hash__(self) -> int:
-        return hash(self.embedder.id)
-
-
-def _embed_question(model: _ModelKey, question: str) -> "NDArray[np.float32]":
-    vector = model.embedder.embed([question], "query")
-    vector.flags.writeable = False  # shared by all callers
-    return vector
-
-
 class _CachingEmbedder:
-    """See `QuestionVectors.wrap`."""
+    """See `QuestionVectors.wrap`. It is a cache key, too: embedders with the same id are equal."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
         self._embedder, self._known = embedder, known
         self.id, self.dimension, self.is_remote = embedder.id, embedder.dimension, embedder.is_remote
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CachingEmbedder) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def embed_question(self, question: str) -> "NDArray[np.float32]":
+        """Embed a question without a look into the cache."""
+        vector = self._embedder.embed([question], "query")
+        vector.flags.writeable = False  # shared by all callers
+        return vector
+
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         if kind == "query" and len(texts) == 1:
-            return self._known.cached(_ModelKey(self._embedder), texts[0])
+            return self._known.cached(self, texts[0])
         return self._embedder.embed(texts, kind)

@@ -1,17 +1,17 @@
 """What all operations of a store share: the log, the read model and the settings."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import msgspec
 
-from memlog.eventlog.events import Durability, Event, OnStored, Position
+from memlog.eventlog.events import Event, OnStored, Position
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import LOG
 from memlog.service.engine.read_model import ReadModel, ReadPool
@@ -19,7 +19,7 @@ from memlog.service.engine.read_model import ReadModel, ReadPool
 if TYPE_CHECKING:
     from memlog.eventlog.codec.encode import Draft, FindStream
     from memlog.eventlog.log.writer import Log
-    from memlog.eventlog.settings import ExtractionRules, JobRules, LanguageModelProvider
+    from memlog.eventlog.settings import ExtractionRules, JobRules, LanguageModelProvider, StoreSettings
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
 
@@ -52,11 +52,6 @@ def acting_for(client: str | None) -> Iterator[None]:
         _CLIENT.reset(before)
 
 
-def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """Enter `acting_for` with the client named in a header."""
-    return acting_for(None if value is None else unquote(value))
-
-
 def add_client(events: Iterable[EventLike]) -> Iterable[EventLike]:
     """Add the member `client` to events, except to encoded lines and to events that already have it."""
     client = _CLIENT.get()
@@ -78,7 +73,6 @@ class Engine:
     """The engine of a store, shared by its groups of operations.
 
     redact: whether to mask what looks like a key in appended events.
-    document_seconds: CPU time that reading one document may take.
     language_model: distils conversations under `extraction_rules`; None for no distilling.
     job_rules: when jobs run; None for the default hours.
     read: queries the read model, which has caught up if that is quick. decide: queries it after it has caught
@@ -90,27 +84,21 @@ class Engine:
         path: Path,
         find_stream: "FindStream",
         read_model: ReadModel,
+        settings: "StoreSettings",
         *,
-        durability: Durability,
-        lock_timeout: float,
-        redact: bool,
-        document_seconds: int,
         language_model: "LanguageModelProvider | None",
-        extraction_rules: "ExtractionRules | None",
+        extraction_rules: "ExtractionRules",
         job_rules: "JobRules | None",
         on_stored: OnStored | None,
     ) -> None:
         self.path = path
         self.log_path = path / LOG
-        self.lock_timeout = lock_timeout
-        self._durability = durability
-        self._find_stream = find_stream
-        self.redact = redact
+        self._settings, self._find_stream = settings, find_stream
+        self.lock_timeout, self.redact = settings.lock_timeout, settings.redact
         self.on_stored = on_stored
         self.read_model = read_model
         self.reads = ReadPool(read_model)
         self.read, self.decide = self.reads.read, self.reads.decide
-        self._document_seconds = document_seconds
         self.language_model, self.extraction_rules = language_model, extraction_rules
         self.job_rules = job_rules
         self._on_wait: Callable[[], None] = lambda: None
@@ -130,7 +118,7 @@ class Engine:
         """The process that reads untrusted files, started on first use."""
         from memlog.service.engine.sandbox import Readers
 
-        return Readers(self._document_seconds, on_wait=self._on_wait)
+        return Readers(self._settings.document_seconds, on_wait=self._on_wait)
 
     @property
     def exists(self) -> bool:
@@ -163,7 +151,7 @@ class Engine:
 
         return Log(
             self.path,
-            durability=self._durability,
+            durability=self._settings.durability,
             lock_timeout=lock_timeout,
             redact=self.redact,
             on_stored=self.on_stored,

@@ -44,22 +44,20 @@ _SEARCHED_BYTES = 20_000
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. read_key: returns the key. proxy: see `EmbeddingProvider`.
-    store: the folder of the store whose key hashes the words of errors.
+    url: where requests are posted. store: the folder of the store whose key hashes the words of errors.
     key_header: the header for the key; None for a bearer token. headers: additional headers.
     """
 
     def __init__(
         self,
         url: str,
-        read_key: Callable[[], str | None],
+        provider: Provider,
         store: Path,
         *,
-        proxy: str | None = None,
         key_header: str | None = None,
-        headers: dict[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.url, self._provider_key, self._store, self._proxy = url, read_key, store, proxy
+        self.url, self._provider, self._store = url, provider, store
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
@@ -88,17 +86,17 @@ class Endpoint:
         try:
             return read(_run_within(seconds, lambda: self._post(body.content, key, seconds)))
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise late_error(f"{self.url}: no answer within {seconds:.3g} s") from error
+            raise late_error(self.url, seconds) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The request may have crashed the provider.
             is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
-            told = self._describe("unreachable", _mask_key(key, str(error)))
-            raise _unreachable_error(*told, is_cut=is_cut) from None
+            hint = "start the provider or correct its address"
+            raise self._error(
+                "unreachable", str(error), key, hint, retryable=True, is_away=True, is_cut=is_cut
+            ) from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            message, detail = self._describe(
-                "the answer is not what was expected", _mask_key(key, str(error))
-            )
-            raise _add_detail(_answer_error(message), detail) from None
+            what = "the answer is not what was expected"
+            raise self._error(what, str(error), key, is_of_answer=True) from None
 
     def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
         """Return the error described in an HTTP 200 answer, with the status that it names."""
@@ -108,23 +106,28 @@ class Endpoint:
         status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
         if status is not None:
             return self._error_of_status(status, words, key, _HINTS.get(status, ""))
-        message, detail = self._describe("an error with HTTP 200", _mask_key(key, words))
-        failure = _answer_error(message)
-        failure.words = words[:_SEARCHED_BYTES]
-        return _add_detail(failure, detail)
+        reason = words[:_SEARCHED_BYTES]
+        return self._error("an error with HTTP 200", words, key, is_of_answer=True, words=reason)
 
-    def _describe(self, what: str, words: str) -> tuple[str, str]:
-        """Return an error message with a hash of the provider's words, and the words."""
-        detail = " ".join(words.split())
-        return f"{self.url}: {what}{label_words(self._store, detail)}", detail
+    def _error(self, what: str, said: str, key: str | None, hint: str = "", **marks: object) -> ProviderError:
+        """Return an error whose message has only a hash of what the provider said; see `provider_error`."""
+        if key is not None:  # it may be partly escaped
+            said = said.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
+        told, label = " ".join(masked(said).split()), ""
+        # A provider may quote the request, and this message outlives events that are forgotten.
+        with suppress(MemlogError):
+            label = f": words {keyed_hash(load_store_key(self._store), told)[:_HASH_DIGITS]}" if told else ""
+        shown = told if len(told) <= _SHOWN_CHARACTERS else told[:_SHOWN_CHARACTERS] + "…"
+        return provider_error(f"{self.url}: {what}{label}", hint, said=shown, **marks)
 
     def _read_key(self) -> str | None:
         try:
-            key = self._provider_key()
+            key = self._provider.read_key()
         except MemlogError as error:
-            raise _local_error(error.message, error.hint) from error
+            raise provider_error(error.message, error.hint, is_local=True) from error
         if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
-            raise _local_error("the API key has invalid characters", "use one line of printable ASCII")
+            why, hint = "the API key has invalid characters", "use one line of printable ASCII"
+            raise provider_error(why, hint, is_local=True)
         return (key or "").strip() or None
 
     def _post(self, content: bytes, key: str | None, seconds: float) -> bytes:
@@ -138,7 +141,7 @@ class Endpoint:
         # Only the configured proxy, and no redirect target, may see the key.
         with (
             httpx2.Client(
-                timeout=seconds, trust_env=False, verify=_tls_context(), proxy=self._proxy
+                timeout=seconds, trust_env=False, verify=_tls_context(), proxy=self._provider.proxy
             ) as client,
             client.stream("POST", self.url, content=content, headers=headers) as answer,
         ):
@@ -146,9 +149,10 @@ class Endpoint:
             for part in answer.iter_bytes():
                 data += part
                 if len(data) > _MAX_BYTES:
-                    raise _answer_error(f"{self.url}: the answer is longer than {_MAX_BYTES:,} bytes")
+                    why = f"{self.url}: the answer is longer than {_MAX_BYTES:,} bytes"
+                    raise provider_error(why, is_of_answer=True)
                 if time.monotonic() > until:  # the caller has given up
-                    raise late_error(f"{self.url}: no answer within {seconds:.3g} s")
+                    raise late_error(self.url, seconds)
             if answer.is_success:
                 return bytes(data)
             raise self._error_of_response(answer, bytes(data), key)
@@ -164,10 +168,9 @@ class Endpoint:
         return failure
 
     def _error_of_status(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
-        message, detail = self._describe(f"HTTP {status}", _mask_key(key, words))
-        failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
-        failure.status, failure.words = status, words[:_SEARCHED_BYTES]
-        return _add_detail(failure, detail)
+        retryable = status in (408, 429) or status >= 500
+        marks = {"status": status, "words": words[:_SEARCHED_BYTES]}
+        return self._error(f"HTTP {status}", words, key, hint, retryable=retryable, **marks)
 
     def _why_not_found(self, words: str) -> str:
         """Return a hint for an HTTP 404, which can have three causes with Ollama."""
@@ -198,48 +201,16 @@ def _parse_retry_after(retry_after: str) -> float | None:
     return None
 
 
-def _mask_key(key: str | None, text: str) -> str:
-    """Mask the key in a message from a provider or library, even if the key is partly escaped."""
-    shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
-    return masked(shown)
-
-
-def _local_error(message: str, hint: str) -> ProviderError:
+def provider_error(message: str, hint: str = "", **marks: object) -> ProviderError:
+    """Return an error. marks: its other attributes, such as `is_late`; see `ProviderError`."""
     failure = ProviderError(message, hint=hint)
-    failure.is_local = True
+    vars(failure).update(marks)
     return failure
 
 
-def _add_detail(failure: ProviderError, detail: str) -> ProviderError:
-    failure.said = detail if len(detail) <= _SHOWN_CHARACTERS else detail[:_SHOWN_CHARACTERS] + "…"
-    return failure
-
-
-def label_words(store: Path, words: str) -> str:
-    """Return `: words 1f0c…`, a keyed hash of a provider's words; "" if there are no words or no key."""
-    # A provider may quote the request, and this message outlives events that are forgotten.
-    with suppress(MemlogError):
-        return f": words {keyed_hash(load_store_key(store), words)[:_HASH_DIGITS]}" if words else ""
-    return ""
-
-
-def _answer_error(message: str) -> ProviderError:
-    failure = ProviderError(message)
-    failure.is_of_answer = True
-    return failure
-
-
-def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderError:
-    failure = ProviderError(message, hint="start the provider or correct its address", retryable=True)
-    failure.is_away, failure.is_cut = True, is_cut
-    return _add_detail(failure, detail)
-
-
-def late_error(message: str) -> ProviderError:
-    """Return the error for a provider that did not answer in time."""
-    failure = ProviderError(message, retryable=True)
-    failure.is_late = True
-    return failure
+def late_error(url: str | None, seconds: float) -> ProviderError:
+    """Return the error for a provider that did not answer within `seconds`."""
+    return provider_error(f"{url}: no answer within {seconds:.3g} s", retryable=True, is_late=True)
 
 
 _NO_PATH = "404 page not found"
@@ -258,6 +229,31 @@ _HINTS = {
 def _tls_context() -> ssl.SSLContext:
     """Return the TLS context, which is cached because creating it takes 20 ms."""
     return httpx2.create_ssl_context()
+
+
+_LONGEST_WAIT = 60.0
+"""The most seconds that a retry is put off at the request of the provider."""
+
+
+def send_with_retries(
+    send: Callable[[], T], waits: Iterable[float], is_worth_it: Callable[[ProviderError], bool]
+) -> T:
+    """Return the result of `send`, retried after errors that are worth it.
+
+    waits: seconds before each retry.
+
+    Raises:
+        ProviderError: of the last attempt.
+    """
+    left = iter(waits)
+    while True:
+        try:
+            return send()
+        except ProviderError as error:
+            wait, requested = next(left, None), error.retry_after or 0.0
+            if wait is None or not is_worth_it(error) or requested > _LONGEST_WAIT:
+                raise
+            time.sleep(max(wait, requested))
 
 
 def _run_within(seconds: float, call: Callable[[], T]) -> T:
@@ -288,12 +284,11 @@ _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 """Records that could not be written, by store and provider."""
 
 
-class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
+class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is known about a provider.
 
     dimension: that of its vectors. failures: how many in a row. errors: the number of all failures.
-    failure, failed_at: the last failure, without the provider's words. error: from older versions, with those
-    words; dropped when read.
+    failure, failed_at: the last failure, without the provider's words; an older version kept them as `error`.
     rests_until: seconds since 1970; no request is sent before. spent: tokens on the UTC day spent_on.
     forms: replacements for refused parameters, such as `max_tokens`: `max_completion_tokens`.
     """
@@ -302,7 +297,6 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     failures: int = 0
     errors: int = 0
     failure: str | None = None
-    error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
     forms: dict[str, str] = {}
@@ -347,8 +341,7 @@ class Breaker:
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """Return the provider's endpoint at `url`."""
-        provider = self._provider
-        return Endpoint(url, provider.read_key, self._store, proxy=provider.proxy, **headers)
+        return Endpoint(url, self._provider, self._store, **headers)
 
     def record(self) -> ProviderRecord:
         """Return what is recorded about the provider."""
@@ -375,9 +368,7 @@ class Breaker:
         if record.rests:
             until = timestamps.from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
-            error = ProviderError(f"{why} (not retried before {until})", retryable=True)
-            error.is_resting = True
-            raise error
+            raise provider_error(f"{why} (not retried before {until})", retryable=True, is_resting=True)
 
     def record_failure(self, error: ProviderError, *, rests: bool = True) -> None:
         """Record a failure, unless its cause is local, such as a missing key.
@@ -438,8 +429,10 @@ class Breaker:
         if not (self._store / LOG).is_dir():
             return
         with suppress(OSError):
-            make_path((self._store / PROVIDERS).parent)
-            _write_records(self._store, _known_records(self._store) | {self._name: record})
+            path = self._store / PROVIDERS
+            make_path(path.parent)
+            records = _known_records(self._store) | {self._name: record}
+            core_file.replace(path, msgspec.json.encode(records) + b"\n")
             del _unwritten[self._store, self._name]
 
 
@@ -449,10 +442,7 @@ def count_errors(store: Path, role: str) -> int:
 
 
 def remove_provider_words(store: Path) -> None:
-    """Remove providers' words that older versions kept, since they may quote forgotten events.
-
-    An unreadable file is deleted: it is only a cache.
-    """
+    """Delete an unreadable cache: an older version kept providers' words, which may quote erased events."""
     if _read_records(store) is None:
         (store / PROVIDERS).unlink(missing_ok=True)
 
@@ -465,18 +455,9 @@ def _read_records(store: Path) -> dict[str, ProviderRecord] | None:
     """Return the records; None if the file is unreadable."""
     try:
         data = core_file.read(store / PROVIDERS)
-        records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+        return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
-    if any(record.error is not None for record in records.values()):
-        records = {name: replace(record, error=None) for name, record in records.items()}
-        with suppress(OSError):
-            _write_records(store, records)
-    return records
-
-
-def _write_records(store: Path, records: dict[str, ProviderRecord]) -> None:
-    core_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")
 
 
 # Servers of one protocol accept different parameters, and refuse others with HTTP 400 and their names.
@@ -586,12 +567,16 @@ def send_in_known_forms(
     begun = dict(forms)
     while True:
         try:
-            answer = send(_apply_forms(body, forms))
+            shaped = dict(body)
+            for name, form in forms.items():
+                _PARAMETERS[name].put(shaped, form)
+            answer = send(shaped)
         except ProviderError as error:
-            following = {
-                name: _next_form(name, forms[name]) for name in _find_refused_parameters(error, body, chosen)
-            }
-            changed = {name: form for name, form in following.items() if form is not None}
+            changed = {}
+            for name in _find_refused_parameters(error, body, chosen):
+                known_forms = _PARAMETERS[name].forms
+                if later := known_forms[known_forms.index(forms[name]) + 1 :]:
+                    changed[name] = later[0]
             if not changed:
                 raise
             forms |= changed
@@ -601,21 +586,9 @@ def send_in_known_forms(
             return answer
 
 
-def _apply_forms(body: Body, forms: Mapping[str, str]) -> Body:
-    shaped = dict(body)
-    for name, form in forms.items():
-        _PARAMETERS[name].put(shaped, form)
-    return shaped
-
-
 def _later_form(name: str, chosen: str, known: str) -> str:
     forms = _PARAMETERS[name].forms
     return max(chosen, known, key=lambda form: forms.index(form) if form in forms else -1)
-
-
-def _next_form(name: str, form: str) -> str | None:
-    forms = _PARAMETERS[name].forms
-    return next(iter(forms[forms.index(form) + 1 :]), None)
 
 
 def _find_refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:

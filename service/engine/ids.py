@@ -43,21 +43,25 @@ class KnownIds(SplitByFork):
                 return {}
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
             for name, (segment, offset, length) in id_holders(db, stream, ids).items():
-                holder = IdHolder(stream, segment, offset)
-                if (content := self._content_hash(name, holder, length)) is not None:
-                    known[name] = KnownId(holder, content)
+                # The hash in the read model is not used: another version of memlog may have computed it.
+                event = read_event(self._log, name, stream, segment, offset, length)
+                if event is not None:
+                    content = content_hash_without_openssl(event)
+                    known[name] = KnownId(IdHolder(stream, segment, offset), content)
             return known
         return {}
 
     def close(self) -> None:
         """Close the connection."""
         with self._in_use.lock:
-            self._close()
+            if self._live is not None:
+                self._live[1].close()
+                self._live = None
 
     def before_fork(self, until: float) -> None:
         """Close the connection, unless a thread is still using it."""
         if self._in_use.take(until):
-            self._close()
+            self.close()
 
     def after_fork_in_parent(self) -> None:
         """Let other threads use the connection again."""
@@ -68,36 +72,22 @@ class KnownIds(SplitByFork):
         self._in_use.renew()
         self._live = None
 
-    def _close(self) -> None:
-        if self._live is not None:
-            self._live[1].close()
-            self._live = None
-
     def _connection(self) -> Connection | None:
         path = self._generations.current()
         if self._live is not None and self._live[0] != path:
-            self._close()
+            self.close()
         if path is not None and self._live is None:
             self._live = (path, connect(path, "look"))
         return None if self._live is None else self._live[1]
 
-    def _content_hash(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """Return the content hash of an event's log line; None if the line no longer holds the event.
 
-        The hash in the read model is not used: another version of memlog may have computed it.
-        """
-        event = read_event(self._log, event_id, holder, length)
-        return None if event is None else content_hash_without_openssl(event)
-
-
-def read_event(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
+def read_event(log: Path, event_id: str, stream: str, segment: str, offset: int, length: int) -> Event | None:
     """Return an event from its log line; None if the line no longer holds the event with that id."""
-    segment = SegmentName.parse(holder.segment)
-    if segment is None:
+    name = SegmentName.parse(segment)
+    if name is None:
         return None
-    line = read_line_at(log, holder.stream, holder.segment, holder.offset, length)
     try:
-        event = decode(line, Place(holder.stream, segment, holder.offset))
+        event = decode(read_line_at(log, stream, segment, offset, length), Place(stream, name, offset))
     except BadLine:
         return None
     return event if event.id == event_id else None

@@ -17,7 +17,7 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalise
-from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed, VectorsReply
+from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +129,7 @@ class MultilingualEmbedder(SplitByFork):
         with self._lock:
             for attempt in range(_ATTEMPTS):
                 try:
-                    reply, _ = self._process.ask(request, VectorsReply)
+                    vectors, _ = self._process.ask(request, bytes)
                     break
                 except OSError as error:
                     self._fail(f"its process failed to start: {error}", math.inf)
@@ -139,7 +139,7 @@ class MultilingualEmbedder(SplitByFork):
                     if attempt + 1 == _ATTEMPTS or error.why == "limit":
                         raise
         try:
-            return normalise(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
+            return normalise(np.frombuffer(vectors, np.float32).reshape(len(texts), _DIMENSION))
         except ValueError as error:
             raise ReaderFailed("damaged", f"the model returned vectors of another size: {error}") from error
 

@@ -105,11 +105,7 @@ class Operation:
         self.__module__ = method.__module__
         self.__wrapped__ = method
 
-    @overload
-    def __get__(self, owner: None, kind: type) -> "Operation": ...
-    @overload
-    def __get__(self, owner: object, kind: type) -> Callable[..., Any]: ...
-    def __get__(self, owner: Any, kind: type) -> Any:
+    def __get__(self, owner: object, kind: type) -> Any:  # noqa: ANN401 - itself, or a method
         """Return the operation itself, or bound to the object through which it is accessed."""
         return self if owner is None else MethodType(self, owner)
 

@@ -9,14 +9,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.eventlog.settings import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
 from memlog.projector.embedding.models import Kind, normalise
-from memlog.service.engine.http_client import Breaker, late_error, send_in_known_forms
+from memlog.service.engine.http_client import (
+    Breaker,
+    late_error,
+    provider_error,
+    send_in_known_forms,
+    send_with_retries,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -154,14 +160,9 @@ _SHORTEST_PART = 200
 """The length in characters below which a refused text is not split further."""
 
 
-class AskVectors(Protocol):
-    """Requests vectors from a provider. A text may get an error instead of a vector."""
-
-    def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """Return a vector or an error for each text.
-
-        is_part: whether the texts were already sent in a larger request.
-        """
+AskVectors = Callable[[list[str], bool], "Sequence[Vector | ProviderError]"]
+"""Requests vectors from a provider: returns a vector or an error for each text. It also gets whether the
+texts were already sent in a larger request."""
 
 
 class EmbeddingRun:
@@ -240,7 +241,7 @@ class EmbeddingRun:
         import numpy as np
 
         try:
-            answers = self._ask(list(texts), is_part=is_part)
+            answers = self._ask(list(texts), is_part)
         except ProviderError as error:
             if not self._may_be_fault_of_texts(error):
                 raise
@@ -296,8 +297,6 @@ an examination, which asks once even if the provider rests; a command of a perso
 _WAITS = (1.0, 4.0, 15.0)
 """Seconds before each retry of a command."""
 
-_LONGEST_WAIT = 60.0
-
 
 class RemoteEmbedder:
     """Embeds with a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
@@ -342,7 +341,7 @@ class RemoteEmbedder:
         """See `Embedder.embed`."""
         prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
         is_brief = self._patience in ("question", "once")
-        run = EmbeddingRun(partial(self._ask, prefix=prefix), most=self._batch, is_brief=is_brief)
+        run = EmbeddingRun(partial(self._ask, prefix), most=self._batch, is_brief=is_brief)
         wanted = list(dict.fromkeys(texts))
         try:
             while wanted:
@@ -367,31 +366,25 @@ class RemoteEmbedder:
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 
-    def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
+    def _ask(self, prefix: str, texts: list[str], is_part: bool) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
             self._breaker.check_available()
-        waits = iter(_WAITS if self._patience == "command" else ())
-        while True:
-            try:
-                answers = self._send([prefix + text for text in texts], self._seconds_left())
-            except ProviderError as error:
-                wait, requested = next(waits, None), error.retry_after or 0.0
-                is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)
-                if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
-                    raise
-                time.sleep(max(wait, requested))
-            else:
-                checked = [self._check_vector(vector) for vector in answers]
-                if any(not isinstance(each, ProviderError) for each in checked):
-                    self._breaker.record_success(self._dimension)
-                return checked
+        answers = send_with_retries(
+            lambda: self._send([prefix + text for text in texts], self._seconds_left()),
+            _WAITS if self._patience == "command" else (),
+            lambda error: (error.is_away and not is_part) or error.status in (429, 503),
+        )
+        checked = [self._check_vector(vector) for vector in answers]
+        if any(not isinstance(each, ProviderError) for each in checked):
+            self._breaker.record_success(self._dimension)
+        return checked
 
     def _seconds_left(self) -> float:
         if self._until is None:
             return self._provider.timeout
         left = self._until - time.monotonic()
         if left <= 0:
-            raise late_error(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(self._url, self._provider.timeout)
         return left
 
     def _check_vector(self, vector: Vector | None) -> Vector | ProviderError:
@@ -406,9 +399,7 @@ class RemoteEmbedder:
         return vector
 
     def _unusable_answer(self, why: str, hint: str = "") -> ProviderError:
-        error = ProviderError(f"{self._url}: {why}", hint=hint)
-        error.is_of_answer = True
-        return error
+        return provider_error(f"{self._url}: {why}", hint, is_of_answer=True)
 
     @property
     def _url(self) -> str:

@@ -121,19 +121,6 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         return state is not None and state == self._read_state
 
 
-def projection_notes(done: Projection, projector: Projector, people: People) -> Iterator[str]:
-    """Yield the notes about a projection in the order in which people should read them."""
-    # The first build of a new store is not worth a note.
-    if done.rebuilt and done.read.events:
-        yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
-    yield from done.read.notes
-    if done.read.conflicts:
-        many = f"{done.read.conflicts} events reuse ids of earlier, different events: reads do not show them"
-        one = "1 event reuses the id of an earlier, different event: reads do not show it"
-        yield f"{one if done.read.conflicts == 1 else many}; store.maintenance.examine() lists them"
-    yield from notes_of_separated_chats(done, projector, people)
-
-
 def notes_of_separated_chats(done: Projection, projector: Projector, people: People) -> list[str]:
     """Return a note, once after an upgrade, that contexts no longer mix the chats of messengers."""
     if done.replaced is None:
@@ -402,8 +389,16 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
 
     def pass_on_notes(self, done: Projection) -> Projection:
-        """Pass the notes of a projection to `notify`, and return the projection."""
-        for note in projection_notes(done, self.projector, self.people):
+        """Pass the notes of a projection to `notify`, in their order for people; return the projection."""
+        # The first build of a new store is not worth a note.
+        if done.rebuilt and done.read.events:
+            self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
+        notes = done.read.notes
+        if (count := done.read.conflicts) > 0:
+            many = f"{count} events reuse ids of earlier, different events: reads do not show them"
+            one = "1 event reuses the id of an earlier, different event: reads do not show it"
+            notes = [*notes, f"{one if count == 1 else many}; store.maintenance.examine() lists them"]
+        for note in (*notes, *notes_of_separated_chats(done, self.projector, self.people)):
             self.notify(note)
         return done
 

@@ -45,7 +45,11 @@ class Extract(msgspec.Struct, frozen=True, tag=True):
 
 
 class Match(msgspec.Struct, frozen=True, tag=True):
-    """A request for the paths that a .gitignore excludes, within `seconds` of CPU time."""
+    """A request for the paths that a .gitignore excludes, within `seconds` of CPU time.
+
+    The reply says of each path whether it is excluded (True), included (False), or not matched by any rule
+    (None).
+    """
 
     rules: bytes
     paths: list[bytes]
@@ -79,32 +83,14 @@ class MoreRows(msgspec.Struct, frozen=True, tag=True):
 
 
 class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
-    """A request for vectors from the multilingual model, within `seconds` of CPU time."""
+    """A request for vectors from the multilingual model, within `seconds` of CPU time.
+
+    The reply has them concatenated as little-endian float32.
+    """
 
     texts: list[str]
     is_query: bool
     seconds: int
-
-
-class VectorsReply(msgspec.Struct, frozen=True, tag=True):
-    """The vectors of texts, concatenated as little-endian float32."""
-
-    vectors: bytes
-
-
-class TextReply(msgspec.Struct, frozen=True, tag=True):
-    """The text of a file."""
-
-    text: str
-
-
-class Verdicts(msgspec.Struct, frozen=True, tag=True):
-    """Whether each path is excluded (True), included (False), or not matched by any rule (None).
-
-    For texts, there is a single verdict: whether the pattern matches any of them.
-    """
-
-    verdicts: list[bool | None]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
@@ -121,7 +107,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 _ENCODER = msgspec.msgpack.Encoder()
 
 Request = Extract | Match | SearchTexts | ReadTable | MoreRows | EmbedTexts
-Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
+Reply = str | bytes | bool | list[bool | None] | TablePage | Failed
 
 
 class ReaderFailed(Exception):
@@ -153,7 +139,7 @@ _LINE_LENGTH = 200
 _TICK = 0.1
 """Seconds between calls of `on_wait`, so that a caller can stop within a second."""
 
-Answer = TypeVar("Answer", TextReply, Verdicts, TablePage, VectorsReply)
+Answer = TypeVar("Answer", str, bytes, bool, list[bool | None], TablePage)
 
 
 class BoundedProcess:
@@ -366,8 +352,7 @@ class Readers(SplitByFork):
             OSError: the process cannot be started.
         """
         with self._lock:
-            reply, warning = self._process.ask(Extract(data, filetype, self.seconds), TextReply)
-        return Extracted(reply.text, warning)
+            return Extracted(*self._process.ask(Extract(data, filetype, self.seconds), str))
 
     def match_rules(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
         """Return for each path whether the rules of a .gitignore exclude it; None if no rule matches it.
@@ -392,7 +377,7 @@ class Readers(SplitByFork):
             self._process.close()
 
     def _match(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        reply, _ = self._process.ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
-        if len(reply.verdicts) != len(paths):
+        verdicts, _ = self._process.ask(Match(rules, list(paths), _RULES_SECONDS), list[bool | None])
+        if len(verdicts) != len(paths):
             raise ReaderFailed("damaged", "its reader gave too few verdicts")
-        return reply.verdicts
+        return verdicts

@@ -17,24 +17,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import msgspec
 
 from memlog.query.foreign_tables import TablePage, table_pages
-from memlog.service.engine.sandbox import (
-    LENGTH_BYTES,
-    MAX_TEXT_BYTES,
-    EmbedTexts,
-    Extract,
-    Failed,
-    Match,
-    MoreRows,
-    ReadTable,
-    Reply,
-    Request,
-    SearchTexts,
-    TextReply,
-    VectorsReply,
-    Verdicts,
-    frame_message,
-    message_length,
-)
+from memlog.service.engine import sandbox
+from memlog.service.engine.sandbox import Failed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,13 +37,13 @@ def main() -> None:
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         _restrict_process(int(sys.argv[1]), int(sys.argv[2]))
-        decoder = msgspec.msgpack.Decoder(Request)
+        decoder = msgspec.msgpack.Decoder(sandbox.Request)
         while (message := _read_message(sys.stdin.buffer)) is not None:
             request = decoder.decode(message)
             _limit_seconds(request.seconds)
             reply = _answer_request(request)
             sys.stderr.flush()
-            replies.write(frame_message(reply))
+            replies.write(sandbox.frame_message(reply))
             replies.flush()
 
 
@@ -102,27 +86,27 @@ def _limit_seconds(seconds: int) -> None:
 
 
 def _read_message(requests: BinaryIO) -> bytes | None:
-    head = requests.read(LENGTH_BYTES)
-    return requests.read(message_length(head)) if len(head) == LENGTH_BYTES else None
+    head = requests.read(sandbox.LENGTH_BYTES)
+    return requests.read(sandbox.message_length(head)) if len(head) == sandbox.LENGTH_BYTES else None
 
 
-def _answer_request(request: Request) -> Reply:
+def _answer_request(request: sandbox.Request) -> sandbox.Reply:
     try:
         match request:
-            case Extract(data, filetype):
+            case sandbox.Extract(data, filetype):
                 return extract_text(data, filetype)
-            case Match(rules, paths):
+            case sandbox.Match(rules, paths):
                 spec = _parse_rules(rules)
                 names = (path.decode("utf-8", "surrogateescape") for path in paths)
-                return Verdicts([spec.check_file(name).include for name in names])
-            case ReadTable(path, table, known):
+                return [spec.check_file(name).include for name in names]
+            case sandbox.ReadTable(path, table, known):
                 return _read_first_page(path, table, known)
-            case MoreRows():
+            case sandbox.MoreRows():
                 return next(_PAGES[0])
-            case EmbedTexts(texts, is_query):
+            case sandbox.EmbedTexts(texts, is_query):
                 return _embed(texts, is_query=is_query)
-            case SearchTexts(pattern, texts):
-                return Verdicts([any(map(re.compile(pattern).search, texts))])
+            case sandbox.SearchTexts(pattern, texts):
+                return any(map(re.compile(pattern).search, texts))
     except MemoryError:
         most = int(sys.argv[1]) // 1024**2
         return Failed("limit", f"it takes more than {most} MiB of memory", is_final=False)
@@ -130,14 +114,14 @@ def _answer_request(request: Request) -> Reply:
         return Failed("damaged", _shorten(str(error)))
 
 
-def _embed(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
+def _embed(texts: list[str], *, is_query: bool) -> bytes | Failed:
     # Imported here: reading documents needs no numpy.
     from memlog.service.engine.multilingual import load_model, why_unfit
 
     if (why := why_unfit()) is not None:
         return Failed("no_reader", _shorten(why))
     vectors: bytes = load_model().encode(texts, is_query=is_query).tobytes()
-    return VectorsReply(vectors)
+    return vectors
 
 
 _PAGES: "list[Iterator[TablePage]]" = []
@@ -155,7 +139,7 @@ def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Fai
         return Failed("damaged", _shorten(str(error)))
 
 
-def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
+def extract_text(data: bytes, filetype: str) -> str | Failed:
     """Extract the text of an HTML (UTF-8) or PDF file.
 
     Raises:
@@ -173,9 +157,9 @@ def extract_text(data: bytes, filetype: str) -> TextReply | Failed:
         return Failed("damaged", "it is nested too deeply")
     except Exception as error:  # noqa: BLE001 - a damaged file can cause any error in a library
         return Failed("damaged", _shorten(f"{type(error).__name__}: {error}"))
-    if len(text.encode()) > MAX_TEXT_BYTES:
+    if len(text.encode()) > sandbox.MAX_TEXT_BYTES:
         return Failed("limit", "its text is too long for an event")
-    return TextReply(text)
+    return text
 
 
 @cache

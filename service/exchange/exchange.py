@@ -4,7 +4,6 @@ import os
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing, nullcontext, suppress
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.log.layout import IMPORT_LOCK, STORE_KEY
+from memlog.eventlog.log.layout import IMPORT_LOCK
 from memlog.eventlog.log.streams import shown
 from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
@@ -69,18 +68,8 @@ class DataExchange(OperationGroup):
         if not dry_run:
             make_path(self._engine.path)  # for the lock file
         lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with Tables() as tables, nullcontext() if dry_run else lock:
-            importing = Importing(
-                report,
-                self._engine.draft,
-                self._engine.log.append_drafts,
-                self._decide,
-                self._engine.log_path,
-                cache(partial(_store_key, self._engine.path, makes=not dry_run)),
-                progress,
-                tables,
-                redacts=self._engine.redact,
-            )
+        with closing(Tables()) as tables, nullcontext() if dry_run else lock:
+            importing = Importing(report, self._engine, tables, progress)
             for path in sources:
                 for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
                     importing.import_source(read, source)
@@ -113,17 +102,20 @@ class DataExchange(OperationGroup):
 
 
 def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
-    """Return the names of the projects in the data at `paths`.
+    """Return the names of the projects in the data at `paths`; [] if the format has no projects.
 
     Raises:
         BadInput: a path does not exist.
     """
     from memlog.service.exchange.formats import load_importer
-    from memlog.service.exchange.source import read_projects
+    from memlog.service.exchange.source import ForeignFiles, Tables
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
         raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="check the path")
-    return read_projects(load_importer(format), [*paths])
+    if (projects := load_importer(format).projects) is None:
+        return []
+    with closing(Tables()) as tables:
+        return sorted({name for path in paths for name in projects(ForeignFiles(path, tables))})
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
@@ -134,15 +126,6 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
         raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
         raise BadInput(f"the source has several projects: {named}", hint="choose one: project=NAME")
-
-
-def _store_key(store: Path, *, makes: bool) -> bytes:
-    """Return the store's key. With `makes`, create a missing key; otherwise return b"" for it."""
-    from memlog.eventlog.secrets.outgoing import load_store_key
-
-    if makes:
-        make_path(store)
-    return load_store_key(store) if makes or (store / STORE_KEY).exists() else b""
 
 
 _TYPES = {
@@ -161,7 +144,7 @@ class ExportReport(msgspec.Struct, kw_only=True):
 
 
 def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
-    """Write the plain tables to a new file atomically; see `ExportDatabase`."""
+    """Write the plain tables to a new file atomically; see `DataExchange.export_sqlite`."""
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:

@@ -2,12 +2,12 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
-from memlog.eventlog.events import CoreMemoryUpdated, Event, IdHolder, MemoryArchived
+from memlog.eventlog.events import CoreMemoryUpdated, Event, MemoryArchived
 from memlog.eventlog.log.order import precedence
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import split_into_batches
@@ -126,14 +126,14 @@ def read_holdings(
     for name in forgotten:
         found[name].is_forgotten = True
     for each in known:
-        if (event := _read_event(log, each)) is not None and not found[each.id].is_forgotten:
+        if (event := read_event(log, *each)) is not None and not found[each.id].is_forgotten:
             found[each.id].base = _stored_change(event, each, "updated", event.ts or "")
     names = [name for name in dict.fromkeys(changed) if name in found]
     below, gone = ids_with_prefixes(db, _STREAMS, names)
     for each in below:
         base = _find_base(each.id, found)
         aspect, claimed = split_change_id(each.id, base)
-        if (event := _read_event(log, each)) is not None:
+        if (event := read_event(log, *each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
         aspect, claimed = split_change_id(name, base := _find_base(name, found))
@@ -146,11 +146,6 @@ def _find_base(name: str, known: dict[str, Holding]) -> str:
     while name not in known:
         name = name.rpartition("/")[0]
     return name
-
-
-def _read_event(log: Path, holder: IdInUse) -> Event | None:
-    name, stream, segment, offset, length = holder
-    return read_event(log, name, IdHolder(stream, segment, offset), length)
 
 
 def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:
@@ -217,7 +212,9 @@ def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[
     marks: list[str] = []
     used = (record for record in records if isinstance(record, Used) and record.is_telling)
     for batch in split_into_batches(used, lambda _: 1, _BATCH):
-        marks = sorted([*marks, *_source_marks(batch)])[:1]
+        # What tells sources apart is computed from ids and creation times, never from texts.
+        dated = (f"{record.events[0].id} {record.created}" for record in batch if record.created is not None)
+        marks = sorted([*marks, *map(_short_hash, dated)])[:1]
         events = [(record, event) for record in batch for event in record.events]
         ids = {suffix: [_id_with_suffix(suffix, event, prefix) for _, event in events] for suffix in tallies}
         changed = {
@@ -263,13 +260,6 @@ def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
 
 def _id_with_suffix(suffix: str, event: Event, prefix: str) -> str:
     return f"{prefix}{suffix}{str(event.id).removeprefix(prefix)}"
-
-
-def _source_marks(batch: Iterable[Used]) -> Iterator[str]:
-    """Yield hashes that tell sources apart, computed from ids and creation times, never from texts."""
-    for record in batch:
-        if record.created is not None:
-            yield _short_hash(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:

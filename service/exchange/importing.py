@@ -1,7 +1,8 @@
 """Imports a source's records as events, each once, and accounts for every record."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -20,33 +21,21 @@ from memlog.eventlog.events import (
     FactStored,
     MemoryAccessed,
     MemorySaved,
-    Position,
     warnings_of,
 )
-from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import shown
 from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
-from memlog.eventlog.secrets.outgoing import keyed_hash
+from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
 from memlog.query.provenance import id_suffixes
-from memlog.service.engine.read_model import Answer, Ask, Deciding
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.read_model import Answer, Ask
+from memlog.service.exchange import holdings
 from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
-from memlog.service.exchange.holdings import (
-    DATED,
-    SUFFIX_LENGTH,
-    Holding,
-    StoredChange,
-    compare_event,
-    event_text,
-    last_change_time,
-    may_change,
-    read_holdings,
-    recognise_source,
-    split_change_id,
-    text_field,
-)
+from memlog.service.exchange.holdings import Holding, StoredChange
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -78,13 +67,13 @@ def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return whether a change is new, known or forgotten. Outdated and redundant changes count as known."""
-    aspect, _ = split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.split_change_id(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
     earlier = holding.changes_of(aspect)
     if not isinstance(change, MemoryAccessed):
-        others = (each for each in holding.changes if each.aspect in DATED)
+        others = (each for each in holding.changes if each.aspect in holdings.DATED)
         if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
             return "known"
     if not earlier:
@@ -114,9 +103,9 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 def _is_same(change: Event, other: Event) -> bool:
     """Whether two changes of one aspect are equal. Keys in the stored one may be masked."""
-    text = event_text(change)
+    text = holdings.event_text(change)
     if text is not None:
-        return event_text(other) in (text, masked(text))
+        return holdings.event_text(other) in (text, masked(text))
     return content_hash_without_openssl(change) == content_hash_without_openssl(other)
 
 
@@ -131,7 +120,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     overrules nothing else. For the same reason, a record is restored directly after it was archived.
     """
     assert isinstance(change, Change)
-    aspect, _ = split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.split_change_id(str(change.id), base_id)
     earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
         change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
@@ -232,28 +221,17 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    draft: checks and encodes an event. append: makes encoded events durable. decide: calls a function with
-        the read model after it has caught up. log: the folder of the log, which may be missing. key: keys the
-        hashes in the ids of changes. tables: reads databases. redacts: whether keys are masked.
+    engine: that of the store, which may be missing. tables: reads databases.
     """
 
     def __init__(
         self,
         report: ImportReport,
-        draft: Callable[[Event], Draft],
-        append: Callable[[Sequence[Draft]], list[Position]],
-        decide: Deciding,
-        log: Path,
-        key: Callable[[], bytes],
-        progress: Progress | None,
+        engine: Engine,
         tables: Tables,
-        *,
-        redacts: bool,
+        progress: Progress | None,
     ) -> None:
-        self._tables = tables
-        self._report, self._decide, self._log = report, decide, log
-        self._draft, self._append = draft, append
-        self._key, self._progress, self._redacts = key, progress, redacts
+        self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
         """What the log would hold after a dry run."""
@@ -267,9 +245,9 @@ class Importing:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
         """
         prefix, project = self._report.format, self._report.project
-        in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
+        in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
-        self._suffix = recognise_source(
+        self._suffix = holdings.recognise_source(
             read(ForeignFiles(path, self._tables, project=project)),
             prefix,
             sorted(self._suffixes),
@@ -308,28 +286,35 @@ class Importing:
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
         """Return the result of `ask` on the read model; None if there is no store yet."""
-        return self._decide(ask) if disk.is_folder(self._log) else None
+        return self._engine.decide(ask) if self._engine.exists else None
+
+    @cached_property
+    def _key(self) -> bytes:
+        """The store's key, for the hashes in the ids of changes. A dry run makes none, and may use b""."""
+        path = self._engine.path
+        return load_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
-        found = self._query_if_exists(lambda db: read_holdings(db, self._log, ids, changed)) or {}
+        found = (
+            self._query_if_exists(lambda db: holdings.read_holdings(db, self._engine.log_path, ids, changed))
+            or {}
+        )
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
 
     def _import_batch(self, batch: list[Used]) -> None:
         now = timestamps.now()
-        changed = [str(record.events[0].id) for record in batch if may_change(record)]
+        changed = [str(record.events[0].id) for record in batch if holdings.may_change(record)]
         ids = [str(event.id) for record in batch for event in record.events]
         found = self._find_holdings(
             [*ids, *(name for record in batch for name in self._ids_in_other_sources(record))], changed
         )
         archived = [name for name in changed if name in found and found[name].is_archived]
-        memories = (
-            self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
-            if archived
-            else None
-        )
+        memories: Mapping[str, Memory | None] | None = None
+        if archived:
+            memories = self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._append_accepted(new)
@@ -360,7 +345,7 @@ class Importing:
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
-                is_due = found[first].changes_of(split_change_id(str(reset.id), first)[0])
+                is_due = found[first].changes_of(holdings.split_change_id(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
@@ -408,10 +393,10 @@ class Importing:
         if holding.base is None:
             self._add_problem(name, "its line in the log is unreadable: store.maintenance.verify() says why")
             return "refused"
-        if compare_event(record, event, holding) == "other_time":
+        if holdings.compare_event(record, event, holding) == "other_time":
             self._add_problem(name, "another record, created at another time, already has this id")
             return "refused"
-        is_older = record.created is not None and last_change_time(record) < holding.last_change_time
+        is_older = record.created is not None and holdings.last_change_time(record) < holding.last_change_time
         if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
         self._add_problem(name, "its content differs from what was imported under this id")
@@ -422,15 +407,15 @@ class Importing:
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
         """Whether a known event has content that is neither in the log nor in a new change."""
         assert holding.base is not None
-        base, field = holding.base.event, text_field(event)
+        base, field = holding.base.event, holdings.text_field(event)
         if type(base) is not type(event):
             return True
         is_told = holding.has_told(getattr(event, field)) or any(
-            split_change_id(str(change.id), str(event.id))[0] == "updated"
+            holdings.split_change_id(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
-        if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
+        if not is_told or self._engine.redact:  # stored events are masked, and so cannot be compared
             return not is_told
         return content_hash_without_openssl(
             replace(event, **{field: getattr(base, field)})
@@ -446,8 +431,8 @@ class Importing:
         return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
-        made = add_own_id(change, name, found[name], now, self._key())
-        aspect, claimed = split_change_id(str(made.id), name)
+        made = add_own_id(change, name, found[name], now, self._key)
+        aspect, claimed = holdings.split_change_id(str(made.id), name)
         self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 
@@ -469,7 +454,7 @@ class Importing:
     def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
         """Return (encoded event, None), or (None, reason) if the log rejects the event."""
         try:
-            return self._draft(event), None
+            return self._engine.draft(event), None
         except BadInput as error:
             return None, error.message
 
@@ -487,7 +472,8 @@ class Importing:
             else:
                 self._report.refused += 1
                 self._add_problem(str(event.id), str(why))
-        told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
+        drafts = [each.drafted for each in taken if each.drafted is not None]
+        told = warnings_of(self._engine.log.append_drafts(drafts))
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
 

@@ -3,15 +3,15 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.log.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
-from memlog.service.exchange.formats import Importer, Unreadable
+from memlog.service.exchange.formats import Unreadable
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
 _MAX_BYTES = 64 * 2**20
@@ -28,18 +28,13 @@ _MILLISECONDS = 1e11
 
 
 class Tables:
-    """Reads tables of SQLite files in a bounded process, which ends with the `with` block."""
+    """Reads tables of SQLite files in a bounded process, which `close` ends."""
 
     def __init__(self) -> None:
         # The shared reader process may write no file, but SQLite writes an index file for a WAL that a
         # crashed writer left.
         self._process = BoundedProcess(lambda: None, file_bytes=_INDEX_BYTES)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.close()
+        self.close = self._process.close
 
     def read_pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[TablePage]:
         """Yield the rows of a table, page by page.
@@ -178,14 +173,6 @@ class ForeignFiles:
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None
-
-
-def read_projects(importer: Importer, paths: Iterable[Path]) -> list[str]:
-    """Return the names of the projects in another program's files; [] if the format has no projects."""
-    if importer.projects is None:
-        return []
-    with Tables() as tables:
-        return sorted({name for path in paths for name in importer.projects(ForeignFiles(path, tables))})
 
 
 def _add_remedy(path: Path, error: str) -> str:

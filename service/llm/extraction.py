@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -24,16 +24,8 @@ from memlog.service.engine.prompts import Prompt
 from memlog.service.engine.requests import ProgressField, Retry
 
 if TYPE_CHECKING:
-    from memlog.eventlog.settings import ExtractionRules
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport
-
-
-class NoModelToAsk(NamedTuple):
-    """The reason why no language model is used, and a hint on how to change that."""
-
-    message: str
-    hint: str
 
 
 _RECENT = 50
@@ -168,7 +160,7 @@ class Extractions(OperationGroup):
         Raises:
             BadInput: there is no such prompt, or its file in extraction.prompts_dir is unreadable.
         """
-        return prompts.read_prompt(name, rules_of(self._engine).prompts_dir)
+        return prompts.read_prompt(name, self._engine.extraction_rules.prompts_dir)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         from memlog.service.llm.tasks.extract import ExtractTask
@@ -183,7 +175,7 @@ class Extractions(OperationGroup):
             missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
-            questions.count_unsent(missed)
+            questions.model.breaker.count_unsent(missed)
 
 
 def _collect_reports(
@@ -250,56 +242,27 @@ class _Background(SplitByFork):
                 raise
 
 
-def create_questions(
-    engine: Engine,
-    *,
-    lock_timeout: float | None = None,
-    is_patient: bool = False,
-    retry: bool = False,
-    is_bounded: bool = True,
-    is_requested: bool = False,
-) -> "Questions":
-    """Return the `Questions` to the language model of a store.
-
-    lock_timeout: by default the store's. is_patient: see `LanguageModel`. Others: see `Questions`.
+def create_questions(engine: Engine, **how: Any) -> "Questions":  # noqa: ANN401 - as `Questions` takes them
+    """Return the `Questions` to the language model of a store. how: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
     """
     # Imported here: most processes ask no model.
-    from memlog.eventlog.schedules import load_zone
-    from memlog.service.llm.model import LanguageModel
     from memlog.service.llm.task import Questions
 
     if why := why_no_model(engine):
-        raise BadInput(why.message, hint=why.hint)
-    assert engine.language_model is not None
-    return Questions(
-        engine,
-        LanguageModel(engine.language_model, engine.path, is_patient=is_patient),
-        rules_of(engine),
-        None if engine.job_rules is None else load_zone(engine.job_rules.timezone),
-        lock_timeout=engine.lock_timeout if lock_timeout is None else lock_timeout,
-        retry=retry,
-        is_bounded=is_bounded,
-        is_requested=is_requested,
-    )
+        raise why
+    return Questions(engine, **how)
 
 
-def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None if a model is used."""
+def why_no_model(engine: Engine) -> BadInput | None:
+    """Return why no language model is used, as an error; None if a model is used."""
     if engine.read_model.is_off:
-        return NoModelToAsk("memory.enabled is false", "set memory.enabled to true")
-    if not rules_of(engine).enabled:
-        return NoModelToAsk("extraction.enabled is false", "set extraction.enabled to true")
+        return BadInput("memory.enabled is false", hint="set memory.enabled to true")
+    if not engine.extraction_rules.enabled:
+        return BadInput("extraction.enabled is false", hint="set extraction.enabled to true")
     if engine.language_model is None:
         hint = "choose a model with memlog.open(language_model=…)"
-        return NoModelToAsk("no language model is configured", hint)
+        return BadInput("no language model is configured", hint=hint)
     return None
-
-
-def rules_of(engine: Engine) -> "ExtractionRules":
-    """Return the rules for distilling messages."""
-    from memlog.eventlog.settings import ExtractionRules
-
-    return engine.extraction_rules or ExtractionRules()

@@ -4,7 +4,7 @@ They answer in JSON that follows a schema, as far as the server enforces it.
 """
 
 import math
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,13 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.eventlog.settings import LanguageModelProvider
 from memlog.query.context.token_counters import count_text_tokens
-from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
+from memlog.service.engine.http_client import (
+    LEFT_OUT,
+    Breaker,
+    provider_error,
+    send_in_known_forms,
+    send_with_retries,
+)
 
 _MAX_TOKENS = 2**53
 """The most tokens that an event can hold."""
@@ -25,17 +31,12 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The answer of a language model, with the numbers of tokens and requests that it took."""
+    """The answer of a language model, or several, with the numbers of tokens and requests that it took."""
 
     text: str
     tokens_in: int = 0
     tokens_out: int = 0
     requests: int = 1
-
-    def followed_by(self, more: "Completion") -> "Completion":
-        """Return the later answer `more`, with the tokens and requests of both answers."""
-        spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
-        return Completion(more.text, *spent, self.requests + more.requests)
 
 
 def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
@@ -110,15 +111,16 @@ def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
 
 
 def _unusable_answer(url: str, why: str) -> ProviderError:
-    error = ProviderError(f"{url}: {why}", hint="try another model, or a greater max_tokens")
-    error.is_of_answer = True
-    return error
+    hint = "try another model, or a greater max_tokens"
+    return provider_error(f"{url}: {why}", hint, is_of_answer=True)
 
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before each retry after 429, a status in `_RETRIED`, or a failed connection."""
+"""Seconds before each retry after a status in `_RETRIED`, or a failed connection."""
 
-_LONGEST_WAIT = 60.0
+_RETRIED = (429, 502, 503, 504, 529)
+"""Statuses of a provider that limits requests, and of a server that is overloaded or starting; 529 is
+Anthropic's. A 500 or a dropped connection is caused by the request itself."""
 
 _CONTENT_STATUSES = (400, 413, 422)
 """Statuses that refuse one request; another request may succeed."""
@@ -129,36 +131,17 @@ class LanguageModel:
     https://docs.anthropic.com/en/api/messages
 
     is_patient: whether to send requests even while the provider rests, as for a person's command.
+    breaker: the circuit breaker of the provider.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
-        self._provider, self._is_patient = provider, is_patient
-        self._breaker = Breaker(store, "language_model", provider)
-
-    @property
-    def provider(self) -> str:
-        """The address of the provider."""
-        return self._provider.place
+        self.provider, self._is_patient = provider, is_patient
+        self.breaker = Breaker(store, "language_model", provider)
 
     @property
     def is_of_this_machine(self) -> bool:
         """Whether what is sent to the provider stays on this machine."""
-        return self._provider.is_of_this_machine
-
-    @property
-    def failures(self) -> int:
-        """The number of consecutive failures."""
-        return self._breaker.record().failures
-
-    @property
-    def spent_today(self) -> int:
-        """The tokens spent today (UTC), according to the cache."""
-        return self._breaker.spent_today()
-
-    @property
-    def name(self) -> str:
-        """The name of the model; if none is set, the type of the API."""
-        return self._provider.name
+        return self.provider.is_of_this_machine
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         """Send a question to the model, with retries, and return its answer.
@@ -167,49 +150,33 @@ class LanguageModel:
 
         Raises:
             ProviderError: the provider is unreachable, refuses, is too slow, or rests. With `is_of_answer`,
-                only this
-                question failed: the provider does not rest, and may answer others.
+                only this question failed: the provider does not rest, and may answer others.
         """
         self.check_available()
-        waits = iter(_WAITS)
-        while True:
-            try:
-                return self.complete_once(system, user, schema)
-            except ProviderError as error:
-                error.is_of_answer = error.is_of_answer or error.status in _CONTENT_STATUSES
-                wait, requested = next(waits, None), error.retry_after or 0.0
-                is_away = error.is_away and not error.is_cut
-                is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
-                if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
-                    self._breaker.record_failure(error, rests=not error.is_of_answer)
-                    raise
-                time.sleep(max(wait, requested))
-
-    def record_success(self) -> None:
-        """Record that an answer was usable."""
-        self._breaker.record_success()
+        try:
+            return send_with_retries(
+                partial(self.complete_once, system, user, schema),
+                _WAITS,
+                lambda error: (error.is_away and not error.is_cut) or error.status in _RETRIED,
+            )
+        except ProviderError as error:
+            error.is_of_answer = error.is_of_answer or error.status in _CONTENT_STATUSES
+            self.breaker.record_failure(error, rests=not error.is_of_answer)
+            raise
 
     def check_available(self) -> None:
         """Raise ProviderError while the provider rests, unless the caller is patient."""
         if not self._is_patient:
-            self._breaker.check_available()
-
-    def record_provider_failure(self, error: ProviderError) -> None:
-        """Record a failure, and let the provider rest."""
-        self._breaker.record_failure(error)
-
-    def count_unsent(self, count: int) -> None:
-        """Count `count` failures for which no request was sent."""
-        self._breaker.count_unsent(count)
+            self.breaker.check_available()
 
     def record_failure(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
         """Record an unusable answer, and return its error.
 
         is_of_answer: whether the model may answer other questions, and so does not rest.
         """
-        error = _unusable_answer(str(self._provider.base_url), why)
+        error = _unusable_answer(str(self.provider.base_url), why)
         error.is_of_answer = is_of_answer
-        self._breaker.record_failure(error, rests=not is_of_answer)
+        self.breaker.record_failure(error, rests=not is_of_answer)
         return error
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -217,7 +184,7 @@ class LanguageModel:
 
         Raises the errors of `complete`; a failure is not recorded.
         """
-        provider = self._provider
+        provider = self.provider
         url = (provider.base_url or "").rstrip("/")
         version = "" if urlsplit(url).path.strip("/") else "/v1"
         body: dict[str, Any] = {"max_tokens": provider.max_tokens}
@@ -230,7 +197,7 @@ class LanguageModel:
             is_held = provider.response_format == "json_schema"
             forms["output_config"] = "json_schema" if is_held else LEFT_OUT
             headers = {"key_header": "x-api-key", "headers": {"anthropic-version": "2023-06-01"}}
-            endpoint = self._breaker.endpoint(f"{url}{version}/messages", **headers)
+            endpoint = self.breaker.endpoint(f"{url}{version}/messages", **headers)
             read = read_message
         else:
             body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -239,22 +206,17 @@ class LanguageModel:
             temperature = 0 if temperature is None else temperature
             forms["max_tokens"] = provider.max_tokens_parameter
             forms |= {"response_format": provider.response_format, "system_role": provider.system_role}
-            endpoint = self._breaker.endpoint(f"{url}{version}/chat/completions")
+            endpoint = self.breaker.endpoint(f"{url}{version}/chat/completions")
             read = read_chat
         if temperature not in (None, LEFT_OUT):
             body["temperature"] = temperature
             forms["temperature"] = "sent"
         answer = send_in_known_forms(
-            self._breaker, body, forms, lambda sent: endpoint.ask(encode_outgoing(sent), provider.timeout)
+            self.breaker, body, forms, lambda sent: endpoint.ask(encode_outgoing(sent), provider.timeout)
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
         spent = sum(read_token_counts(answer)) or sum(
             count_text_tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
-        self._breaker.record_tokens(spent)
+        self.breaker.record_tokens(spent)
         return read(answer, url)
-
-
-_RETRIED = (502, 503, 504, 529)
-"""Statuses of a server that is overloaded or starting; 529 is Anthropic's. A 500 or a dropped connection is
-caused by the request itself."""

@@ -4,8 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import tzinfo
-from functools import partial, reduce
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -16,8 +15,8 @@ from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
+from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import kinds_in
-from memlog.eventlog.settings import ExtractionRules
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -31,6 +30,7 @@ from memlog.query.memories import Memory
 from memlog.query.records import DailyEvent
 from memlog.query.sendable import mask_memories
 from memlog.service.engine.engine import Engine
+from memlog.service.engine.http_client import provider_error
 from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
 from memlog.service.exchange.formats import is_imported
 from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
@@ -81,14 +81,14 @@ class ModelReply(msgspec.Struct, Generic[A]):
 class Batch(msgspec.Struct, kw_only=True):
     """What one answer is about.
 
-    chat, event_ids: recorded with a failure. requests: as JSON; an entry that is too long is in several.
+    chat, event_ids: recorded with a failure. requests: sent as JSON; an entry that is too long is in several.
     count, line: the number of changes, and a line about them, which the task sets when it has the answer.
     is_done: whether the events from the answer are in the log.
     """
 
     chat: str | None
     event_ids: list[str]
-    requests: list[str]
+    requests: list[Any]
     count: int = 0
     line: str | None = None
     is_done: bool = False
@@ -105,30 +105,33 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Questions:
-    """Asks questions of one model, within the rules and the daily budget.
+    """Asks questions of the model of a store, within the rules and the daily budget.
 
-    zone: the user's time zone, which defines days; None for the system's.
-    lock_timeout: seconds to wait for another process that distils.
+    lock_timeout: seconds to wait for another process that distils; by default the store's.
+    is_patient: see `LanguageModel`.
     retry: whether to ask again about items that were set aside today.
     is_bounded: whether the daily token budget applies.
     is_requested: whether a person requested the run, so that conversations need not be due.
+    zone: the user's time zone, which defines days; None for the system's.
     """
 
     def __init__(
         self,
         engine: Engine,
-        model: LanguageModel,
-        rules: ExtractionRules,
-        zone: tzinfo | None,
         *,
-        lock_timeout: float,
+        lock_timeout: float | None = None,
+        is_patient: bool = False,
         retry: bool = False,
         is_bounded: bool = True,
         is_requested: bool = False,
     ) -> None:
-        self._engine, self._model, self.rules, self.zone = engine, model, rules, zone
+        assert engine.language_model is not None
+        self.model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
+        self.zone = None if engine.job_rules is None else load_zone(engine.job_rules.timezone)
+        self._engine, self.rules = engine, engine.extraction_rules
         self._retry, self._is_bounded = retry, is_bounded
-        self.lock_timeout, self.is_requested = lock_timeout, is_requested
+        self.lock_timeout = engine.lock_timeout if lock_timeout is None else lock_timeout
+        self.is_requested = is_requested
         self._sent: list[Completion] = []
 
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
@@ -138,7 +141,7 @@ class Questions:
         channel, its format.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
-        return self._model.is_of_this_machine or named in self.rules.channels or not is_imported(event_id)
+        return self.model.is_of_this_machine or named in self.rules.channels or not is_imported(event_id)
 
     def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
         """Return the ids of memories that may not be sent, because they or their sources were imported."""
@@ -157,13 +160,15 @@ class Questions:
         return [each for each in found if each.chat not in kept]
 
     def _find_withheld(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
-        origins = {} if self._model.is_of_this_machine else read()
+        origins = {} if self.model.is_of_this_machine else read()
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_over_budget(self) -> str | None:
         """Return why no more requests are sent today; None while the budget allows another request."""
         most = self.rules.max_tokens_per_day
-        spent = max(self._model.spent_today, self._engine.decide(tokens_of_today)) if self._is_bounded else 0
+        spent = 0
+        if self._is_bounded:
+            spent = max(self.model.breaker.spent_today(), self._engine.decide(tokens_of_today))
         if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
@@ -171,10 +176,11 @@ class Questions:
 
     def failures(self) -> Failures:
         """Return the failed requests of today, unless they are to be retried."""
-        read = partial(failures_of_today, provider=self._model.provider, model=self._model.name)
+        provider = self.model.provider
+        read = partial(failures_of_today, provider=provider.place, model=provider.name)
         return Failures() if self._retry else self._engine.decide(read)
 
-    def ask(self, prompt: str, system: str, requests: Iterable[str], kind: type[A]) -> ModelReply[A]:
+    def ask(self, prompt: str, system: str, requests: Iterable[Any], kind: type[A]) -> ModelReply[A]:
         """Return the answers to the requests as one, and its cost.
 
         prompt: the id of the prompt that `system` begins with.
@@ -182,8 +188,9 @@ class Questions:
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
         """
-        made = [self._ask_once(system, request, kind) for request in requests]
-        origin = Extraction(new_id(), self._model.name, prompt)
+        texts = (msgspec.json.encode(request).decode() for request in requests)
+        made = [self._ask_once(system, text, kind) for text in texts]
+        origin = Extraction(new_id(), self.model.provider.name, prompt)
         answers, refused = zip(*made, strict=True)
         return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
 
@@ -192,31 +199,29 @@ class Questions:
         again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
         for request in (user, again):
             self._sent.append(Completion(""))
-            self._sent[-1] = self._model.complete(system, request, schema_of(kind))
+            self._sent[-1] = self.model.complete(system, request, schema_of(kind))
             found = read_answer(self._sent[-1].text, kind)
             if found is not None:
                 return found
         why = "it answered twice with something other than the JSON object"
-        raise self._model.record_failure(why, is_of_answer=True)
+        raise self.model.record_failure(why, is_of_answer=True)
 
     def _cost(self) -> Completion:
         """Return the requests and tokens since the last `check`."""
-        return reduce(Completion.followed_by, self._sent, Completion("", requests=0))
+        tokens_in = sum(each.tokens_in for each in self._sent)
+        tokens_out = sum(each.tokens_out for each in self._sent)
+        return Completion("", tokens_in, tokens_out, len(self._sent))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
         try:
             self._engine.append(events)
         except BadInput:  # its message quotes the answer
-            raise self._model.record_failure("its answer could not be stored", is_of_answer=True) from None
+            raise self.model.record_failure("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
-            self._model.record_failure(f"its answer could not be stored: {error.message}")
+            self.model.record_failure(f"its answer could not be stored: {error.message}")
             raise
-        self._model.record_success()
-
-    def count_unsent(self, count: int) -> None:
-        """Count `count` extractions that failed without a request."""
-        self._model.count_unsent(count)
+        self.model.breaker.record_success()
 
     def check(self) -> None:
         """Check, before the next batch, that a request may be sent to the provider.
@@ -224,17 +229,15 @@ class Questions:
         Raises:
             ProviderError: the provider rests or fails for every request, or the budget is spent.
         """
-        self._model.check_available()
+        self.model.check_available()
         if why := self.why_over_budget():
-            error = ProviderError(why, hint="the rest waits until tomorrow")
-            error.is_of_budget = True
-            raise error
+            raise provider_error(why, "the rest waits until tomorrow", is_of_budget=True)
         self._sent = []
-        if self._model.failures >= _FAILURES_OF_PROVIDER:
+        if self.model.breaker.record().failures >= _FAILURES_OF_PROVIDER:
             try:
                 self._greet()
             except ProviderError as error:
-                self._model.record_provider_failure(error)
+                self.model.breaker.record_failure(error)
                 raise
 
     def record_failure(self, task: ModelTask, batch: Batch, error: ProviderError) -> ModelFailed | None:
@@ -250,8 +253,8 @@ class Questions:
             ts=timestamps.now(),
             task=task,
             event_ids=batch.event_ids,
-            provider=self._model.provider,
-            model=self._model.name,
+            provider=self.model.provider.place,
+            model=self.model.provider.name,
             kind=kind,
             why=error.message,
             chat_id=batch.chat,
@@ -280,13 +283,13 @@ class Questions:
     def _greet(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self._model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
+            made = self.model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
         except ProviderError as error:
             error.is_of_answer = False
             raise
         if read_answer(made.text, MemoryAnswer) is None:
-            raise self._model.record_failure("it answers even a greeting without the JSON object")
-        self._model.record_success()
+            raise self.model.record_failure("it answers even a greeting without the JSON object")
+        self.model.breaker.record_success()
 
 
 class Task(ABC, Generic[A, B]):
@@ -369,9 +372,10 @@ class Task(ABC, Generic[A, B]):
         for batch in self.run():
             self._count += batch.count
             told(batch.line)
-        set_aside = set_aside_note([each.why for each in self._set_aside()])
-        notes = filter(None, (*self._notes(), set_aside, withheld_note(self._count_withheld())))
-        return Outcome(self._count, "; ".join(notes) or None)
+        notes = [*self._notes(), set_aside_note([each.why for each in self._set_aside()])]
+        if withheld := self._count_withheld():
+            notes.append(f"imported memories not sent (extraction.channels does not name them): {withheld}")
+        return Outcome(self._count, "; ".join(filter(None, notes)) or None)
 
     def _complete(self, batch: B) -> bool:
         used = self._read_prompt()
@@ -421,11 +425,6 @@ def is_storable(event: Event, *texts: str) -> bool:
         draft(event)
         return not any(map(kinds_in, texts))
     return False
-
-
-def encode_request(request: object) -> str:
-    """Return a request as JSON."""
-    return msgspec.json.encode(request).decode()
 
 
 def memory_entries(memories: Sequence[Memory]) -> list[dict[str, Any]]:
@@ -556,8 +555,3 @@ def set_aside_note(whys: Sequence[str]) -> str | None:
     """Return a note on the items that a step has set aside until tomorrow; None if there are none."""
     # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
-
-
-def withheld_note(count: int) -> str | None:
-    """Return a note on imported memories that a step has not sent; None if it has sent all."""
-    return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

@@ -93,7 +93,7 @@ class Reranker:
 
     def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
         if self._seconds_left <= 0:
-            raise late_error(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
+            raise late_error(self._provider.base_url, self._provider.timeout)
         started = time.monotonic()
         scores = self._request_scores(question, texts, self._seconds_left)
         self._seconds_left -= time.monotonic() - started

@@ -56,7 +56,7 @@ from memlog.query.context.background import count_not_english
 from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
-from memlog.service.engine.embedding_models import EmbeddingModel, NoModel
+from memlog.service.engine.embedding_models import EmbeddingModel
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.llm.model import LanguageModel
 from memlog.service.retrieval.search import create_reranker
@@ -127,7 +127,7 @@ def _check_model(read_model: ReadModel) -> Finding:
     try:
         embedder = read_model.model.embedder("once")
     except EmbeddingError as error:
-        if isinstance(read_model.model, NoModel):
+        if read_model.model.is_off:
             return Finding("model", "ok", error.message)
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"

@@ -40,7 +40,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query import event_index
 from memlog.service.documents.indexing import remove_all_records
 from memlog.service.engine.read_model import ReadModel
-from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts, Verdicts
+from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts
 
 
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
@@ -179,8 +179,8 @@ def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     with closing(BoundedProcess(on_wait=lambda: None)) as process:
 
         def match_in(pattern: str, texts: list[str]) -> bool:
-            found, _ = process.ask(SearchTexts(pattern, texts, PATTERN_SECONDS), Verdicts)
-            return found.verdicts == [True]
+            found, _ = process.ask(SearchTexts(pattern, texts, PATTERN_SECONDS), bool)
+            return found
 
         def matches(texts: Iterable[str]) -> bool:
             given = [*texts]

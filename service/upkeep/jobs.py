@@ -69,9 +69,7 @@ class Jobs(OperationGroup):
 
         `memlog watch` and `memlog serve` run the jobs. Missed runs are coalesced into one run.
         """
-        from memlog.service.llm.extraction import rules_of
-
-        rules, now = rules_of(self._engine), timestamps.now()
+        rules, now = self._engine.extraction_rules, timestamps.now()
         extraction = Job(
             name="extraction",
             due=f"{rules.quiet_minutes:g} minutes after the last message, at {rules.tokens:,} tokens, the"

@@ -260,7 +260,7 @@ class SlowEmbedder:
 @pytest.mark.parametrize("method", ["embed", "project"])
 def test_while_vectors_are_computed_nothing_waits(tmp_path, method):
     with a_store_with_tea(tmp_path) as store:
-        model = store._engine.read_model.model
+        (model,) = store._engine.read_model.model._models
         model._loaded = slow = SlowEmbedder(model.embedder())
         store.facts.set("teas", "sencha")
         reports = []
@@ -305,7 +305,7 @@ def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
 
     with a_store_with_tea(tmp_path) as store:
         store.warm()
-        model = store._engine.read_model.model
+        (model,) = store._engine.read_model.model._models
         model._loaded = Embedder(model.embedder())
         store.append([memlog.MemorySaved(content="the only one")])
         in_threads(READERS, lambda: store.search("tea"))

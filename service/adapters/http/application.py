@@ -1,10 +1,10 @@
 """The ASGI application, with a route for each operation of a store, made from its declaration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 from starlette.applications import Starlette
@@ -17,24 +17,12 @@ from starlette.routing import Route
 from memlog.service import catalogue
 from memlog.service.adapters import compat
 from memlog.service.adapters.compat import ROUTES, CreateMemory
-from memlog.service.adapters.http.guard import (
-    EVENTS,
-    JSON,
-    LINES,
-    Admission,
-    Guard,
-    Refused,
-    answer_errors,
-    decode_json,
-    media_type_of,
-    problem_response,
-    read_body,
-    read_object,
-)
+from memlog.service.adapters.http import guard
+from memlog.service.adapters.http.guard import JSON, Admission
 from memlog.service.adapters.local_sockets import CHALLENGE, token_proof
 from memlog.service.adapters.problems import Problem, ProblemAnswer, append_and_acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
-from memlog.service.engine.engine import HEADER, acting_for_header
+from memlog.service.engine.engine import HEADER, acting_for
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
 from memlog.service.projects import DEFAULT, OpenStores
@@ -45,6 +33,9 @@ _TEXTS = ("text", "question")
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
 
+_PROBLEM = {"$ref": "#/components/responses/Problem"}
+_PROBLEMS = {"4XX": _PROBLEM, "5XX": _PROBLEM}
+
 _CHAT = "/v1/projects/{project}/pre_route"
 _EVENT = {"type": "object", "required": ["type"]}
 _MANY = {"type": "array", "items": _EVENT}
@@ -53,9 +44,8 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 def has_get(operation: Operation) -> bool:
     """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
-    request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
-    return is_read and not any(each.name in _TEXTS for each in fields_of(request))
+    return is_read and not any(each.name in _TEXTS for each in fields_of(operation.request))
 
 
 def openapi_document(served: Operations, version: str) -> dict[str, Any]:
@@ -71,8 +61,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
             "description": f"{description_of(operation.request)}\n\nEffect: {operation.effect}.",
             "responses": {
                 "200": {"description": "done", "content": {JSON: {"schema": answers[name]}}},
-                "4XX": {"$ref": "#/components/responses/Problem"},
-                "5XX": {"$ref": "#/components/responses/Problem"},
+                **_PROBLEMS,
             },
         }
         schema = schema_of(operation.request)
@@ -85,10 +74,13 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
                 "parameters": _query_parameters(operation),
             }
     append = paths["/v1/projects/{project}/append"]["post"]["requestBody"]
-    append["content"] = {JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
+    append["content"] = {
+        JSON: {"schema": {"anyOf": _EVENTS}},
+        "application/x-ndjson": {"schema": _EVENT},
+    }
     paths |= _openapi_paths_of_seeds(paths)
     for name in ("healthz", "readyz"):
-        answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}
+        answer = {"200": {"description": "well"}, "503": _PROBLEM}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
     return {
         "openapi": "3.1.0",
@@ -106,19 +98,14 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
 def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI paths for the routes of two earlier services."""
     some = {"content": {JSON: {"schema": {}}}, "description": "done"}
-    problem = {
-        "4XX": {"$ref": "#/components/responses/Problem"},
-        "5XX": paths[_CHAT]["post"]["responses"]["5XX"],
-    }
 
     def describe_route(
         name: str, status: str = "200", request: type[Request] | None = None
     ) -> dict[str, Any]:
         body = {} if request is None else {"requestBody": {"content": {JSON: {"schema": schema_of(request)}}}}
         summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
-        return (
-            {"operationId": name, "tags": ["seeds"], "responses": {status: some} | problem} | summary | body
-        )
+        responses = {status: some, **_PROBLEMS}
+        return {"operationId": name, "tags": ["seeds"], "responses": responses} | summary | body
 
     session, memory = (
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
@@ -143,8 +130,8 @@ def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
-    request: type[Request] = operation.request
-    schema, fields = schema_of(request), {field.name: field for field in fields_of(request)}
+    schema = schema_of(operation.request)
+    fields = {field.name: field for field in fields_of(operation.request)}
     return [
         {"name": name, "in": "query", "required": name in schema["required"], "schema": kind}
         for name, kind in schema["properties"].items()
@@ -158,68 +145,32 @@ _MEMORIES = "/api/sessions/{session:path}/memories"
 def seed_routes(stores: OpenStores) -> list[Route]:
     """Return the routes of two earlier services."""
     one = f"{_MEMORIES}/{{memory}}"
-    return [
-        *(
-            Route(path, answer_errors(partial(_run_project_route, stores, *what)), methods=["POST"])
-            for path, what in compat.ROUTES.items()
-        ),
-        Route(
-            "/v1/projects/{project:path}/chat",
-            answer_errors(partial(_run_chat_route, stores)),
-            methods=["POST"],
-        ),
-        Route(
-            _MEMORIES,
-            answer_errors(partial(_run_session_route, stores, compat.list_memories, 200)),
-            methods=["GET"],
-        ),
-        Route(_MEMORIES, answer_errors(partial(_create_session_memory, stores)), methods=["POST"]),
-        Route(
-            one, answer_errors(partial(_run_session_route, stores, compat.get_memory, 200)), methods=["GET"]
-        ),
-        Route(
-            one,
-            answer_errors(partial(_run_session_route, stores, compat.delete_memory, 204)),
-            methods=["DELETE"],
-        ),
+    answers: list[tuple[str, str, Callable[[Call], Awaitable[Response]]]] = [
+        *(("POST", path, partial(_run_project_route, stores, *of)) for path, of in compat.ROUTES.items()),
+        ("POST", "/v1/projects/{project:path}/chat", partial(_run_seed_route, stores, compat.pre_route, 200)),
+        ("GET", _MEMORIES, partial(_run_seed_route, stores, compat.list_memories, 200)),
+        ("POST", _MEMORIES, partial(_run_seed_route, stores, compat.create_memory, 201)),
+        ("GET", one, partial(_run_seed_route, stores, compat.get_memory, 200)),
+        ("DELETE", one, partial(_run_seed_route, stores, compat.delete_memory, 204)),
     ]
+    return [Route(path, guard.answer_errors(answer), methods=[method]) for method, path, answer in answers]
 
 
 async def _run_project_route(
     stores: OpenStores, kind: type[Any], does: Callable[[Store, Any], Any], call: Call
 ) -> Response:
-    given = await read_object(call)
-
-    def run_request() -> Any:  # noqa: ANN401
-        request = kind.of(given, call.url.path)
-        return stores.run(request.project_id, lambda store: does(store, request))
-
-    return await _answer_as_seed(run_request, 200)
-
-
-async def _run_chat_route(stores: OpenStores, call: Call) -> Response:
-    given = await read_object(call)
-    project = call.path_params["project"]
+    request = kind.of(await guard.read_object(call), call.url.path)
     return await _answer_as_seed(
-        lambda: stores.run(project, lambda store: compat.pre_route(store, given)), 200
+        lambda: stores.run(request.project_id, lambda store: does(store, request)), 200
     )
 
 
-async def _run_session_route(
-    stores: OpenStores, does: Callable[..., Any], status: int, call: Call
-) -> Response:
-    named = call.path_params.values()
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
-
-
-async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
-    given = await read_object(call)
-    session = call.path_params["session"]
-
-    def create(store: Store) -> Any:  # noqa: ANN401
-        return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
-
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, create), 201)
+async def _run_seed_route(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
+    """Answer a request. does: takes the store, the other names in the path, and the body, if any."""
+    named = dict(call.path_params)
+    project = named.pop("project", DEFAULT)
+    given = [*named.values(), *([await guard.read_object(call)] if call.method == "POST" else [])]
+    return await _answer_as_seed(lambda: stores.run(project, lambda store: does(store, *given)), status)
 
 
 async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
@@ -249,7 +200,7 @@ def application(
     document = msgspec.json.encode(openapi_document(served, version))
     routes = [
         Route("/healthz", partial(_answer_constant, b'{"ok":true}')),
-        Route("/readyz", answer_errors(partial(_answer_readiness, stores))),
+        Route("/readyz", guard.answer_errors(partial(_answer_readiness, stores))),
         Route(CHALLENGE, partial(_answer_challenge, admission)),
         Route("/openapi.json", partial(_answer_constant, document)),
         *seed_routes(stores),
@@ -261,10 +212,12 @@ def application(
             _append_events if name == "append" else _run_operation, stores, name, operation, folder
         )
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
-        routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answer_errors(answer), methods=methods))
+        routes.append(
+            Route(f"/v1/projects/{{project:path}}/{name}", guard.answer_errors(answer), methods=methods)
+        )
     handlers: Mapping[Any, Any] = {HTTPException: _answer_http_error, Exception: _answer_internal_error}
     lifespan = mcp.lifespan if mcp else None
-    return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), admission)
+    return guard.Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), admission)
 
 
 async def _run_operation(
@@ -273,40 +226,35 @@ async def _run_operation(
     if call.method == "GET":
         query = unquote_to_bytes(call.scope["query_string"])
         if query.decode(errors="ignore").encode() != query:
-            raise Refused(422, "bad_request", "the query string is not UTF-8", "encode it as UTF-8")
+            raise guard.Refused(422, "bad_request", "the query string is not UTF-8", "encode it as UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = fields_from_texts(operation.request, texts)
     else:
-        given = await read_object(call)
-    return await _run_and_answer(
-        stores,
-        call,
-        lambda store: msgspec.json.encode(
-            catalogue.call_operation(store, name, given, root=root, exports=root)
-        ),
-    )
+        given = await guard.read_object(call)
+    return await _run_and_answer(stores, call, partial(_call_and_encode, name, given, root))
+
+
+def _call_and_encode(name: str, given: dict[str, Any], root: Path | None, store: Store) -> bytes:
+    return msgspec.json.encode(catalogue.call_operation(store, name, given, root=root, exports=root))
 
 
 async def _append_events(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
     """Append the events in a body: one event, a list, `{"events": […]}`, or one event per line."""
-    data = await read_body(call, EVENTS, (LINES, JSON))
-    if media_type_of(call) == LINES:
+    data = await guard.read_body(call, guard.EVENTS, (guard.LINES, JSON))
+    if guard.media_type_of(call) == guard.LINES:
         return await _run_and_answer(
-            stores, call, lambda store: append_and_acknowledge(store, data, root), LINES
+            stores, call, lambda store: append_and_acknowledge(store, data, root), guard.LINES
         )
-    given = decode_json(data)
+    given = guard.decode_json(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
-    return await _run_and_answer(
-        stores,
-        call,
-        lambda store: msgspec.json.encode(catalogue.call_operation(store, name, request, root=root)),
-    )
+    return await _run_and_answer(stores, call, partial(_call_and_encode, name, request, root))
 
 
 async def _run_and_answer(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
-    with acting_for_header(call.headers.get(HEADER)):
+    client = call.headers.get(HEADER)
+    with acting_for(client and unquote(client)):
         data = await run_in_threadpool(stores.run, call.path_params["project"], answer)
     return Response(data, media_type=media_type)
 
@@ -320,9 +268,11 @@ async def _answer_challenge(admission: Admission, call: Call) -> Response:
     try:
         proof = token_proof(admission.token or "", call.query_params.get("nonce", ""), admission.url)
     except ValueError as error:
-        return problem_response(Problem("bad_request", str(error), "see /openapi.json"), 422)
+        return guard.problem_response(Problem("bad_request", str(error), "see /openapi.json"), 422)
     if admission.token is None:
-        return problem_response(Problem("no_route", "this server has no token", "connect without one"), 404)
+        return guard.problem_response(
+            Problem("no_route", "this server has no token", "connect without one"), 404
+        )
     return Response(proof, media_type="text/plain")
 
 
@@ -330,7 +280,7 @@ async def _answer_readiness(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
         # This route needs no token, so the reasons are only in `status`, which does.
         message = f"not ready: {', '.join(troubles)}"
-        return problem_response(
+        return guard.problem_response(
             Problem("not_ready", message, "see the operation status", retryable=True), 503
         )
     return await _answer_constant(b'{"ready":true}', call)
@@ -338,8 +288,8 @@ async def _answer_readiness(stores: OpenStores, call: Call) -> Response:
 
 async def _answer_http_error(_: Call, error: HTTPException) -> Response:
     code = {404: "no_route", 405: "bad_method"}.get(error.status_code, "bad_request")
-    return problem_response(Problem(code, error.detail, "see /openapi.json"), error.status_code)
+    return guard.problem_response(Problem(code, error.detail, "see /openapi.json"), error.status_code)
 
 
 async def _answer_internal_error(_: Call, error: Exception) -> Response:
-    return problem_response(Problem("internal", type(error).__name__, "report it"), 500)
+    return guard.problem_response(Problem("internal", type(error).__name__, "report it"), 500)

@@ -130,24 +130,21 @@ async def read_body(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     Raises:
         Refused: the media type is not in `types`, or the body exceeds `most` bytes or takes too long.
     """
+    too_large = Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
-        raise _too_large(most)
+        raise too_large
     data = bytearray()
     try:
         async with asyncio.timeout(_SECONDS):
             async for part in call.stream():
                 data += part
                 if len(data) > most:
-                    raise _too_large(most)
+                    raise too_large
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not arrive in time", connection="close") from None
     if data and media_type_of(call) not in types:
         raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "set its content-type")
     return bytes(data)
-
-
-def _too_large(most: int) -> Refused:
-    return Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
 
 
 def media_type_of(call: Call) -> str:

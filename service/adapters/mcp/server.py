@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import anyio
@@ -23,7 +23,7 @@ from memlog.service.adapters.problems import problem_of
 from memlog.service.adapters.remote_store import RemoteStore
 from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
 from memlog.service.engine.engine import HEADER, acting_for
-from memlog.service.engine.operation import Operation
+from memlog.service.engine.operation import operation_named
 from memlog.service.engine.requests import description_of, schema_of
 from memlog.service.store import Store
 
@@ -50,11 +50,8 @@ _TOOL_OF = {"core.get": "memory_core_get"}
 searching."""
 
 
-class Runs(Protocol):
-    """A function that runs calls on the store a request is for, in the caller's thread."""
-
-    def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """Run `call` on the store and return its result."""
+Runs = Callable[[Context, Callable[[Any], Any]], Any]
+"""Runs a call on the store that a request is for, in the caller's thread, and returns its result."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
@@ -62,10 +59,10 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
 
     run: runs a function on the store that a request is for.
     """
-    tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
+    tools = {name.partition(".")[2]: name for name in tool_operations()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[each.describe() for each in tools.values()])
+        return types.ListToolsResult(tools=[*map(_describe_tool, tools.values())])
 
     async def call_tool(ctx: Context, request: types.CallToolRequestParams) -> types.CallToolResult:
         if request.name not in tools:
@@ -74,7 +71,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
             )
         # No one waits for the result if the client disconnects.
         return await run_sync(
-            tools[request.name].call, run, ctx, request.arguments or {}, abandon_on_cancel=True
+            _call_tool, tools[request.name], run, ctx, request.arguments or {}, abandon_on_cancel=True
         )
 
     async def list_resources(_: Context, __: object) -> types.ListResourcesResult:
@@ -117,43 +114,39 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
     )
 
 
-class _Tool:
-    """An operation, as a tool."""
+def _describe_tool(name: str) -> types.Tool:
+    operation = operation_named(name)
+    schema = schema_of(operation.request)
+    del schema["description"]
+    return types.Tool(
+        name=name.partition(".")[2],
+        description=" ".join(description_of(operation.request).split()),
+        input_schema=schema,
+        output_schema=answer_schema(name),
+        annotations=types.ToolAnnotations(
+            read_only_hint=operation.effect == "read",
+            destructive_hint=operation.is_destructive,
+            idempotent_hint=True,
+            open_world_hint=False,
+        ),
+    )
 
-    def __init__(self, name: str, operation: Operation) -> None:
-        self._name, self._operation = name, operation
 
-    def describe(self) -> types.Tool:
-        schema = schema_of(self._operation.request)
-        del schema["description"]
-        return types.Tool(
-            name=self._name.partition(".")[2],
-            description=" ".join(description_of(self._operation.request).split()),
-            input_schema=schema,
-            output_schema=answer_schema(self._name),
-            annotations=types.ToolAnnotations(
-                read_only_hint=self._operation.effect == "read",
-                destructive_hint=self._operation.is_destructive,
-                idempotent_hint=True,
-                open_world_hint=False,
-            ),
-        )
+def _call_tool(name: str, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
+    def run_operation(store: Any) -> Any:  # noqa: ANN401
+        with acting_for(_client_name(ctx)):
+            return call_operation(store, name, given, root=None)
 
-    def call(self, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
-        def run_operation(store: Any) -> Any:  # noqa: ANN401
-            with acting_for(_client_name(ctx)):
-                return call_operation(store, self._name, given, root=None)
-
-        try:
-            found: dict[str, Any] = escape_answer(run(ctx, run_operation))
-        except MemlogError as error:
-            return _error_result(error)
-        # Some hosts give a model only the text, others only the structure.
-        text = f"{NOTICE}\n{msgspec.json.encode(found).decode()}"
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=text)],
-            structured_content={"notice": NOTICE} | found,
-        )
+    try:
+        found: dict[str, Any] = escape_answer(run(ctx, run_operation))
+    except MemlogError as error:
+        return _error_result(error)
+    # Some hosts give a model only the text, others only the structure.
+    text = f"{NOTICE}\n{msgspec.json.encode(found).decode()}"
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)],
+        structured_content={"notice": NOTICE} | found,
+    )
 
 
 def _operation_of_uri(uri: str) -> tuple[str, dict[str, str]]:

@@ -117,10 +117,14 @@ def read_records(
     columns: Collection[str],
     make: Make,
     *,
+    text: str | None = None,
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """Yield a record for each wanted row of a table; `Unreadable` for a row that `make` cannot convert."""
+    """Yield a record for each wanted row of a table; `Unreadable` for a row that `make` cannot convert.
+
+    text: the column with the text; a row without text is skipped.
+    """
     for row in data.read_rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
@@ -128,7 +132,8 @@ def read_records(
         if not is_wanted(row):
             continue
         try:
-            yield make(data, row)
+            is_empty = text is not None and not (row[text] or "").strip()
+            yield Skipped("empty") if is_empty else make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
 
@@ -150,7 +155,8 @@ def access_events(
         )
 
 
-def format_names() -> list[str]:
+@cache
+def format_names() -> Sequence[str]:
     """Return the names of the formats, such as memory-folder."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
@@ -159,12 +165,7 @@ def format_names() -> list[str]:
 def is_imported(event_id: str) -> bool:
     """Whether an event was imported: its id begins with a format's name, as in `tiered/7`."""
     name, _, rest = event_id.partition("/")
-    return bool(rest) and name.partition("~")[0] in _format_names()
-
-
-@cache
-def _format_names() -> frozenset[str]:
-    return frozenset(format_names())
+    return bool(rest) and name.partition("~")[0] in format_names()
 
 
 def check_format(name: str) -> str:

@@ -39,10 +39,18 @@ def read(source: ForeignData) -> Iterator[Record]:
             return source.project is None or _project_of_row(path, row) == source.project
 
         if path.name != "index.sqlite":
-            yield from read_records(source, path, "facts", _FACTS, _fact_record, is_wanted=is_wanted)
+            yield from read_records(
+                source, path, "facts", _FACTS, _fact_record, text="value", is_wanted=is_wanted
+            )
         if path.name != "tracking.sqlite":
             yield from read_records(
-                source, path, "chat_messages", _MESSAGES, _message_record, is_wanted=is_wanted
+                source,
+                path,
+                "chat_messages",
+                _MESSAGES,
+                _message_record,
+                text="content",
+                is_wanted=is_wanted,
             )
             yield from read_records(
                 source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_wanted
@@ -66,8 +74,6 @@ def _project_of_row(path: Path, row: Row) -> str:
 
 
 def _fact_record(source: ForeignData, row: Row) -> Record:
-    if not (row["value"] or "").strip():
-        return Skipped("empty")
     rank = row["rank"] or 0
     kind: Literal["ranked", "single"] = "ranked" if rank else "single"
     names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
@@ -89,9 +95,7 @@ def _fact_record(source: ForeignData, row: Row) -> Record:
 
 
 def _message_record(source: ForeignData, row: Row) -> Record:
-    role, content = row["role"], row["content"] or ""
-    if not content.strip():
-        return Skipped("empty")
+    role = row["role"]
     if role not in _ROLES:
         return Skipped("unsupported")
     chat = row["chat_id"] or row["thread_id"]
@@ -103,6 +107,6 @@ def _message_record(source: ForeignData, row: Row) -> Record:
         channel=channel,
         chat_id=str(chat),
         role=role,
-        content=content,
+        content=row["content"],
     )
     return Used([event], created=event.ts)

@@ -35,15 +35,15 @@ SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the rows of `memories`, `daily_events` and `extraction_buffer`. Projects become tags."""
     for path in source.find_files(*SOURCES):
-        yield from read_records(source, path, "memories", _MEMORIES, _memory_record)
-        yield from read_records(source, path, "extraction_buffer", _BUFFER, _message_record, is_optional=True)
-        yield from read_records(source, path, "daily_events", _DAYS, _day_record)
+        yield from read_records(source, path, "memories", _MEMORIES, _memory_record, text="content")
+        yield from read_records(
+            source, path, "extraction_buffer", _BUFFER, _message_record, text="content", is_optional=True
+        )
+        yield from read_records(source, path, "daily_events", _DAYS, _day_record, text="summary")
 
 
 def _memory_record(source: ForeignData, row: Row) -> Record:
-    content = row["content"] or ""
-    if not content.strip():
-        return Skipped("empty")
+    content = row["content"]
     name = f"tiered{source.suffix}/{row['id']}"
     created, updated = source.parse_time(row["created_at"]), source.parse_time(row["updated_at"])
     if row["tier"] == _CORE:
@@ -83,9 +83,6 @@ def _memory_record(source: ForeignData, row: Row) -> Record:
 
 
 def _day_record(source: ForeignData, row: Row) -> Record:
-    summary = row["summary"] or ""
-    if not summary.strip():
-        return Skipped("empty")
     name = f"tiered{source.suffix}/day/{row['id']}"
     recorded = DailyEventRecorded(
         id=name,
@@ -93,7 +90,7 @@ def _day_record(source: ForeignData, row: Row) -> Record:
         event_date=row["event_date"][:10],
         channel=row["channel"] or None,
         sender_id=row["sender_id"] or None,
-        summary=summary,
+        summary=row["summary"],
         raw_tokens=row["raw_tokens"],
     )
     compressed = [DailyEventsCompressed(id=f"{name}/compressed", ids=[name])] if row["is_compressed"] else []
@@ -101,8 +98,6 @@ def _day_record(source: ForeignData, row: Row) -> Record:
 
 
 def _message_record(source: ForeignData, row: Row) -> Record:
-    if not (row["content"] or "").strip():
-        return Skipped("empty")
     event = Message(
         id=f"tiered{source.suffix}/buffer/{row['id']}",
         ts=source.parse_time(row["created_at"]),

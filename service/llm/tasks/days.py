@@ -14,7 +14,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query.records import DailyEvent, daily_events
 from memlog.service.engine.engine import Engine
 from memlog.service.llm.answers import MemoryAnswer
-from memlog.service.llm.task import ModelReply, Questions, encode_request, pack_batches
+from memlog.service.llm.task import ModelReply, Questions, pack_batches
 from memlog.service.llm.tasks.extract import (
     DistilledBatch,
     Distilling,
@@ -75,7 +75,7 @@ class DaysTask(Distilling[DayBatch]):
             yield DayBatch(
                 chat=_private_chat(days[0]),
                 event_ids=[each.id for each in days],
-                requests=[*map(encode_request, pack_batches(shown, "summary", self._room))],
+                requests=[*pack_batches(shown, "summary", self._room)],
                 date=date,
             )
             self._left -= len(days)

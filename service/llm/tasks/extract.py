@@ -28,27 +28,14 @@ from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import EXTRACT_LOCK
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_session_memories
+from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_session_memories
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import EXTRACT
+from memlog.service.llm import task
 from memlog.service.llm.answers import Distilled, MemoryAnswer
-from memlog.service.llm.task import (
-    FRAME,
-    Batch,
-    ModelReply,
-    Outcome,
-    Questions,
-    Task,
-    encode_request,
-    entry_size,
-    is_storable,
-    pack_batches,
-    set_aside_note,
-    shorten_message,
-    take_fitting,
-)
+from memlog.service.llm.task import Batch, ModelReply, Outcome, Questions, Task
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decide_save, similarity
 from memlog.service.memory.save import SAVED
@@ -89,17 +76,6 @@ def waiting_report(messages: int, why: str) -> ExtractionReport:
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
-def set_aside_report(about: SetAside) -> ExtractionReport:
-    """Return a report on messages that are set aside."""
-    return ExtractionReport(
-        chat=about.chat,
-        date=about.ts[:10],
-        extraction_id=about.id,
-        messages=len(about.event_ids),
-        set_aside=about.why,
-    )
-
-
 SOURCE = "extraction"
 """The source of memories that a model distilled."""
 
@@ -136,9 +112,15 @@ class Distilling(Task[MemoryAnswer, D]):
                     raise
                 yield waiting_report(self._count_waiting(), error.message)
                 self._end()
-            yield from (
-                set_aside_report(each) for each in self._set_aside() if chat is None or each.chat == str(chat)
-            )
+            for each in self._set_aside():
+                if chat is None or each.chat == str(chat):
+                    yield ExtractionReport(
+                        chat=each.chat,
+                        date=each.ts[:10],
+                        extraction_id=each.id,
+                        messages=len(each.event_ids),
+                        set_aside=each.why,
+                    )
 
     def do(self, told: Callable[[str | None], None]) -> Outcome:
         """Run the task as a step of a job; see `Task.do`."""
@@ -153,7 +135,7 @@ class Distilling(Task[MemoryAnswer, D]):
                 f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
                 f" {report.tokens_in + report.tokens_out:,} tokens"
             )
-        return Outcome(done, set_aside_note(whys))
+        return Outcome(done, task.set_aside_note(whys))
 
     def save_memories(
         self, db: Connection, batch: D, date: str, ts: str, reply: ModelReply[MemoryAnswer]
@@ -200,7 +182,7 @@ class Distilling(Task[MemoryAnswer, D]):
             source=SOURCE,
             chat_id=report.chat,
         )
-        if not is_storable(event, entry.content):
+        if not task.is_storable(event, entry.content):
             report.refused += 1
             return []
         # A daily event may repeat what a chat has told.
@@ -235,7 +217,6 @@ class ExtractTask(Distilling[MessageBatch]):
     ) -> None:
         super().__init__(engine, questions)
         self._chat, self._mode = chat, mode
-        self._zone = questions.zone
 
     def plan(self) -> Iterator[ExtractionReport]:
         """Yield a report on what `reports` would send for each chat, without sending it."""
@@ -245,9 +226,9 @@ class ExtractTask(Distilling[MessageBatch]):
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._split_by_request(buffer.messages):
                 entries = [self._build_entry(each, each.content) for each in part]
-                for request in pack_batches(entries, "content", self._room):
+                for request in task.pack_batches(entries, "content", self._room):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(entry_size, request))
+                    report.tokens_in += of_prompt + sum(map(task.entry_size, request))
             yield report
 
     def _count_waiting(self) -> int:
@@ -293,7 +274,7 @@ class ExtractTask(Distilling[MessageBatch]):
         return MessageBatch(
             chat=chat,
             event_ids=[message.id for message in messages],
-            requests=[*map(encode_request, pack_batches(entries, "content", self._room))],
+            requests=[*task.pack_batches(entries, "content", self._room)],
             messages=messages,
         )
 
@@ -329,7 +310,7 @@ class ExtractTask(Distilling[MessageBatch]):
         ]
 
     def _system(self, prompt: str) -> str:
-        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
+        zone = getattr(self._questions.zone, "key", None) or timestamps.zone_name(
             timestamps.in_zone(timestamps.now(), None)
         )
         text = f"{prompt}\nTimes are of the zone {zone}.\n"
@@ -369,20 +350,22 @@ class ExtractTask(Distilling[MessageBatch]):
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             left = list(of_day)
             while left:
-                yield (part := take_fitting(left, self._count_tokens, self._room - FRAME) or left[:1])
+                yield (
+                    part := task.take_fitting(left, self._count_tokens, self._room - task.FRAME) or left[:1]
+                )
                 left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
-        return str(timestamps.in_zone(ts, self._zone).date())
+        return str(timestamps.in_zone(ts, self._questions.zone).date())
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
-        time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
-        shown = shorten_message(message.role, content)
+        time = timestamps.in_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
+        shown = task.shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _count_tokens(self, message: BufferedMessage) -> int:
-        return entry_size(self._build_entry(message, message.content))
+        return task.entry_size(self._build_entry(message, message.content))
 
 
 TASK = ExtractTask

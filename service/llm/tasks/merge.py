@@ -7,7 +7,7 @@ The events of a comparison are appended together: merged memories, archivals, an
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -43,21 +43,9 @@ from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import find_similar
 from memlog.service.engine.engine import Engine
+from memlog.service.llm import task
 from memlog.service.llm.answers import LONGEST, usable_text
-from memlog.service.llm.task import (
-    FRAME,
-    Batch,
-    ModelReply,
-    Outcome,
-    Questions,
-    Task,
-    encode_request,
-    entry_size,
-    is_storable,
-    memory_entries,
-    memory_entry,
-    take_fitting,
-)
+from memlog.service.llm.task import Batch, ModelReply, Outcome, Questions, Task
 from memlog.service.memory.losses import describe_additions, describe_loss
 
 Made = MemorySaved | MemoryUpdated | MemoryArchived
@@ -110,7 +98,7 @@ class _RelatedMemories(NamedTuple):
         kept, made = self._choose_survivor(content)
         if kept is None and content is not None and _find_same_text(self.members, content) is None:
             made = [self._merged_memory(None, content)]
-        if not all(map(is_storable, made)):
+        if not all(map(task.is_storable, made)):
             return "no text"
         proposal = next((event.memory_id for event in made), None) if kept is None else None
         archived = [memory.memory_id for memory in self.members if kept not in (None, memory.memory_id)]
@@ -200,7 +188,7 @@ request."""
 class Partition(NamedTuple):
     """What compared memories have in common."""
 
-    chat: str | None
+    chat_id: str | None
     topic: str | None
     category: str
 
@@ -245,16 +233,16 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
 
     def __init__(self, engine: Engine, questions: Questions) -> None:
         super().__init__(engine, questions)
-        self._room -= FRAME
+        self._room -= task.FRAME
         self._sizes: dict[str, int] = {}
         """How many tokens each memory has, by its content event."""
         self._withheld: set[str] = set()
-        self._waiting, self._malformed, self._refused = 0, 0, Counter[str]()
+        self._made: list[MergeBatch] = []
 
     def batches(self) -> Iterator[MergeBatch]:
         """Yield the new memories of each partition beside those to compare them with."""
         self._withheld.clear()
-        self._waiting, self._malformed, self._refused = 0, 0, Counter()
+        self._made.clear()
         known, partitions = self._decide(lambda db: (compared_events(db, "memory"), self._partitions(db)))
         for partition, members in partitions.items():
             if is_private(partition.category):
@@ -267,11 +255,17 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     break
                 shown = self._add_candidates(batch, found)
                 if len(shown) > 1:
-                    made = self._build_batch(partition, batch, shown)
+                    made = MergeBatch(
+                        chat=partition.chat_id,
+                        event_ids=[memory.event_id for memory in batch],
+                        requests=[task.memory_entries(shown)],
+                        line=f"compared {len(shown)} memories",
+                        partition=partition,
+                        new=batch,
+                        shown=shown,
+                    )
+                    self._made.append(made)
                     yield made
-                    self._waiting += made.waiting
-                    self._malformed += made.malformed
-                    self._refused.update(made.refused)
                 tried = {memory.event_id for memory in batch}
                 new = [event_id for event_id in new if event_id not in tried]
                 if new:
@@ -279,17 +273,6 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     found = self._filter_sendable(
                         partition, self._decide(self._partitions).get(partition, [])
                     )
-
-    def _build_batch(self, partition: Partition, new: list[Memory], shown: list[Memory]) -> MergeBatch:
-        return MergeBatch(
-            chat=partition.chat,
-            event_ids=[memory.event_id for memory in new],
-            requests=[encode_request(memory_entries(shown))],
-            line=f"compared {len(shown)} memories",
-            partition=partition,
-            new=new,
-            shown=shown,
-        )
 
     def apply(self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]) -> list[Event] | None:
         """Return the merged memories and the archived ones."""
@@ -314,9 +297,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         closing = reply.close(
             MemoriesMerged,
             len(batch.refused),
-            chat_id=partition.chat,
-            topic=partition.topic,
-            category=partition.category,
+            **partition._asdict(),
             event_ids=[*batch.event_ids, *made_ids],
             decisions=decisions,
         )
@@ -359,10 +340,11 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     del left[number]
 
     def _notes(self) -> Iterator[str]:
-        if self._waiting:
-            yield f"conflicts that wait for a person: {self._waiting}"
-        if refused := self._refused.total() + self._malformed:
-            named = ", ".join(f"{why} {count}" for why, count in sorted(self._refused.items()))
+        if waiting := sum(batch.waiting for batch in self._made):
+            yield f"conflicts that wait for a person: {waiting}"
+        whys = Counter(chain.from_iterable(batch.refused for batch in self._made))
+        if refused := whys.total() + sum(batch.malformed for batch in self._made):
+            named = ", ".join(f"{why} {count}" for why, count in sorted(whys.items()))
             yield f"groups refused: {refused}" + (f" (lost or made up: {named})" if named else "")
 
     def _count_withheld(self) -> int:
@@ -373,7 +355,9 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
 
     def _shown_size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = entry_size(memory_entry(len(self._sizes), memory, memory.content))
+            self._sizes[memory.event_id] = task.entry_size(
+                task.memory_entry(len(self._sizes), memory, memory.content)
+            )
         return self._sizes[memory.event_id]
 
     def _choose_batch(self, waiting: list[Memory]) -> list[Memory]:
@@ -383,7 +367,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         """
         half = self._room // 2
         short = (memory for memory in waiting if self._shown_size(memory) <= half)
-        return take_fitting(short, self._shown_size, half)
+        return task.take_fitting(short, self._shown_size, half)
 
     def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """Return `batch` and the memories to compare it with, in the order of `found`."""
@@ -391,15 +375,14 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
         if sum(self._shown_size(memory) for memory in others) > room:
-            others = self._find_candidates(batch, others)
-        chosen |= {memory.memory_id for memory in take_fitting(others, self._shown_size, room, skips=True)}
+            # Only those that match the new ones by words or meaning.
+            similar = self._decide(partial(find_similar, wanted=batch, others=others, limit=_CANDIDATES))
+            by_id = {memory.memory_id: memory for memory in others}
+            others = [by_id[name] for name in dict.fromkeys(chain.from_iterable(similar.values()))]
+        chosen |= {
+            memory.memory_id for memory in task.take_fitting(others, self._shown_size, room, skips=True)
+        }
         return [memory for memory in found if memory.memory_id in chosen]
-
-    def _find_candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
-        """Return the memories of `others` that match the new ones by words or meaning."""
-        found = self._decide(lambda db: find_similar(db, batch, others, _CANDIDATES))
-        by_id = {memory.memory_id: memory for memory in others}
-        return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
     def _filter_sendable(self, partition: Partition, members: list[Memory]) -> list[Memory]:
         """Return the memories that may be sent and are not set aside."""
@@ -408,7 +391,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         return [
             memory
             for memory in members
-            if memory.memory_id not in kept and not self._is_set_aside(partition.chat, [memory.event_id])
+            if memory.memory_id not in kept and not self._is_set_aside(partition.chat_id, [memory.event_id])
         ]
 
 
@@ -437,9 +420,10 @@ def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memor
     own = engine.decide(memories_worded_by_hand)
     events: list[Event] = []
     archived: list[Memory] = []
+    decisions: list[MergeDecision] = []
     origin = Extraction(new_id(), "memlog", "duplicates")
     for group in groups:
-        kept = _choose_kept(group, own)
+        kept = next((memory for memory in group if memory.memory_id in own), group[0])
         others = [memory for memory in group if memory is not kept]
         importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
         if (importance, tags) != (kept.importance, kept.tags):
@@ -447,21 +431,16 @@ def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memor
                 MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin)
             )
         archived += others
+        decisions.append(make_decision("same", group, kept.memory_id))
     events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
     closing = MemoriesMerged(
         id=origin.id,
-        chat_id=partition.chat,
-        topic=partition.topic,
-        category=partition.category,
+        **partition._asdict(),
         event_ids=[memory.event_id for memory in archived],
-        decisions=[make_decision("same", group, _choose_kept(group, own).memory_id) for group in groups],
+        decisions=decisions,
     )
     engine.append([*events, closing])
     return len(archived)
-
-
-def _choose_kept(group: list[Memory], own: Container[str]) -> Memory:
-    return next((memory for memory in group if memory.memory_id in own), group[0])
 
 
 TASK = MergeTask

@@ -23,17 +23,8 @@ from memlog.query.context.scope import ChatGroup, chat_groups, chats_of_memories
 from memlog.query.memories import Memory, memories
 from memlog.query.records import CoreValueSource, core_sources, profile_keys, rejected_values
 from memlog.service.engine.engine import Engine
-from memlog.service.llm.task import (
-    Batch,
-    ModelReply,
-    Questions,
-    Task,
-    encode_request,
-    entry_size,
-    is_storable,
-    memory_entries,
-    memory_entry,
-)
+from memlog.service.llm import task
+from memlog.service.llm.task import Batch, ModelReply, Questions, Task
 from memlog.service.memory.compared_text import negates
 from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -95,7 +86,10 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         """Yield the memories of each group that has new ones, or obsolete values."""
         self._refused = 0
         groups = self._decide(lambda db: chat_groups(db, self._engine.read_model.people))
-        self._remove_obsolete(groups)
+        # The profiles of groups that no longer exist.
+        chats = {group.chat for group in groups}
+        keys = self._decide(lambda db: profile_keys(db, _SECTION))
+        self._remove([_deletion_event(chat, key) for chat, key in keys if chat not in chats])
         for group in groups:
             batch = self._decide(partial(self._read_batch, group=group))
             if not batch.shown:
@@ -152,12 +146,6 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
     def _count_withheld(self) -> int:
         return self._decide(lambda db: len(self._questions.withheld_memories(db, memories(db))))
 
-    def _remove_obsolete(self, groups: list[ChatGroup]) -> None:
-        """Remove the profiles of groups that no longer exist."""
-        chats = {group.chat for group in groups}
-        keys = self._decide(lambda db: profile_keys(db, _SECTION))
-        self._remove([_deletion_event(chat, key) for chat, key in keys if chat not in chats])
-
     def _remove(self, events: list[CoreMemoryDeleted]) -> None:
         if events:
             self._engine.append(events)
@@ -192,7 +180,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         return ProfileBatch(
             chat=group.chat,
             event_ids=ids,
-            requests=[encode_request({"profile": profile, "memories": memory_entries(shown)})],
+            requests=[{"profile": profile, "memories": task.memory_entries(shown)}],
             shown=shown,
             stale=stale,
             is_due=bool(stale) or not compared_events(db, "core", group.chat).issuperset(ids),
@@ -205,7 +193,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
 
         Omits memories in an open conflict.
         """
-        room = self._room - entry_size(
+        room = self._room - task.entry_size(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
         contested = contested_memories(db)
@@ -222,7 +210,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         )
         chosen: list[Memory] = []
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            size = entry_size(memory_entry(len(chosen) + 1, memory, memory.content))
+            size = task.entry_size(task.memory_entry(len(chosen) + 1, memory, memory.content))
             if size <= room:
                 room -= size
                 chosen.append(memory)
@@ -267,7 +255,7 @@ def _denies_topic(memory: Memory, key: str) -> bool:
 def _is_usable(event: CoreMemoryUpdated) -> bool:
     if not event.value or len(event.key) > _LONGEST_KEY or len(event.value) > _LONGEST_VALUE:
         return False
-    return is_storable(event, f"{event.key}: {event.value}")
+    return task.is_storable(event, f"{event.key}: {event.value}")
 
 
 TASK = ProfileTask

@@ -20,17 +20,8 @@ from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
-from memlog.service.llm.task import (
-    Batch,
-    ModelReply,
-    Questions,
-    Task,
-    encode_request,
-    entry_size,
-    pack_batches,
-    shorten_message,
-    take_fitting,
-)
+from memlog.service.llm import task
+from memlog.service.llm.task import Batch, ModelReply, Questions, Task
 
 _LEAST = 500
 """The fewest unsummarised tokens of an ended session that are worth a summary."""
@@ -81,22 +72,22 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
     def _split_stretch(self, chat: Chat, stretch: Unsummarised) -> Iterator[SummaryBatch]:
         due = stretch.messages
         if not stretch.is_over:  # a context shows the newest messages in full
-            newest = take_fitting(reversed(due), _message_tokens, self._room)
+            newest = task.take_fitting(reversed(due), _message_tokens, self._room)
             due = due[: len(due) - len(newest)]
         if sum(map(_message_tokens, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
-            room = max(1, self._room - entry_size({"before": before, "messages": []}))
-            messages = take_fitting(due, _entry_size, room) or due[:1]
+            room = max(1, self._room - task.entry_size({"before": before, "messages": []}))
+            messages = task.take_fitting(due, _entry_size, room) or due[:1]
             contents = self._decide(partial(mask_messages, chat=chat, messages=messages))
             shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
             if len(shown) == 1:  # truncate a message that is too long
-                (shown,) = islice(pack_batches(shown, "content", room), 1)
+                (shown,) = islice(task.pack_batches(shown, "content", room), 1)
             part = SummaryBatch(
                 chat=str(chat),
                 event_ids=[message.id for message in messages],
-                requests=[encode_request({"before": before, "messages": shown})],
+                requests=[{"before": before, "messages": shown}],
                 first=stretch.first,
             )
             yield part
@@ -123,12 +114,12 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
 
 
 def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
-    content = shorten_message(message.role, content)
+    content = task.shorten_message(message.role, content)
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 
 def _entry_size(message: WindowMessage) -> int:
-    return entry_size(_message_entry(message, message.content))
+    return task.entry_size(_message_entry(message, message.content))
 
 
 def _message_tokens(message: WindowMessage) -> int:

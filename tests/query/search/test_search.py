@@ -276,12 +276,12 @@ def test_vectors_of_two_models_never_meet(store, embedder):
 
             return np.eye(3, dtype=np.float32)[:1].repeat(len(texts), axis=0)
 
-    store._engine.read_model.model._loaded = Other()
+    store._engine.read_model.model._models[0]._loaded = Other()
     unsynced = store.search("kettle", mode="vector", sync=False)
     assert unsynced.hits[0].similarity < 1.0
     assert "searches use all-MiniLM" in unsynced.silent["pending"]
     assert [hit.similarity for hit in store.search("kettle", mode="vector").hits] == [1.0]
-    store._engine.read_model.model._loaded = embedder
+    store._engine.read_model.model._models[0]._loaded = embedder
     assert store.maintenance.project().vectors_cached == 1
 
 

@@ -185,7 +185,7 @@ def functions_that_call(*names: str) -> set[str]:
 
 
 def test_every_sender_is_tried() -> None:
-    assert functions_that_call("_breaker.endpoint", "_questions.ask") == {*SENDERS}
+    assert functions_that_call("_breaker.endpoint", "breaker.endpoint", "_questions.ask") == {*SENDERS}
     assert functions_that_call("Endpoint") == {"service.engine.http_client.Breaker.endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
     assert functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen") == {
