@@ -88,7 +88,7 @@ class DataExchange(OperationGroup):
         replace: Annotated[bool, "Replace an existing file."] = False,
         progress: ProgressField = None,  # noqa: ARG002 - an export is short
     ) -> "ExportReport":
-        """Write messages, memories, facts, core memory and daily events as plain tables of an SQLite file.
+        """Write messages, memories, facts, core memory and daily events as plain tables in an SQLite file.
 
         The file is for Datasette, DuckDB and people; memlog never reads it.
 

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.codec.hashing import sha256
+from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import shown
+from memlog.eventlog.secrets.detection import masked
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
-from memlog.service.exchange.formats import Unreadable
+from memlog.service.exchange.formats import Skipped, Unreadable
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
 _MAX_BYTES = 64 * 2**20
@@ -22,6 +25,8 @@ _SECONDS = 60
 
 _INDEX_BYTES = 64 * 2**20
 """The largest -shm file of SQLite in bytes, enough for a WAL of 32 GB."""
+
+_LONGEST_RESULT, _HEAD, _TAIL = 16 * 1024, 12 * 1024, 3 * 1024
 
 _MILLISECONDS = 1e11
 """The greatest time in seconds since 1970, in the year 5138; a greater number is in milliseconds."""
@@ -122,6 +127,42 @@ class ForeignFiles:
         except (ValueError, RecursionError) as error:
             return Unreadable(self.display_name(path), f"no JSON: {error}")
 
+    def read_json_lines(self, path: Path) -> Iterator[Any]:
+        """Yield the value of each line of a file, of which one line at a time is in memory.
+
+        A line without a value is an `Unreadable`; if it is the last one and has no newline, which its program
+        may still be writing, `Skipped("tail")`. Blank lines count as nothing.
+        """
+        number = 0
+        try:
+            with path.open("rb") as file:
+                while line := file.readline(MAX_LINE + 1):
+                    number += 1
+                    where = f"{self.display_name(path)}: line {number}"
+                    if len(line) > MAX_LINE:
+                        while not line.endswith(b"\n") and (line := file.readline(MAX_LINE)):
+                            pass
+                        yield Unreadable(where, "longer than 16 MiB")
+                    elif line.strip():
+                        yield _parse_line(line, where)
+        except OSError as error:
+            yield Unreadable(self.display_name(path), error.strerror or str(error))
+
+    def clean_text(self, text: str) -> str:
+        """Return a text with keys masked, and NUL and lone surrogates replaced."""
+        return masked(text.replace("\0", "\ufffd").encode(errors="replace").decode()).rstrip("\n")
+
+    def shorten_result(self, text: str) -> str:
+        """Return the output of a tool; of more than 16 KiB, only the first 12 and the last 3 KiB.
+
+        The ids of events hold for this form: it must not change.
+        """
+        data = text.encode(errors="replace")
+        if len(data) <= _LONGEST_RESULT:
+            return text
+        middle = f"\n[… {len(data):,} bytes, sha256 {sha256(data).hexdigest()} …]\n"
+        return data[:_HEAD].decode(errors="ignore") + middle + data[-_TAIL:].decode(errors="ignore")
+
     def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
@@ -173,6 +214,13 @@ class ForeignFiles:
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None
+
+
+def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it holds
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        return Unreadable(where, f"no JSON: {error}") if line.endswith(b"\n") else Skipped("tail")
 
 
 def _add_remedy(path: Path, error: str) -> str:

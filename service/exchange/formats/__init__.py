@@ -7,6 +7,7 @@ hyphens. The ids of events derive from the source's ids, never from texts, so th
 them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
@@ -17,8 +18,21 @@ from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, MemoryAccessed
 from memlog.eventlog.fields import MOST_TIMES
 
-Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
-"""Why a record is skipped. archived: core memory has no archive."""
+Reason = Literal[
+    "empty",
+    "structure",
+    "bookkeeping",
+    "duplicate_in_source",
+    "unsupported",
+    "archived",
+    "mirror",
+    "harness",
+    "thinking",
+    "title",
+    "tail",
+]
+"""Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
+source. harness: the program wrote it in the user's name. tail: a last line that is not finished."""
 
 
 class Used(NamedTuple):
@@ -60,6 +74,7 @@ class ForeignData(Protocol):
     path: Path
     suffix: str
     project: str | None
+    unknown: Counter[str]
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns."""
@@ -78,6 +93,15 @@ class ForeignData(Protocol):
 
     def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """Return the decoded JSON of a file, or an `Unreadable`."""
+
+    def read_json_lines(self, path: Path) -> Iterator[Any]:
+        """Yield the value of each line of a file; a `Skipped` or `Unreadable` for a line without one."""
+
+    def clean_text(self, text: str) -> str:
+        """Return a text with keys masked, and with what JSON cannot hold replaced."""
+
+    def shorten_result(self, text: str) -> str:
+        """Return the output of a tool without its middle, if it is long."""
 
     def read_rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False

@@ -1,0 +1,211 @@
+"""Claude Code's transcripts: the folder ~/.claude, its `projects`, a project, or one session.
+
+A subagent is a chat of its own. A line that a fork has copied counts once, for the session that wrote it.
+Titles, thinking, and what the program wrote in the user's name are left out; keys are masked.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memlog.eventlog.events import Message, SummaryWritten
+from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used
+
+Line = dict[str, Any]
+
+_CHANNEL = "claude-code"
+_KINDS: dict[Reason, str] = {
+    "title": "ai-title custom-title summary",
+    "mirror": "queue-operation last-prompt",
+    "bookkeeping": "file-history-snapshot file-history-delta mode system progress agent-name pr-link"
+    " cost-state continued-in turn_end",
+}
+_SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
+_HARNESS = re.compile(
+    r"\s*(?:$|<system-reminder>|<local-command-(?:stdout|caveat)>|<task-notification>|<bash-stdout>|Caveat:"
+    r"|\[Request interrupted|Stop hook feedback:)"
+)
+_IDE = re.compile(r"<(ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+_COMMAND = re.compile(
+    r"<command-name>(.*?)</command-name>(?:.*<command-args>(.*?)</command-args>)?", re.DOTALL
+)
+_STORED_OUTPUT = re.compile(r"<persisted-output>.*?([^/\\\s]+\.txt)\s", re.DOTALL)
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """Yield the lines of all sessions and subagents, and the prompts of sessions that are gone."""
+    is_home = (source.path / "projects").is_dir()
+    files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
+    sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
+    seen: set[str] = set()
+    for path in _writers_first(source, sessions):
+        yield from _Transcript(source, path, seen).records()
+    names = {path.stem for path in sessions}
+    for path in files:
+        if path.name == "history.jsonl":
+            yield from (_convert_prompt(source, line, names) for line in source.read_json_lines(path))
+
+
+def _writers_first(source: ForeignData, files: list[Path]) -> Iterator[Path]:
+    """Yield the files; of those with one first line, the file that went on first comes first: it wrote it."""
+    groups: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in files:
+        groups[next((uuid for uuid, _ in _uuids(source, path)), path.stem)].append(path)
+    for group in groups.values():
+        times = {path: dict(_uuids(source, path)) for path in group} if len(group) > 1 else {}
+        holders = Counter(uuid for found in times.values() for uuid in found)
+        own = {
+            path: [at for uuid, at in found.items() if holders[uuid] == 1] for path, found in times.items()
+        }
+        yield from sorted(group, key=lambda path: min(own.get(path) or ["~"]))
+
+
+def _uuids(source: ForeignData, path: Path) -> Iterator[tuple[str, str]]:
+    for line in source.read_json_lines(path):
+        if isinstance(line, dict) and isinstance(line.get("uuid"), str):
+            yield line["uuid"], str(line.get("timestamp"))
+
+
+def _convert_prompt(source: ForeignData, line: Any, sessions: set[str]) -> Record:  # noqa: ANN401 - a line
+    """Convert a line of history.jsonl, which repeats the prompts of the sessions that still exist."""
+    match line:
+        case {"display": str(text), "timestamp": at, "sessionId": str(chat)} if chat and text.strip():
+            if chat in sessions:
+                return Skipped("mirror")
+            name, ts = f"{_CHANNEL}{source.suffix}/h-{chat}-{at}", source.parse_time(at)
+            content = source.clean_text(text)
+            event = Message(id=name, ts=ts, channel=_CHANNEL, chat_id=chat, role="user", content=content)
+            return Used([event], created=ts)
+    return line if isinstance(line, Skipped | Unreadable) else Skipped("unsupported")
+
+
+class _Transcript:
+    """The file of a session or subagent. seen: the uuids of all lines that were read before."""
+
+    def __init__(self, source: ForeignData, path: Path, seen: set[str]) -> None:
+        self._source, self._path, self._seen = source, path, seen
+        self._agent = path.stem.removeprefix("agent-") if path.stem.startswith("agent-") else None
+        self._calls: dict[str, Line] = {}
+        self._first: str | None = None
+
+    def records(self) -> Iterator[Record]:
+        """Yield a record for each line; also an `Unreadable` for a file of which no line is understood."""
+        outcomes: Counter[bool] = Counter()
+        for line in self._source.read_json_lines(self._path):
+            record = line if isinstance(line, Skipped | Unreadable) else self._try_convert(line)
+            outcomes[record == Skipped("unsupported")] += 1
+            yield record
+        if [*outcomes] == [True]:
+            yield Unreadable(self._source.display_name(self._path), "no line is of a known type")
+
+    def _try_convert(self, line: Any) -> Record:  # noqa: ANN401 - a line
+        try:
+            return self._convert(line)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return Unreadable(self._source.display_name(self._path), f"unexpected line: {error!r}")
+
+    def _convert(self, line: Line) -> Record:
+        kind, uuid = str(line.get("type")), line.get("uuid")
+        told = (
+            line["attachment"].get("prompt")
+            if kind == "attachment"
+            else (line.get("message") or {}).get("content")
+        )
+        blocks = [{"type": "text", "text": told}] if isinstance(told, str) else [*(told or ())]
+        # Also of a copied line: results behind it name the call.
+        self._calls.update((each["id"], each) for each in blocks if each["type"] == "tool_use")
+        if isinstance(uuid, str):
+            if uuid in self._seen:
+                return Skipped("duplicate_in_source")
+            self._seen.add(uuid)
+        if kind in _SKIPPED or (kind == "attachment" and not blocks):
+            return Skipped(_SKIPPED.get(kind, "bookkeeping"))
+        if kind not in ("user", "assistant", "attachment"):
+            self._source.unknown[f"type {kind}"] += 1
+            return Skipped("unsupported")
+        if line.get("isMeta"):
+            return Skipped("harness")
+        messages = [*self._events(line, blocks)]
+        if not messages:
+            is_thought = any("thinking" in each["type"] for each in blocks)
+            return Skipped("thinking" if is_thought else "harness")
+        if line.get("isCompactSummary"):
+            summary, self._first = self._summary_of(messages[0]), None
+            return Used([summary], created=summary.ts)
+        self._first = self._first or str(messages[0].id)
+        return Used([*messages], created=messages[0].ts)
+
+    def _summary_of(self, event: Message) -> SummaryWritten:
+        return SummaryWritten(
+            id=event.id,
+            ts=event.ts,
+            channel=event.channel,
+            chat_id=event.chat_id,
+            content=event.content,
+            from_message_id=self._first,
+        )
+
+    def _events(self, line: Line, blocks: list[Line]) -> Iterator[Message]:
+        session = self._path.stem if self._agent is None else str(line["sessionId"])
+        agent = line.get("agentId") or self._agent or "sidechain"
+        chat = f"{session}.{agent}" if line.get("isSidechain") or self._agent else session
+        ts = self._source.parse_time(line.get("timestamp"))
+        pictures = sum(each["type"] == "image" for each in blocks)
+        is_alone = pictures == len(blocks)
+        for number, block in enumerate(blocks):
+            made = self._convert_block(line, block, is_alone=is_alone)
+            if made is not None:
+                part = f"/{number}" if number else ""
+                name = f"{_CHANNEL}{self._source.suffix}/{line['uuid']}{part}"
+                content = self._source.clean_text(made.pop("content"))
+                yield Message(id=name, ts=ts, channel=_CHANNEL, chat_id=chat, content=content, **made)
+
+    def _convert_block(self, line: Line, block: Line, *, is_alone: bool) -> Line | None:
+        """Return the members of the message of a block; None if it is none."""
+        is_user = line["type"] != "assistant"
+        match block:
+            case {"type": "text", "text": str(text)}:
+                text = _IDE.sub("", text)
+                if (command := _COMMAND.search(text)) is not None:
+                    text = f"{command[1]} {command[2] or ''}".strip()
+                by_agent = {"meta": {"author": "agent"}} if is_user and line.get("isSidechain") else {}
+                members = {"role": "user" if is_user else "assistant", "content": text} | by_agent
+                return None if _HARNESS.match(text) else members
+            case {"type": "tool_use", "id": call, "name": tool}:
+                given = block.get("input") or {}
+                first = next((each for each in given.values() if isinstance(each, str)), "")
+                text = f"{tool}: {first}\n```json\n{json.dumps(given, ensure_ascii=False)}\n```"
+                return {
+                    "role": "assistant",
+                    "content": text,
+                    "meta": {"tool": {"call_id": call, "name": tool}},
+                }
+            case {"type": "tool_result", "tool_use_id": call}:
+                made = self._calls.get(call, {})
+                tool, given = made.get("name"), made.get("input") or {}
+                meta = {"tool": {"call_id": call, "error": bool(block.get("is_error"))}}
+                result = {"role": "tool", "name": tool, "content": self._result_of(block), "meta": meta}
+                agent = {"kind": "subagent_result", "name": given.get("subagent_type") or tool}
+                return result | (agent if tool in ("Agent", "Task") else {})
+            case {"type": "image"}:
+                return {"role": "user", "content": "[image]"} if is_alone else None
+            case {"type": str(kind)} if "thinking" not in kind:
+                self._source.unknown[f"block {kind}"] += 1
+        return None
+
+    def _result_of(self, block: Line) -> str:
+        given = block.get("content") or ""
+        parts = (
+            [given] if isinstance(given, str) else [each.get("text", f"[{each['type']}]") for each in given]
+        )
+        text = "\n".join(parts)
+        if (stored := _STORED_OUTPUT.match(text)) is not None:
+            # Only the base name counts: the path is one of another machine, or anything.
+            folder = self._path.parent.parent if self._agent else self._path.with_suffix("")
+            found = self._source.find_files(f"**/{folder.name}/tool-results/{stored[1]}")
+            whole = self._source.read_text(found[0]) if found else text
+            text = text if isinstance(whole, Unreadable) else whole
+        return self._source.shorten_result(text)

@@ -1,0 +1,145 @@
+"""memlog import claude-code: what a folder of sessions becomes, and what it survives."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memlog
+from tests.support.places import ROOT
+
+SAMPLE = ROOT / "fixtures/importers/claude-code"
+SESSION = "5e55104e-0000-4000-8000-000000000001"
+FORK = "5e55104e-0000-4000-8000-000000000002"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    copied = Path(shutil.copytree(SAMPLE, tmp_path / "claude"))
+    file = next(copied.glob(f"projects/*/{SESSION}.jsonl"))
+    file.write_text(file.read_text().replace("KEY-OF-THE-TEST", "sk-ant-" + "api03-" + "A" * 24))
+    return copied
+
+
+def imported(store: memlog.Store, home: Path) -> memlog.ImportReport:
+    report: memlog.ImportReport = store.exchange.import_from("claude-code", [home])
+    assert report.found == report.used + sum(report.skipped.values()) + report.unreadable
+    assert report.events == report.appended + report.known + report.forgotten + report.refused
+    return report
+
+
+def chats(store: memlog.Store) -> dict[str, int]:
+    return {each.chat.partition(":")[2]: each.messages for each in store.conversations.sessions()}
+
+
+def test_the_sample_gives_what_was_counted_by_hand_and_a_second_run_nothing(
+    tmp_path: Path, home: Path
+) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, home)
+        assert (report.used, report.appended, report.unreadable) == (20, 20, 0)
+        assert report.skipped == {
+            "bookkeeping": 4,
+            "duplicate_in_source": 5,
+            "harness": 2,
+            "mirror": 3,
+            "tail": 1,
+            "thinking": 1,
+            "title": 3,
+        }
+        assert chats(store) == {SESSION: 11, f"{SESSION}.a1b2c3": 4, FORK: 4}
+        (summary,) = store.conversations.summaries()
+        assert summary.from_message_id == "claude-code/a0000000-0000-4000-8000-000000000001/1"
+        said = store.conversations.window(f"claude-code:{SESSION}", last=99).messages
+        assert [each.content for each in said if each.name == "Explore"] == [
+            "Two callers: kettle.py and tray.py."
+        ]
+        assert "[REDACTED:anthropic-key]" in said[-2].content
+        (_, _, output, _) = store.conversations.window(f"claude-code:{SESSION}.a1b2c3", last=9).messages
+        assert output.content == "kettle.py:3\ntray.py:9\n(two hits)"
+        assert imported(store, home).appended == 0
+
+
+def test_when_the_sources_are_deleted_everything_is_found_after_a_replay(tmp_path: Path, home: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        imported(store, home)
+        shutil.rmtree(home)
+        store.maintenance.project(from_scratch=True)
+        assert store.search("why does pour spill", mode="text").hits[0].chat == f"claude-code:{SESSION}"
+
+
+def test_the_prompts_of_a_session_that_is_gone_are_taken_from_the_history(tmp_path: Path, home: Path) -> None:
+    shutil.rmtree(home / "projects")
+    (home / "projects").mkdir()
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).appended == 1
+        assert chats(store) == {SESSION: 1}
+
+
+@pytest.mark.parametrize("parts", [1, 5, 12])
+def test_a_session_that_has_grown_is_imported_as_if_it_had_been_whole(
+    tmp_path: Path, home: Path, parts: int
+) -> None:
+    next(home.glob(f"projects/*/{FORK}.jsonl")).unlink()  # it began after these lines
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    lines = file.read_bytes().splitlines(keepends=True)
+    digests = []
+    for name, steps in {"whole": [len(lines)], "grown": [*range(0, len(lines), parts), len(lines)]}.items():
+        with memlog.open(tmp_path / name) as store:
+            for step in steps:
+                file.write_bytes(b"".join(lines[:step]))
+                imported(store, home)
+            digests.append(store.maintenance.digest(content=True))
+    assert digests[0] == digests[1]
+
+
+def change(at: int, line: dict[str, Any] | bytes) -> Callable[[list[bytes]], None]:
+    data = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
+    return lambda lines: lines.insert(at, data)
+
+
+HOSTILE: dict[str, tuple[Callable[[list[bytes]], None], tuple[int, int]]] = {
+    "a byte order mark": (lambda lines: lines.__setitem__(0, b"\xef\xbb\xbf" + lines[0]), (20, 0)),
+    "a line that is no JSON": (change(3, b"{nonsense\n"), (20, 1)),
+    "a line that is no object": (change(3, b"[1]\n"), (20, 1)),
+    "a type of next year": (change(3, {"type": "dream", "uuid": "d"}), (20, 0)),
+    "a block of next year": (
+        change(3, {"type": "user", "uuid": "d", "message": {"content": [{"type": "smell"}]}}),
+        (20, 0),
+    ),
+    "content of another shape": (
+        change(3, {"type": "user", "uuid": "d", "message": {"content": 7}}),
+        (20, 1),
+    ),
+    "a time of 2262": (
+        change(
+            3, {"type": "user", "uuid": "d", "timestamp": "2262-01-01T00:00:00Z", "message": {"content": "x"}}
+        ),
+        (21, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_bad_line_costs_no_other(tmp_path: Path, home: Path, case: str) -> None:
+    spoil, expected = HOSTILE[case]
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    lines = file.read_bytes().splitlines(keepends=True)
+    spoil(lines)
+    file.write_bytes(b"".join(lines))
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, home)
+        assert (report.appended, report.unreadable) == expected
+        assert (report.unknown_columns != {}) == ("next year" in case)
+
+
+def test_a_file_of_which_nothing_is_understood_is_an_error(tmp_path: Path, home: Path) -> None:
+    shutil.rmtree(home / "projects")
+    (home / "projects").mkdir()
+    (home / "projects/new.jsonl").write_text('{"type":"dream"}\n' * 3)
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, home)
+    assert [each.why for each in report.problems] == ["no line is of a known type"]
