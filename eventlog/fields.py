@@ -364,21 +364,10 @@ def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
 
-STORE_OF_CALL: ContextVar[Path | None] = ContextVar("store_of_call", default=None)
-"""The store of the current call, whose folders of conversations may name chats: `telegram_7`."""
-
-
-def _chat_of_folder(name: object) -> tuple[str, str] | None:
-    """Return the chat whose folder in the store of the call has this name; None if there is none."""
-    store = STORE_OF_CALL.get()
-    if store is None or not isinstance(name, str):
-        return None
-    # Imported here: they import this module, and most chats have their usual name.
-    from memlog.eventlog.log.layout import CONVERSATIONS, LOG
-    from memlog.eventlog.log.streams import chat_of_stream, is_stream
-
-    stream = f"{CONVERSATIONS}/{name}"
-    return chat_of_stream(stream) if is_stream(stream) and (store / LOG / stream).is_dir() else None
+OTHER_CHAT_NAMES: ContextVar[Callable[[str], tuple[str, str] | None]] = ContextVar(
+    "other_chat_names", default=lambda _: None
+)
+"""Returns the chat of another name, such as that of its folder in the store of the current call."""
 
 
 class Chat(tuple[str, str]):
@@ -432,7 +421,7 @@ class Chat(tuple[str, str]):
                 channel and chat_id != "" and type(chat_id) is not bool
             ):
                 return cls(channel, chat_id)
-        if (found := _chat_of_folder(name)) is not None:
+        if isinstance(name, str) and (found := OTHER_CHAT_NAMES.get()(name)) is not None:
             return cls(*found)
         raise BadInput(
             f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"

@@ -12,7 +12,7 @@ import click
 from memlog.cli.options.zone import zone
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import STORE_OF_CALL, Chat, Field
+from memlog.eventlog.fields import Field
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -60,13 +60,12 @@ def _parse_chat(text: str) -> tuple[str, str]:
     channel, colon, chat_id = text.partition(":")
     if channel and colon and chat_id:
         return channel, chat_id
-    token = STORE_OF_CALL.set(click.get_current_context().obj.store)
-    try:
-        return Chat.of(text)
-    except BadInput:
-        raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, for example telegram:123456") from None
-    finally:
-        STORE_OF_CALL.reset(token)
+    # Imported here: most chats have their usual name.
+    from memlog.eventlog.log.streams import chat_of_folder
+
+    if (found := chat_of_folder(click.get_current_context().obj.store, text)) is not None:
+        return found
+    raise ValueError(f"{text!r} is not CHANNEL:CHAT_ID, for example telegram:123456")
 
 
 def _parse_time(text: str, *, is_end: bool = False) -> str:
@@ -86,11 +85,11 @@ def _parse_time(text: str, *, is_end: bool = False) -> str:
 def _parse_json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
     # Imported here: few commands take JSON.
     from memlog.eventlog.codec.decode import parse_members
-    from memlog.eventlog.log.quarantine import BadLine, check_text
+    from memlog.eventlog.log.quarantine import BadLine, check_utf8_and_depth
 
     data = text.encode()
     try:
-        check_text(data)
+        check_utf8_and_depth(data)
         return parse_members(data)
     except BadLine as bad:
         why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"

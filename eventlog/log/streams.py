@@ -19,7 +19,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, Change, ConversationEvent, Event, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import as_file_not_found, status_at
-from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
+from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, LOG, WRITER, is_seals_file
 from memlog.eventlog.log.quarantine import BadLine
 
 _NAME_LIMIT = 255  # bytes, on every file system in use
@@ -81,6 +81,12 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
         return unquote_to_bytes(channel).decode(), unquote_to_bytes(chat_id).decode()
     except UnicodeDecodeError:
         return None
+
+
+def chat_of_folder(store: Path, name: str) -> tuple[str, str] | None:
+    """Return the chat whose folder in the log has this name; None if there is no such folder."""
+    stream = f"{CONVERSATIONS}/{name}"
+    return chat_of_stream(stream) if is_stream(stream) and disk.is_folder(store / LOG / stream) else None
 
 
 _STREAMS = frozenset(kind.STREAM for kind in TYPES.values() if issubclass(kind, Change))

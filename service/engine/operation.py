@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from types import MethodType, NoneType, UnionType
@@ -30,7 +30,8 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
-from memlog.eventlog.fields import STORE_OF_CALL, fields_of
+from memlog.eventlog.fields import OTHER_CHAT_NAMES, fields_of
+from memlog.eventlog.log.streams import chat_of_folder
 from memlog.query.request import Request, check_names, unpack_single_list
 
 if TYPE_CHECKING:
@@ -70,11 +71,11 @@ class _Doc:
 def store_of_call(owner: object) -> Iterator[None]:
     """Let fields name chats by the folders of the owner's store, if it has one."""
     path = getattr(getattr(owner, "_engine", owner), "path", None)
-    token = STORE_OF_CALL.set(path if isinstance(path, Path) else None)
+    token = OTHER_CHAT_NAMES.set(partial(chat_of_folder, path) if isinstance(path, Path) else lambda _: None)
     try:
         yield
     finally:
-        STORE_OF_CALL.reset(token)
+        OTHER_CHAT_NAMES.reset(token)
 
 
 class Operation:
