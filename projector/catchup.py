@@ -181,10 +181,10 @@ def watermarks_of(log: Path) -> "Watermarks":
 def remember(
     db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
 ) -> list[str]:
-    """Raise the watermarks to where the read model has read `segments`; return notes about losses.
+    """Raise the watermarks to the point up to which `segments` were read; return notes about losses.
 
-    Call this in the turn that read them. If writing fails, a later loss may go unnoticed, but no rows are
-    lost.
+    Call this in the turn in which they were read. If writing fails, a later loss may go unnoticed, but no
+    rows are lost.
 
     before: how far the segment had been read before, if `segments` has only one.
     """

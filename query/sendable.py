@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, mask_parts, which_hold_keys
+from memlog.eventlog.secrets.outgoing import TextToCheck, has_key, is_private, mask_parts, which_hold_keys
 from memlog.projector.passages import fulltext
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import BufferedMessage
@@ -21,18 +21,18 @@ def mask_messages(
     """Return the contents of consecutive messages with keys masked, even keys that span messages."""
     before, _ = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
     _, behind = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
-    own = [fulltext.sent_text(each.role, each.name, each.content) for each in messages]
+    own = [fulltext.text_to_check(each.role, each.name, each.content) for each in messages]
     return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
 def mask_memories(memories: Sequence[Memory]) -> list[str]:
     """Return the contents of memories with keys masked."""
-    return mask_parts([to_sent_text(memory) for memory in memories])
+    return mask_parts([to_text_to_check(memory) for memory in memories])
 
 
-def to_sent_text(memory: Memory) -> SentText:
+def to_text_to_check(memory: Memory) -> TextToCheck:
     """Convert a memory to the form that is searched for keys."""
-    return SentText(
+    return TextToCheck(
         memory.content, fulltext.memory_names(memory.title, memory.content, memory.topic, memory.tags)
     )
 
@@ -59,4 +59,4 @@ def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     if before and before[-1].text == text:
         return which_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")
-    return which_hold_keys([*before, SentText(text, by=asks)])[-1]
+    return which_hold_keys([*before, TextToCheck(text, by=asks)])[-1]

@@ -119,7 +119,7 @@ def parse_days(text: str, today: date) -> Days | None:
 
 
 def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time, taking a weekday from a week also named, and joining dates."""
+    """Return the most precise time; a weekday is that of the week, if one is named, and dates are joined."""
     known = [*found]
     if not known:
         return None

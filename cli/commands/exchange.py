@@ -22,7 +22,7 @@ _UNREADABLE = 65
 _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_names())
 
 
-class _Account(TextAnswer, frozen=True):
+class _ImportReports(TextAnswer, frozen=True):
     """The reports of an import, one per project. Exits with 65 if anything could not be read or stored.
 
     nameless: projects whose names no store can have.
@@ -43,7 +43,7 @@ class _Account(TextAnswer, frozen=True):
     " the rest is imported.",
     gets="store",
 )
-def import_(store: Store, given: Given) -> _Account:
+def import_(store: Store, given: Given) -> _ImportReports:
     ctx = click.get_current_context()
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
@@ -55,7 +55,7 @@ def import_(store: Store, given: Given) -> _Account:
             projects = list_projects(given.format, given.paths) if given.project is None else [given.project]
     if not projects:
         done: memlog.ImportReport = bind_operation(store, "exchange.import_from")(given)
-        return _Account(done, text=[*_summary_lines(done)], reports=[done])
+        return _ImportReports(done, text=[*_summary_lines(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []
     for name in projects:
@@ -72,7 +72,7 @@ def import_(store: Store, given: Given) -> _Account:
         for line in (f"project  {printable(str(done.project))}", *_summary_lines(done))
     ]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
-    return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
+    return _ImportReports(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
 
 
 def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:

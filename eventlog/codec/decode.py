@@ -15,7 +15,7 @@ from memlog.eventlog.codec.upcast import Place, upcast
 from memlog.eventlog.escapes import CRC_LENGTH, encode_json_buffer, has_its_crc
 from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.fields import decimal
-from memlog.eventlog.log.quarantine import BadLine, check_text, diagnose_json
+from memlog.eventlog.log.quarantine import BadLine, check_utf8_and_depth, diagnose_json
 from memlog.eventlog.log.streams import belongs_in, stream_of
 
 INTEGERS = range(-(2**63), 2**63)
@@ -166,7 +166,7 @@ def decode(line: bytes, place: Place) -> Event:
     # Check the crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
-        check_text(line)
+        check_utf8_and_depth(line)
         event = (_decode_native(line) if has_crc else None) or _decode_foreign(line, place, has_crc=has_crc)
     except BadLine as bad:
         if not has_crc and _almost_ends_with_crc(line):

@@ -298,14 +298,16 @@ class SealFiles:
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
         """Blank the hashes in a segment's seals, except those that match `but`. Raises Busy and OSError."""
 
-        def due(file: SealFile) -> list[SealPlace]:
+        def seals_to_blank(file: SealFile) -> list[SealPlace]:
             places = file.index.of(stream, segment)
             return places if but is None else [place for place in places if not place.seal.is_of(but)]
 
         for name, file in self._files.items():
-            if any(blank_hash(place.data) != place.data for place in due(file)):
+            if any(blank_hash(place.data) != place.data for place in seals_to_blank(file)):
                 with file.locked(lock_timeout):
-                    file.blank_hashes(due(file), keeps_time=name not in (SEALS, seals_file(self.writer)))
+                    file.blank_hashes(
+                        seals_to_blank(file), keeps_time=name not in (SEALS, seals_file(self.writer))
+                    )
 
 
 class SealFile:

@@ -63,7 +63,7 @@ def check_length(length: int) -> None:
         raise BadLine("too_long", f"{length:,} bytes")
 
 
-def check_text(line: bytes) -> None:
+def check_utf8_and_depth(line: bytes) -> None:
     """Raise BadLine if a line is not valid UTF-8 or is nested deeper than MAX_DEPTH."""
     try:
         # Decode all bytes, because msgspec does not check members that it skips.

@@ -121,7 +121,7 @@ class WatermarkFile:
         if self.is_void:
             self.replace(marks)
             return
-        self._extend(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._add_lines(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
         self._version = file_version(status_at(self._path))
         if len(self._data) > 2 * self._live_bytes + _SPARE:
             self.replace(still_needed(self.all()))
@@ -162,9 +162,9 @@ class WatermarkFile:
         self._live_bytes = 0
         header, newline, lines = data.partition(b"\n")
         self._data += header + newline
-        self._extend(lines)
+        self._add_lines(lines)
 
-    def _extend(self, data: bytes) -> None:
+    def _add_lines(self, data: bytes) -> None:
         """Index more bytes of the file without decoding its lines."""
         offset = len(self._data)
         self._data += data

@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import strip_bom
-from memlog.eventlog.codec.encode import Draft, FindStream, batch_redactions, draft
+from memlog.eventlog.codec.encode import Draft, FindStream, build_redactions, draft
 from memlog.eventlog.errors import Busy, LogError, MemlogError
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.events import Durability as Durability
@@ -95,7 +95,7 @@ class Log:
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
         """Append redactions of `targets`, pairs of (stream, id). Raises the same errors as `append`."""
-        return self.append(batch_redactions(targets, reason))
+        return self.append(build_redactions(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """Check and encode an event for `append_drafts`. Raises BadInput and NotFound like `append`."""

@@ -59,7 +59,7 @@ def encode_outgoing(body: object) -> Outgoing:
     return Outgoing(msgspec.json.encode(rewrite_texts(body, mask_for_sending)))
 
 
-class SentText(NamedTuple):
+class TextToCheck(NamedTuple):
     """A text to send, or one next to it. names: its title, topic and key. by: its speaker."""
 
     text: str
@@ -80,16 +80,16 @@ def is_private(category: str | None) -> bool:
 
 def mask_for_sending(text: str) -> str:
     """Replace each key in `text` with `[REDACTED:kind]`, under the stricter rules for sending."""
-    return mask_parts([SentText(text)])[0]
+    return mask_parts([TextToCheck(text)])[0]
 
 
-def mask_parts(parts: Sequence[SentText]) -> list[str]:
+def mask_parts(parts: Sequence[TextToCheck]) -> list[str]:
     """Return the texts of `parts` with all keys masked, even those split across several parts."""
     found = _find_keys(parts)
     return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
-def which_hold_keys(parts: Sequence[SentText]) -> list[bool]:
+def which_hold_keys(parts: Sequence[TextToCheck]) -> list[bool]:
     """Return, for each of `parts`, whether it contains a key or a piece of one."""
     return [bool(spans) for spans in _find_keys(parts)]
 
@@ -101,7 +101,7 @@ def has_key(text: str, names: Sequence[str] = ()) -> bool:
 
 def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
     """Return the kinds of keys in `text`, sorted, taking its `names` into account."""
-    return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
+    return sorted({span.kind for span in _find_keys([TextToCheck(text, names)])[0]})
 
 
 def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
@@ -114,7 +114,7 @@ def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
     return "".join([*clean, text[done:]])
 
 
-def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
+def _find_keys(parts: Sequence[TextToCheck]) -> list[set[_KeySpan]]:
     """Return the keys in each part, including its pieces of keys that are split across parts."""
     found = [{*_find_whole_keys(part.text)} for part in parts]
     everyone = range(len(parts))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memlog.eventlog.secrets.outgoing import SPAN, SentText, has_key, which_hold_keys
+from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, has_key, which_hold_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.analyzer import analyse, memory_label, passage_text
 
@@ -65,7 +65,7 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     if row is None:
         return False
     before, behind = neighbouring_messages(db, where, values)
-    return which_hold_keys([*before, sent_text(*row), *behind])[len(before)]
+    return which_hold_keys([*before, text_to_check(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
@@ -87,18 +87,18 @@ def memory_names(title: str, content: str, topic: str | None, tags: Sequence[str
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 
-def newest_messages(db: Connection, chat: Sequence[str]) -> list[SentText]:
+def newest_messages(db: Connection, chat: Sequence[str]) -> list[TextToCheck]:
     """Return the last few messages of a chat, oldest first."""
     where = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     rows = db.execute(
         f"SELECT role, name, content FROM messages WHERE {where} ORDER BY {_BACKWARDS} LIMIT {SPAN + 1}", chat
     ).fetchall()
-    return [sent_text(*row) for row in rows[::-1]]
+    return [text_to_check(*row) for row in rows[::-1]]
 
 
 def neighbouring_messages(
     db: Connection, where: str, values: Sequence[Any]
-) -> tuple[list[SentText], list[SentText]]:
+) -> tuple[list[TextToCheck], list[TextToCheck]]:
     """Return the messages before and after the one that matches `where`, each oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
@@ -107,15 +107,15 @@ def neighbouring_messages(
     return before[::-1], _select_neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
 
 
-def sent_text(role: str, name: str | None, content: str) -> SentText:
-    """Convert a message to the `SentText` that the gate inspects."""
-    return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
+def text_to_check(role: str, name: str | None, content: str) -> TextToCheck:
+    """Convert a message to the `TextToCheck` that the gate inspects."""
+    return TextToCheck(content, (name,) if name else (), f"{role}/{name or ''}")
 
 
-def _select_neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
+def _select_neighbours(db: Connection, place: Sequence[Any], side: str) -> list[TextToCheck]:
     rows = db.execute(
         "SELECT role, name, content FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND type <> 'session_break' AND ({_COLUMNS}) {side} LIMIT {SPAN}",
         place,
     )
-    return [sent_text(*row) for row in rows]
+    return [text_to_check(*row) for row in rows]

@@ -31,7 +31,7 @@ def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
         rows.append((*event, *message, placed.ts, *placed.place))
         if spoken.content.strip():
             texts.append((number, spoken.name, spoken.content))
-        wholes.append(_source_text(placed, spoken, "conversation", spoken.name))
+        wholes.append(_to_source_text(placed, spoken, "conversation", spoken.name))
     columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
     insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
     fulltext.add(db, fulltext.MESSAGES, texts)
@@ -47,7 +47,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
         row = placed.values("id", "channel", "chat_id", "from_message_id", "to_message_id", "content")
         is_distilled = event.extraction is not None
         rows.append((placed.stream, *row, is_distilled, position, placed.ts, *placed.place))
-        wholes.append(_source_text(placed, event, "summary"))
+        wholes.append(_to_source_text(placed, event, "summary"))
     columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
     index.add(db, "summary_id", wholes, sizes)
@@ -60,7 +60,7 @@ def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: Ch
     insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
-def _source_text(
+def _to_source_text(
     placed: PositionedEvent, event: ev.Message | ev.SummaryWritten, source: str, label: str | None = None
 ) -> SourceText:
     chat = f"{event.channel}:{event.chat_id}"

@@ -188,7 +188,7 @@ def _refresh_memory(db: Connection, memory_id: str, decays: _Decays, sizes: Chun
     if row is None:
         delete(db, "memories", "memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
-        index.add(db, "memory_id", [_source_text(row)], sizes)
+        index.add(db, "memory_id", [_to_source_text(row)], sizes)
 
 
 def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
@@ -252,7 +252,7 @@ def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], 
     }
 
 
-def _source_text(row: Row) -> SourceText:
+def _to_source_text(row: Row) -> SourceText:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)

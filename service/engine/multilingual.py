@@ -141,10 +141,10 @@ class MultilingualEmbedder(SplitByFork):
         try:
             return normalise(np.frombuffer(vectors, np.float32).reshape(len(texts), _DIMENSION))
         except ValueError as error:
-            raise ReaderFailed("damaged", f"the model returned vectors of another size: {error}") from error
+            raise ReaderFailed("damaged", f"the model returned vectors of the wrong size: {error}") from error
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
-        """Raise an error, and raise it again without a request on each call within `seconds`."""
+        """Raise an error; for the next `seconds`, each call raises it again without a request."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds
         raise self._failure

@@ -30,7 +30,7 @@ def prompt_names() -> list[str]:
 
 
 def read_prompt(name: str, folder: Path | None = None) -> Prompt:
-    """Return a prompt by name. folder: a file NAME.md there replaces the text of memlog.
+    """Return a prompt by name. folder: a file NAME.md there replaces the built-in text.
 
     Raises:
         BadInput: no prompt has this name, or its file in the folder is unreadable.

@@ -36,7 +36,7 @@ def chat_text(chat: ChatName) -> str:
     """Return a chat as memories and facts name it; a text is returned unchanged.
 
     Raises:
-        BadInput: `chat` is neither a text nor (channel, chat_id).
+        BadInput: `chat` is neither a string nor (channel, chat_id).
     """
     return chat if isinstance(chat, str) else str(Chat.of(chat))
 
@@ -84,7 +84,7 @@ def check_categories(given: Iterable[str]) -> list[str]:
     """Return the names of categories in their stored form.
 
     Raises:
-        BadInput: `given` is a text or not a collection, or memlog does not know one of the categories.
+        BadInput: `given` is a string or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"categories must be a list, not {shown_value(given)}", hint="pass a list")

@@ -99,7 +99,7 @@ def _get_member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the first valid token count, which may be a fraction or a text; 0 if no count is valid."""
+    """Return the first valid token count, which may be a fraction or a string; 0 if no count is valid."""
     for each in given:
         try:
             number = float(each)

@@ -238,7 +238,7 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
 
 
 def _is_word_form(one: str, other: str) -> bool:
-    """Whether two English words differ only in British spelling, in number, or like `drinks`/`drinking`.
+    """Whether two English words differ only in spelling (British or American) or form (`drinks`/`drinking`).
 
     A progressive tense also has an auxiliary, which counts as an added word.
     """

@@ -386,7 +386,7 @@ def _shorten(text: str) -> str:
 
 
 def texts_of(entry: LogEntry) -> Iterator[str]:
-    """Yield every text in a line, at any depth, except texts that identify or classify the event.
+    """Yield every string in a line, at any depth, except those that identify or classify the event.
 
     A line that is not an event also yields itself as a whole. A line too long to load yields nothing.
     """

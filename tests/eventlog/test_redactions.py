@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from memlog.eventlog.codec.encode import batch_redactions, draft
+from memlog.eventlog.codec.encode import build_redactions, draft
 from memlog.eventlog.codec.upcast import Place, parse_line_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Redacted
@@ -14,7 +14,7 @@ TARGETS = [("memory", "m1"), ("conversations/cli_1", 'odd "id" \\ ü'), ("memory
 
 
 def test_events_of_one_stream_are_named_in_one_line() -> None:
-    made = list(batch_redactions(TARGETS, "she asked"))
+    made = list(build_redactions(TARGETS, "she asked"))
     assert [(each.stream, each.targets) for each in made] == [
         ("memory", ["m1", "2026-02-24.jsonl:1042"]),
         ("conversations/cli_1", ['odd "id" \\ ü']),
@@ -24,7 +24,7 @@ def test_events_of_one_stream_are_named_in_one_line() -> None:
 
 def test_more_events_than_a_line_may_name_take_several() -> None:
     ids = [f"m{number}" for number in range(2 * MAX_TARGETS + 1)]
-    made = list(batch_redactions((("memory", each) for each in ids), None))
+    made = list(build_redactions((("memory", each) for each in ids), None))
     assert [len(each.targets) for each in made] == [MAX_TARGETS, MAX_TARGETS, 1]
     assert [target for each in made for target in each.targets] == ids
     for each in made:

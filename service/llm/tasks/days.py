@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import DailyEventsCompressed, Event
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import SentText, mask_parts
+from memlog.eventlog.secrets.outgoing import TextToCheck, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.query.records import DailyEvent, daily_events
 from memlog.service.engine.engine import Engine
@@ -67,7 +67,7 @@ class DaysTask(Distilling[DayBatch]):
         self._left = len(found)
         for (date, _), of_chat in groupby(sorted(found, key=_group_key), key=_group_key):
             days = list(of_chat)
-            summaries = mask_parts([SentText(each.summary) for each in days])
+            summaries = mask_parts([TextToCheck(each.summary) for each in days])
             shown = [
                 {"date": each.event_date, "channel": each.channel, "summary": summary}
                 for each, summary in zip(days, summaries, strict=True)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name
-from memlog.eventlog.secrets.outgoing import SentText, is_private, mask_parts
+from memlog.eventlog.secrets.outgoing import TextToCheck, is_private, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
 from memlog.query.conflicts import compared_events, contested_memories
@@ -175,7 +175,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             for key, each in values.items()
             if key not in stale | kept and each.value and not is_secret_name(key)
         }
-        told = mask_parts([SentText(value, (key,)) for key, value in standing.items()])
+        told = mask_parts([TextToCheck(value, (key,)) for key, value in standing.items()])
         profile = dict(zip(standing, told, strict=True))
         return ProfileBatch(
             chat=group.chat,
