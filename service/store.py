@@ -16,6 +16,7 @@ from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.settings import (
     DEFAULTS,
+    DecayRules,
     EmbeddingProvider,
     ExtractionRules,
     JobRules,
@@ -99,6 +100,7 @@ class Store:
     embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
     language_model: distils conversations; None to distil nothing. extraction: the rules of distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
+    decay: how much memories fade in a day; None for the rates of their categories.
     people: which chats belong to whom; None to infer that from messages.
     memory: False to make searches and contexts return nothing; appends are still stored.
     durability: `fsync`; or `os`: acknowledged events survive the process, but not a power cut.
@@ -126,6 +128,7 @@ class Store:
         language_model: LanguageModelProvider | None = None,
         extraction: ExtractionRules | None = None,
         jobs: JobRules | None = None,
+        decay: DecayRules | None = None,
         people: People | None = None,
         memory: bool = True,
         durability: Durability = DEFAULTS.durability,
@@ -142,6 +145,7 @@ class Store:
             ("language_model", language_model, LanguageModelProvider),
             ("extraction", extraction, ExtractionRules),
             ("jobs", jobs, JobRules),
+            ("decay", decay, DecayRules),
             ("people", people, People),
             ("chunk_sizes", chunk_sizes, ChunkSizes),
         ):
@@ -180,6 +184,7 @@ class Store:
             language_model=language_model,
             extraction_rules=extraction,
             job_rules=jobs,
+            decay_rules=decay or DecayRules(),
             on_stored=on_stored,
         )
 

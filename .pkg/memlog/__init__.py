@@ -26,7 +26,7 @@ _NAMES = {
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
     ),
     "eventlog.settings": (
-        "EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
+        "DecayRules EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
     ),
     "eventlog.integrity.seal_format": "Seal",
     "projector.passages.chunking": "ChunkSizes",

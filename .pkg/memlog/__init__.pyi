@@ -47,6 +47,7 @@ from memlog.eventlog.events import SummaryWritten as SummaryWritten
 from memlog.eventlog.fields import Chat as Chat
 from memlog.eventlog.fields import GivenEntry as GivenEntry
 from memlog.eventlog.integrity.seal_format import Seal as Seal
+from memlog.eventlog.settings import DecayRules as DecayRules
 from memlog.eventlog.settings import EmbeddingProvider as EmbeddingProvider
 from memlog.eventlog.settings import ExtractionRules as ExtractionRules
 from memlog.eventlog.settings import JobRules as JobRules

@@ -16,6 +16,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, fields_of
 from memlog.eventlog.settings import (
     OLLAMA_URL,
+    DecayRules,
     EmbeddingProvider,
     ExtractionRules,
     JobRules,
@@ -170,6 +171,7 @@ def _open_with_settings(
         language_model=language_model_of(settings),
         extraction=_read_section(settings, "extraction", ExtractionRules),
         jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
+        decay=_read_section(settings, "decay", DecayRules),
         people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),

@@ -33,7 +33,7 @@ from memlog.service.engine.requests import (
     chat_text,
     check_categories,
     check_chat,
-    check_rates,
+    check_decay_rates,
 )
 from memlog.service.memory.save import SaveReport, save
 
@@ -52,10 +52,10 @@ Tags = Annotated[list[str], "A tag; may be given several times."]
 Rates = Annotated[
     Mapping[str, float],
     (
-        "Factors from 0 to 1 by category, instead of the default factors; a category without a factor"
+        "Factors from 0 to 1 by category, instead of all default factors; a category without a factor"
         " does not decay."
     ),
-    Reads(check_rates, wire=dict[str, float]),
+    Reads(check_decay_rates, wire=dict[str, float]),
 ]
 Categories = Annotated[
     Iterable[str],
@@ -326,6 +326,7 @@ class Memories(OperationGroup):
         """Multiply the salience of every older memory by the rate of its category, once a day.
 
         Only the first call on a UTC day has an effect; the answer says whether an earlier call had it.
+        The setting `decay.rates` overrides the default factors of single categories.
 
         Raises:
             BadInput: a rate is not from 0 to 1, there is no such category, or today's decay was forgotten.
@@ -333,7 +334,8 @@ class Memories(OperationGroup):
         """
         from memlog.service.memory import fading
 
-        return fading.decay(self._append, self._decide, rates)
+        chosen = self._engine.decay_rules.all_rates() if rates is None else rates
+        return fading.decay(self._append, self._decide, chosen)
 
     @operation("append")
     def prune(

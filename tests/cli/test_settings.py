@@ -97,12 +97,14 @@ def test_each_default_is_that_of_the_library() -> None:
         "context_preference_tokens": contexts["preference_tokens"].default,
         "context.messengers": package.People().messengers,
         "context.people": package.People().chats,
+        "decay.rates": package.DecayRules().rates,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
         "search_depth": package.Ranking().depth,
         "retrieval.mode": "enhanced",
         "memory.enabled": True,
+        "migrate.auto": False,
         "embedding.enabled": True,
         "rerank.enabled": True,
         **_provider("embedding", package.EmbeddingProvider()),
@@ -329,6 +331,9 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
     ('[context.people]\na = ["x:1"]\nb = ["x:1"]', "context.people: x:1 belongs to a and b", "anna = ["),
+    ("[decay]\nrates = 0.5", "decay.rates: 0.5 is not a table of numbers", "context = 0.8"),
+    ("[decay.rates]\ncontex = 0.5", "decay.rates: category is 'contex', not one of", "context = 0.8"),
+    ("[decay.rates]\ncontext = 1.5", "decay.rates: the rate of context is 1.5", "context = 0.8"),
     ("[language_model]\ntemperature = 3", "temperature: 3 is not a number, or none", "from 0 to 2"),
     ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
     ("\nsearch_limit = \n", "(at line 2", "toml.io"),
@@ -463,6 +468,8 @@ def _another_value(setting: Any, folder: Path) -> str:
         return "1"
     if setting.name == "extraction.channels":
         return "chatdo"
+    if setting.name == "decay.rates":
+        return '{"context": 0.5}'
     if setting.name.startswith("context."):
         return '{"anna": ["x:1"]}' if setting.name == "context.people" else "telegram"
     if setting.default is None or isinstance(setting.default, str):
