@@ -277,6 +277,20 @@ class DecayRules(Checked, frozen=True, kw_only=True):
         return {name: category.rate for name, category in CATEGORIES.items()} | self.rates
 
 
+class SearchRules(Checked, frozen=True, kw_only=True):
+    """What searches leave out by default."""
+
+    min_similarity: Annotated[
+        Unit | None,
+        Help(
+            "The similarity below which searches leave out hits that only meaning finds; contexts have a"
+            " floor of their own.",
+            "similarity",
+            "none is left out",
+        ),
+    ] = None
+
+
 class RetrievalSettings(Checked, frozen=True, kw_only=True):
     """Whether searches ask providers."""
 
@@ -615,6 +629,7 @@ SECTIONS: tuple[tuple[str, type[Checked]], ...] = (
     ("", StoreSettings),
     ("context", People),
     ("decay", DecayRules),
+    ("search", SearchRules),
     ("retrieval", RetrievalSettings),
     ("memory", MemorySwitch),
     ("migrate", MigrationRules),

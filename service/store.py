@@ -23,6 +23,7 @@ from memlog.eventlog.settings import (
     LanguageModelProvider,
     People,
     RerankProvider,
+    SearchRules,
     StoreSettings,
 )
 from memlog.projector.passages.chunking import ChunkSizes
@@ -101,6 +102,7 @@ class Store:
     language_model: distils conversations; None to distil nothing. extraction: the rules of distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
     decay: how much memories fade in a day; None for the rates of their categories.
+    search: what searches leave out by default; None for nothing.
     people: which chats belong to whom; None to infer that from messages.
     memory: False to make searches and contexts return nothing; appends are still stored.
     durability: `fsync`; or `os`: acknowledged events survive the process, but not a power cut.
@@ -129,6 +131,7 @@ class Store:
         extraction: ExtractionRules | None = None,
         jobs: JobRules | None = None,
         decay: DecayRules | None = None,
+        search: SearchRules | None = None,
         people: People | None = None,
         memory: bool = True,
         durability: Durability = DEFAULTS.durability,
@@ -146,6 +149,7 @@ class Store:
             ("extraction", extraction, ExtractionRules),
             ("jobs", jobs, JobRules),
             ("decay", decay, DecayRules),
+            ("search", search, SearchRules),
             ("people", people, People),
             ("chunk_sizes", chunk_sizes, ChunkSizes),
         ):
@@ -169,6 +173,7 @@ class Store:
             rerank=rerank,
             is_off=not memory,
             people=people,
+            min_similarity=None if search is None else search.min_similarity,
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):

@@ -27,6 +27,7 @@ _NAMES = {
     ),
     "eventlog.settings": (
         "DecayRules EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
+        " SearchRules"
     ),
     "eventlog.integrity.seal_format": "Seal",
     "projector.passages.chunking": "ChunkSizes",

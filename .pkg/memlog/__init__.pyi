@@ -54,6 +54,7 @@ from memlog.eventlog.settings import JobRules as JobRules
 from memlog.eventlog.settings import LanguageModelProvider as LanguageModelProvider
 from memlog.eventlog.settings import People as People
 from memlog.eventlog.settings import RerankProvider as RerankProvider
+from memlog.eventlog.settings import SearchRules as SearchRules
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun
 from memlog.projector.verify import Verification as Verification

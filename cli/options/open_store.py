@@ -23,6 +23,7 @@ from memlog.eventlog.settings import (
     LanguageModelProvider,
     People,
     RerankProvider,
+    SearchRules,
 )
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _open_with_settings(
         extraction=_read_section(settings, "extraction", ExtractionRules),
         jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
         decay=_read_section(settings, "decay", DecayRules),
+        search=_read_section(settings, "search", SearchRules),
         people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),

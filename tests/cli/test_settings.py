@@ -98,6 +98,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "context.messengers": package.People().messengers,
         "context.people": package.People().chats,
         "decay.rates": package.DecayRules().rates,
+        "search.min_similarity": package.SearchRules().min_similarity,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
@@ -220,6 +221,28 @@ def test_search_limit_and_search_mode_act_on_a_query(memlog: Run, settings_file:
     assert (len(found["hits"]), found["mode"]) == (2, "text")
     assert len(_hits(memlog, env={"MEMLOG_SEARCH_LIMIT": "3"})["hits"]) == 3
     assert len(_hits(memlog, "-k", "4", env={"MEMLOG_SEARCH_LIMIT": "3"})["hits"]) == 4
+
+
+def test_similarity_threshold_leaves_out_what_only_meaning_finds_below_it(
+    memlog: Run, settings_file: Run, store: Path
+) -> None:
+    for text in ("A kettle is on the stove", "Interest rates rose again, said tea"):
+        memlog("memory", "save", "--no-dedup", "--content", text)
+    memlog("project")
+    context = memlog("context", "tea", "--no-record").out
+
+    def found(*args: str) -> list[str]:
+        return [each["snippet"][:8] for each in _hits(memlog, *args)["hits"]]
+
+    assert sorted(found()) == ["A kettle", "Interest"]
+    settings_file("[search]\nmin_similarity = 0.9")
+    assert found() == ["Interest"]  # by its word
+    assert found("--mode", "vector") == []
+    assert sorted(found("--min-similarity", "0.1")) == ["A kettle", "Interest"]
+    assert memlog("context", "tea", "--no-record").out == context
+    for rules, count in ((package.SearchRules(min_similarity=0.9), 1), (None, 2)):
+        with package.open(store, search=rules) as opened:
+            assert len(opened.search("tea").hits) == len(opened.tools.memory_search("tea").results) == count
 
 
 def test_search_depth_acts_on_a_query(memlog: Run) -> None:
