@@ -296,6 +296,7 @@ class Memories(OperationGroup):
         min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
         archived: Annotated[bool, "List archived memories instead of active ones."] = False,
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
+        light: Annotated[bool, "Leave contents out, for long lists: they are empty, and not read."] = False,
     ) -> _Memories:
         """List memories by descending salience; ties are sorted by the most recent change.
 
@@ -316,6 +317,7 @@ class Memories(OperationGroup):
                 limit=limit,
                 min_salience=min_salience,
                 archived=archived,
+                light=light,
             )
         )
         check_chat(chat, found)
