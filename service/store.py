@@ -30,7 +30,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
-from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
+from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, StoreEmbedder, model_of
 from memlog.service.engine.engine import Engine, EventLike
 from memlog.service.engine.operation import OperationGroup, group_named, operation
 from memlog.service.engine.read_model import ReadModel
@@ -256,6 +256,11 @@ class Store:
     def exists(self) -> bool:
         """Whether the store exists; the first append creates it."""
         return self._engine.exists
+
+    @property
+    def embedder(self) -> StoreEmbedder:
+        """The model or provider of this store, for texts of a program's own."""
+        return StoreEmbedder(self._engine.read_model.model)
 
     @operation("read", request=Search)
     def search(self, request: Search) -> "SearchResult":

@@ -70,6 +70,7 @@ _NAMES = {
     "service.exchange.importing": "ImportProblem ImportReport",
     "service.exchange.exchange": "DataExchange ExportReport",
     "service.upkeep.jobs": "Job Jobs JobReport",
+    "service.engine.embedding_models": "StoreEmbedder",
     "service.engine.prompts": "Prompt",
     "service.llm.tasks.extract": "ExtractionReport",
     "service.memory.facts": "FactExtraction Facts FactUpdate",

@@ -121,6 +121,7 @@ from memlog.service.documents.indexing import SourceStatus as SourceStatus
 from memlog.service.documents.scan import SkippedFile as SkippedFile
 from memlog.service.documents.sources import FileWarning as FileWarning
 from memlog.service.documents.sources import IndexingReport as IndexingReport
+from memlog.service.engine.embedding_models import StoreEmbedder as StoreEmbedder
 from memlog.service.engine.http_client import ProviderState as ProviderState
 from memlog.service.engine.prompts import Prompt as Prompt
 from memlog.service.exchange.exchange import DataExchange as DataExchange

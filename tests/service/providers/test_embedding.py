@@ -42,6 +42,27 @@ def test_a_provider_embeds_passages_and_questions(tmp_path: Path, provider: Prov
     assert not any("Oolong" in text for text in provider.texts()[asked:])  # an append asks nobody
 
 
+@pytest.mark.parametrize("kind", ["onnx", "ollama", "api"])
+def test_embedding_client_has_embed_batch_and_is_available(
+    tmp_path: Path, provider: Provider, kind: str
+) -> None:
+    texts = ("I like green tea", "The dog is ill")
+    with memlog.open(tmp_path) if kind == "onnx" else opened(tmp_path, provider, kind) as store:
+        assert store.embedder.is_available()
+        vectors = store.embedder.embed(texts)
+        assert np.allclose(vectors, load_embedder().embed(texts), atol=1e-6)
+        assert (store.embedder.embed([]), store.exists) == ([], False)
+        with pytest.raises(memlog.BadInput, match="texts is 'tea'"):
+            store.embedder.embed("tea")
+        provider.always = "500"
+        assert store.embedder.is_available() == (kind == "onnx")
+        if kind != "onnx":
+            with pytest.raises(memlog.EmbeddingError):
+                store.embedder.embed(texts)
+    with memlog.open(tmp_path, embedding=memlog.EmbeddingProvider(type="none")) as store:
+        assert not store.embedder.is_available()
+
+
 @pytest.mark.parametrize("kind", ["ollama", "api"])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_provider_that_fails_delays_no_append_and_no_query(
