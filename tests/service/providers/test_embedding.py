@@ -1,5 +1,6 @@
 """One contract for every provider of vectors, kept by a real server that misbehaves by script."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,22 @@ def test_embedding_client_has_embed_batch_and_is_available(
                 store.embedder.embed(texts)
     with memlog.open(tmp_path, embedding=memlog.EmbeddingProvider(type="none")) as store:
         assert not store.embedder.is_available()
+
+
+@pytest.mark.parametrize("kind", ["ollama", "api"])
+def test_a_read_has_no_provider_reindex_what_is_missing(
+    tmp_path: Path, provider: Provider, kind: str
+) -> None:
+    """Nor waits for one that is slow with passages."""
+    provider.poison = {"green tea": "hang"}
+    with opened(tmp_path, provider, kind) as store:
+        store.append(said("I like green tea", "You like green tea, too"))
+        store.memories.save("Anna drinks green tea")
+        for read in (store.search, store.context):
+            silent = in_a_minute(partial(read, "a hot drink")).silent
+            assert silent["pending"] == "3 passages have no vector yet: project the log"
+        assert in_a_minute(store.memories.list)
+    assert {*provider.texts()} <= {"a hot drink", "dimension"}
 
 
 @pytest.mark.parametrize("kind", ["ollama", "api"])
