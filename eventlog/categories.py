@@ -77,15 +77,12 @@ def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
     }
 
 
-def check_rates(rates: Mapping[str, float]) -> dict[str, float]:
+def read_rates(rates: Mapping[str, float]) -> dict[str, float]:
     """Return decay factors by category, with aliases resolved.
 
     Raises:
-        BadInput: `rates` is not a mapping, has an unknown category, or a factor that is not from 0 to 1.
+        BadInput: there is no such category, or a factor is not from 0 to 1.
     """
-    if not isinstance(rates, Mapping):
-        hint = 'use rates by category, for example {"context": 0.9}'
-        raise BadInput(f"rates must be a mapping, not {shown_value(rates)}", hint=hint)
     for name, rate in rates.items():
         known_category(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:

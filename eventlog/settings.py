@@ -73,11 +73,11 @@ def _read_chats(given: object) -> _Chats:
     return people
 
 
-def _read_rates(given: Any) -> _Rates:  # noqa: ANN401
+def _read_rates(given: object) -> _Rates:
     # Imported here: most programs set no rates.
-    from memlog.eventlog.categories import check_rates
+    from memlog.eventlog.categories import read_rates
 
-    return check_rates(given)
+    return read_rates(convert_value("rates", given, hint=_Rates))
 
 
 def _check_zone(name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from memlog.eventlog.categories import CATEGORIES, check_rates, known_category
+from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Change
 from memlog.eventlog.fields import Chat, ChatName, Local, Reads, to_path
@@ -68,16 +68,16 @@ PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 
 
-def check_decay_rates(given: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the factors of a decay by category.
+def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the given decay factors by category if they are a mapping.
 
     Raises:
-        BadInput: `given` is not a mapping, is empty, or has an unknown category or a factor beyond 0 to 1.
+        BadInput: `given` is not a mapping.
     """
-    rates = check_rates(given)
-    if not rates:
-        raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
-    return rates
+    if not isinstance(given, Mapping):
+        hint = 'use rates by category, for example {"context": 0.9}'
+        raise BadInput(f"rates must be a mapping, not {shown_value(given)}", hint=hint)
+    return given
 
 
 def check_categories(given: Iterable[str]) -> list[str]:

@@ -33,7 +33,7 @@ from memlog.service.engine.requests import (
     chat_text,
     check_categories,
     check_chat,
-    check_decay_rates,
+    check_rates,
 )
 from memlog.service.memory.save import SaveReport, save
 
@@ -55,7 +55,7 @@ Rates = Annotated[
         "Factors from 0 to 1 by category, instead of all default factors; a category without a factor"
         " does not decay."
     ),
-    Reads(check_decay_rates, wire=dict[str, float]),
+    Reads(check_rates, wire=dict[str, float]),
 ]
 Categories = Annotated[
     Iterable[str],

@@ -36,7 +36,9 @@ def in_python(store: Path) -> None:
         opened.memories.decay()
 
 
-@pytest.mark.parametrize("decay", [("decay",), ("jobs", "run", "daily"), in_python], ids=str)
+@pytest.mark.parametrize(
+    "decay", [("decay",), ("jobs", "run", "daily"), in_python], ids=["command", "daily job", "Python"]
+)
 def test_decay_rates_of_the_settings_apply_by_default(memlog: Run, store: Path, decay: Any) -> None:
     for category in ("decisions", "summaries", "context"):
         memlog("memory", "save", "--content", category, "--memory-id", category, "--category", category, *OLD)
