@@ -283,8 +283,8 @@ class SearchRules(Checked, frozen=True, kw_only=True):
     min_similarity: Annotated[
         Unit | None,
         Help(
-            "The similarity below which searches leave out hits that only meaning finds; contexts have a"
-            " floor of their own.",
+            "The similarity below which searches leave out hits that have a vector; contexts have a floor of"
+            " their own.",
             "similarity",
             "none is left out",
         ),
