@@ -1,5 +1,7 @@
 """The known categories of memories, and how they fade."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
@@ -73,6 +75,19 @@ def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
     return {resolve_alias(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if resolve_alias(name) == name
     }
+
+
+def read_rates(rates: Mapping[str, float]) -> dict[str, float]:
+    """Return decay factors by category, with aliases resolved.
+
+    Raises:
+        BadInput: there is no such category, or a factor is not from 0 to 1.
+    """
+    for name, rate in rates.items():
+        known_category(name)
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
+            raise BadInput(f"the rate of {name} is {rate!r}", hint="use a number from 0 to 1")
+    return rates_by_category(dict(rates))
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:

@@ -56,6 +56,7 @@ ApiKey = str | Callable[[], str]
 
 
 _Chats = dict[str, list[str]]
+_Rates = dict[str, float]
 
 
 # What a field accepts beside its type
@@ -70,6 +71,13 @@ def _read_chats(given: object) -> _Chats:
                 message = f"{chat} belongs to {owners[chat]} and {person}"
                 raise BadInput(message, hint="list it under one person only")
     return people
+
+
+def _read_rates(given: object) -> _Rates:
+    # Imported here: most programs set no rates.
+    from memlog.eventlog.categories import read_rates
+
+    return read_rates(convert_value("rates", given, hint=_Rates))
 
 
 def _check_zone(name: str) -> str:
@@ -243,6 +251,46 @@ class People(Checked, frozen=True, kw_only=True):
     def has_messenger(self, channel: str) -> bool:
         """Whether `channel` is a messenger, ignoring case."""
         return channel.casefold() in {each.casefold() for each in self.messengers}
+
+
+class DecayRules(Checked, frozen=True, kw_only=True):
+    """How much memories fade in a day.
+
+    Raises:
+        BadInput: there is no such category, or a factor is not from 0 to 1.
+    """
+
+    rates: Annotated[
+        _Rates,
+        Reads(_read_rates, wire=_Rates),
+        Help(
+            "The factors from 0 to 1 by which a decay multiplies the salience of memories, by category, such"
+            ' as context = 0.8; in a variable {"context": 0.8}.',
+            "factors by category",
+            "memlog's rates, which also hold for categories that it does not name",
+        ),
+    ] = field(default_factory=dict)
+
+    def all_rates(self) -> _Rates:
+        """Return the factor of each category."""
+        # Imported here: most programs fade nothing.
+        from memlog.eventlog.categories import CATEGORIES
+
+        return {name: category.rate for name, category in CATEGORIES.items()} | self.rates
+
+
+class SearchRules(Checked, frozen=True, kw_only=True):
+    """What searches leave out by default."""
+
+    min_similarity: Annotated[
+        Unit | None,
+        Help(
+            "The similarity below which searches leave out hits that have a vector; contexts have a floor of"
+            " their own.",
+            "similarity",
+            "none is left out",
+        ),
+    ] = None
 
 
 class RetrievalSettings(Checked, frozen=True, kw_only=True):
@@ -582,6 +630,8 @@ class JobRules(Checked, frozen=True, kw_only=True):
 SECTIONS: tuple[tuple[str, type[Checked]], ...] = (
     ("", StoreSettings),
     ("context", People),
+    ("decay", DecayRules),
+    ("search", SearchRules),
     ("retrieval", RetrievalSettings),
     ("memory", MemorySwitch),
     ("migrate", MigrationRules),

@@ -51,6 +51,7 @@ class Memory(msgspec.Struct, kw_only=True):
     freshness: from 0 to 1, by age and the curve of its category.
     relevance: importance × salience × freshness.
     access_count, last_accessed: how often and when last it was given to an agent.
+    content: its text; empty in a list without contents.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     created_at: when it was first saved since it was last deleted. updated_at: when its content changed.
     archived_at: when it was archived, which hides it from searches; otherwise None.
@@ -90,11 +91,19 @@ _COLUMNS = ", ".join(
 )
 
 
-def select_memories(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """Yield the memories an SQL query selects. rest: its clauses after `FROM memories m`."""
+_COLUMNS_WITHOUT_CONTENT = _COLUMNS.replace("m.content", "''")
+
+
+def select_memories(
+    db: Connection, rest: str, values: Sequence[Any], *, light: bool = False
+) -> Iterator[Memory]:
+    """Yield the memories an SQL query selects.
+
+    rest: its clauses after `FROM memories m`. light: leave the contents empty, without reading them.
+    """
     today = timestamps.today()
     rows = db.execute(
-        f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
+        f"SELECT {_COLUMNS_WITHOUT_CONTENT if light else _COLUMNS}, {POSITION} FROM memories m"
         f" JOIN events e ON e.stream = m.stream AND e.id = m.event_id {rest}",
         values,
     )
@@ -122,10 +131,12 @@ def memories(
     min_salience: float = 0.0,
     archived: bool = False,
     limit: int | None = None,
+    light: bool = False,
 ) -> list[Memory]:
     """Return the memories that match all filters, by descending salience, then last changed first.
 
     chat: `<channel>:<chat_id>`. archived: return archived memories instead of active ones.
+    light: leave the contents empty, without reading them.
     """
     if topic is not None:
         define_topic_function(db)
@@ -142,7 +153,8 @@ def memories(
         *([] if category is None else [category_condition("m.category", [category])]),
     )
     order = "ORDER BY m.salience DESC, m.updated_at DESC, m.memory_id LIMIT ?"
-    return list(select_memories(db, f"WHERE {condition} {order}", [*values, -1 if limit is None else limit]))
+    values = [*values, -1 if limit is None else limit]
+    return list(select_memories(db, f"WHERE {condition} {order}", values, light=light))
 
 
 def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:

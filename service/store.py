@@ -17,19 +17,21 @@ from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.settings import (
     DEFAULTS,
+    DecayRules,
     EmbeddingProvider,
     ExtractionRules,
     JobRules,
     LanguageModelProvider,
     People,
     RerankProvider,
+    SearchRules,
     StoreSettings,
 )
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
-from memlog.service.engine.embedding_models import choose_model
+from memlog.service.engine.embedding_models import StoreEmbedder, choose_model
 from memlog.service.engine.engine import Engine, EventLike
 from memlog.service.engine.operation import OperationGroup, group_named, operation
 from memlog.service.engine.read_model import ReadModel
@@ -116,6 +118,8 @@ class Store(StoreGroups):
     embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
     language_model: distils conversations; None to distil nothing. extraction: the rules of distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
+    decay: how much memories fade in a day; None for the rates of their categories.
+    search: what searches leave out by default; None for nothing.
     people: which chats belong to whom; None to infer that from messages.
     memory: False to make searches and contexts return nothing; appends are still stored.
     durability: `fsync`; or `os`: acknowledged events survive the process, but not a power cut.
@@ -143,6 +147,8 @@ class Store(StoreGroups):
         language_model: LanguageModelProvider | None = None,
         extraction: ExtractionRules | None = None,
         jobs: JobRules | None = None,
+        decay: DecayRules | None = None,
+        search: SearchRules | None = None,
         people: People | None = None,
         memory: bool = True,
         durability: Durability = DEFAULTS.durability,
@@ -159,6 +165,8 @@ class Store(StoreGroups):
             ("language_model", language_model, LanguageModelProvider),
             ("extraction", extraction, ExtractionRules),
             ("jobs", jobs, JobRules),
+            ("decay", decay, DecayRules),
+            ("search", search, SearchRules),
             ("people", people, People),
             ("chunk_sizes", chunk_sizes, ChunkSizes),
         ):
@@ -182,6 +190,7 @@ class Store(StoreGroups):
             rerank=rerank,
             is_off=not memory,
             people=people,
+            min_similarity=None if search is None else search.min_similarity,
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):
@@ -194,6 +203,7 @@ class Store(StoreGroups):
             language_model=language_model,
             extraction_rules=extraction or ExtractionRules(),
             job_rules=jobs,
+            decay_rules=decay or DecayRules(),
             on_stored=on_stored,
         )
 
@@ -249,6 +259,11 @@ class Store(StoreGroups):
     def exists(self) -> bool:
         """Whether the store exists; the first append creates it."""
         return self._engine.exists
+
+    @property
+    def embedder(self) -> StoreEmbedder:
+        """The model or provider of this store, for texts of a program's own."""
+        return StoreEmbedder(self._engine.read_model.model)
 
     @operation("read", request=Search)
     def search(self, request: Search) -> "SearchResult":

@@ -26,7 +26,8 @@ _NAMES = {
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
     ),
     "eventlog.settings": (
-        "EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
+        "DecayRules EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
+        " SearchRules"
     ),
     "eventlog.integrity.seal_format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
@@ -69,6 +70,7 @@ _NAMES = {
     "service.exchange.importing": "ImportProblem ImportReport",
     "service.exchange.exchange": "DataExchange ExportReport",
     "service.upkeep.jobs": "Job Jobs JobReport",
+    "service.engine.embedding_models": "StoreEmbedder",
     "service.engine.prompts": "Prompt",
     "service.llm.tasks.extract": "ExtractionReport",
     "service.memory.facts": "FactExtraction Facts FactUpdate",

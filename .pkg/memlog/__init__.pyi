@@ -47,12 +47,14 @@ from memlog.eventlog.events import SummaryWritten as SummaryWritten
 from memlog.eventlog.fields import Chat as Chat
 from memlog.eventlog.fields import GivenEntry as GivenEntry
 from memlog.eventlog.integrity.seal_format import Seal as Seal
+from memlog.eventlog.settings import DecayRules as DecayRules
 from memlog.eventlog.settings import EmbeddingProvider as EmbeddingProvider
 from memlog.eventlog.settings import ExtractionRules as ExtractionRules
 from memlog.eventlog.settings import JobRules as JobRules
 from memlog.eventlog.settings import LanguageModelProvider as LanguageModelProvider
 from memlog.eventlog.settings import People as People
 from memlog.eventlog.settings import RerankProvider as RerankProvider
+from memlog.eventlog.settings import SearchRules as SearchRules
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun
 from memlog.projector.verify import Verification as Verification
@@ -119,6 +121,7 @@ from memlog.service.documents.indexing import SourceStatus as SourceStatus
 from memlog.service.documents.scan import SkippedFile as SkippedFile
 from memlog.service.documents.sources import FileWarning as FileWarning
 from memlog.service.documents.sources import IndexingReport as IndexingReport
+from memlog.service.engine.embedding_models import StoreEmbedder as StoreEmbedder
 from memlog.service.engine.http_client import ProviderState as ProviderState
 from memlog.service.engine.prompts import Prompt as Prompt
 from memlog.service.exchange.exchange import DataExchange as DataExchange

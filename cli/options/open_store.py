@@ -16,12 +16,14 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, fields_of
 from memlog.eventlog.settings import (
     OLLAMA_URL,
+    DecayRules,
     EmbeddingProvider,
     ExtractionRules,
     JobRules,
     LanguageModelProvider,
     People,
     RerankProvider,
+    SearchRules,
 )
 
 if TYPE_CHECKING:
@@ -170,6 +172,8 @@ def _open_with_settings(
         language_model=language_model_of(settings),
         extraction=_read_section(settings, "extraction", ExtractionRules),
         jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
+        decay=_read_section(settings, "decay", DecayRules),
+        search=_read_section(settings, "search", SearchRules),
         people=_read_section(settings, "context", People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),

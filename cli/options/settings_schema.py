@@ -28,6 +28,7 @@ _FORMS: dict[Any, str] = {
     bool: "true or false",
     float | str: "a number, or none in quotes",
     dict[str, list[str]]: "a table of lists of texts",
+    dict[str, float]: "a table of numbers from 0 to 1",
 }
 """The allowed values of some types."""
 

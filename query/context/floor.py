@@ -10,15 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memlog.projector.passages import index
-from memlog.projector.passages.index import PassageTables
-from memlog.projector.passages.vectors import FIRST, VectorSet
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.search import copies
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit
 from memlog.query.search.request import LONGEST_QUESTION, parse
-from memlog.query.search.vector_cache import similarities
 
 LONG = 300
 """The most characters of a short prompt. Each line of a longer prompt is also looked up separately."""
@@ -261,43 +257,6 @@ def _is_near_copy(one: Wording, other: Wording) -> bool:
 def answer_probability(best: float) -> float:
     """Convert the relevance of the best hit to the probability that the question is answered."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
-
-
-def cosines_by_place(
-    db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes
-) -> dict[int, float]:
-    """Return each hit's cosine with `vector`, by place in `found`; for a message, its best passage's."""
-    best: dict[int, float] = {}
-    for shelf, of_shelf in passages_of(db, found).items():
-        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
-            place = of_shelf[chunk]
-            best[place] = max(best.get(place, -1.0), cosine)
-    return best
-
-
-def passages_of(
-    db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
-) -> dict[PassageTables, dict[int, int]]:
-    """Return each hit's place in `found`, by shelf and passage number.
-
-    A message has all its passages, any other hit only the one that was found.
-
-    of: the set of vectors whose shelves to use.
-    """
-    candidates = {place: each for place, (each, _) in enumerate(found)}
-    by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
-    rows = db.execute(
-        "SELECT c.chunk_no, m.message_no FROM messages m"
-        " JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
-        " WHERE m.message_no IN (SELECT value FROM json_each(?))",
-        (as_list([*by_number]),),
-    )
-    memory, docs = index.passage_tables(of)
-    places = {memory: {chunk: by_number[number] for chunk, number in rows}, docs: {}}
-    for place, each in candidates.items():
-        if each.message_no is None and each.chunk_no is not None:
-            places[docs if each.kind == "document" else memory][each.chunk_no] = place
-    return places
 
 
 def term_covers(

@@ -19,7 +19,7 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.text.stemming import ENGLISH, detect_language, stop_words
 from memlog.query.context import background, floor
 from memlog.query.context.background import StoreSample
-from memlog.query.context.floor import LONG, passages_of
+from memlog.query.context.floor import LONG
 from memlog.query.event_index import Key
 from memlog.query.gate import should_retrieve
 from memlog.query.search import nearest
@@ -90,7 +90,9 @@ class MultilingualPrompt:
 
         away, deviation = self._from_other_prompts
         result: dict[int, Nearness] = {}
-        for shelf, places in passages_of(self._db, found, MULTILINGUAL).items():
+        for shelf, places in nearest.passages_by_place(
+            self._db, [each for each, _ in found], MULTILINGUAL
+        ).items():
             if not places:
                 continue
             numbers, read = stored_vectors(self._db, shelf, [*places])
@@ -369,7 +371,11 @@ class ScoredPrompt:
         self, found: Sequence[tuple[Candidate, Hit]], near: Neighbourhood, factor: float = 1.0
     ) -> floor.Judged:
         """Judge hits by words and the first model; see `judge_hits`. near: the messages around them."""
-        similar = {} if self.vector is None else floor.cosines_by_place(self._db, found, self.vector)
+        similar = (
+            {}
+            if self.vector is None
+            else nearest.cosines_by_place(self._db, [each for each, _ in found], self.vector)
+        )
         shares = floor.term_covers(self._db, self.question.terms, found, near)
         hits = []
         for place, (_, hit) in enumerate(found):
@@ -411,7 +417,7 @@ def compare_hits(
     near: dict[int, float] = {}
     if prompt.vector is not None:
         read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
-        of_read = floor.cosines_by_place(db, [*read.values()], prompt.vector)
+        of_read = nearest.cosines_by_place(db, [each for each, _ in read.values()], prompt.vector)
         near = {place: of_read[number] for number, place in enumerate(read) if number in of_read}
     root = len(terms) ** 0.5
     return [(near.get(place), cover * root) for place, cover in enumerate(covers)]

@@ -139,6 +139,9 @@ def find_hits(
                 sides["text"] = _search_text(db, request, quota, expression)
             if vectors:
                 sides["vector"] = _search_vectors(db, request, quota, vectors, held)
+            if request.min_similarity is not None and expression is not None:
+                least = request.min_similarity
+                sides["text"] = [nearest.drop_dissimilar(db, each, vectors, least) for each in sides["text"]]
             hits, near = _rank_candidates(db, request, quota, represent_copies(drop_nested_copies(db, sides)))
             found.append(Found(hits, near, silent))
     return found
@@ -225,11 +228,13 @@ def _score_with_neighbours(
     }
     if not request.ranked_by.context:
         return found
+    add = request.min_similarity is None
     # A query in FTS5's syntax asks for exact matches.
     if "text" in found and not request.is_raw:
-        found["text"][0] = fulltext.score_with_neighbours(db, request.question.terms, near)
+        own = found["text"][0]
+        scored = fulltext.score_with_neighbours(db, request.question.terms, near)
+        found["text"][0] = {ref: score for ref, score in scored.items() if add or ref in own}
     if "vector" in found:
-        add = request.min_similarity is None
         found["vector"] = [nearest.add_neighbour_scores(each, near, add=add) for each in found["vector"]]
     return found
 

@@ -1,7 +1,7 @@
 """The vector side of a search: the nearest passages by cosine similarity."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -105,6 +105,65 @@ def nearest_candidates(
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
     return best_distinct_texts(db, fetch, depth)
+
+
+def drop_dissimilar(
+    db: Connection,
+    found: Sequence[hits.Candidate],
+    vectors: Iterable[tuple["Compared", bytes]],
+    least: float,
+) -> list[hits.Candidate]:
+    """Return the candidates that have no vector, or one whose cosine similarity is at least `least`.
+
+    vectors: of the question, each with the model that it is of.
+    """
+    best: dict[int, float] = {}
+    for comparison, vector in vectors:
+        for shelf, of_shelf in passages_by_place(db, found, set_for(comparison.embedder)).items():
+            texts = db.execute(
+                f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
+                " WHERE chunk_no IN (SELECT value FROM json_each(?))",
+                (as_list([*of_shelf]),),
+            )
+            numbers = [no for no, text in texts if comparison.reads is None or comparison.reads(text)]
+            for chunk, cosine in similarities(db, shelf, numbers, vector).items() if numbers else ():
+                place = of_shelf[chunk]
+                best[place] = max(best.get(place, -1.0), cosine)
+    return [each for place, each in enumerate(found) if best.get(place, least) >= least]
+
+
+def cosines_by_place(db: Connection, found: Sequence[hits.Candidate], vector: bytes) -> dict[int, float]:
+    """Return each candidate's cosine with `vector`, by place in `found`; for a message, the best of all."""
+    best: dict[int, float] = {}
+    for shelf, of_shelf in passages_by_place(db, found).items():
+        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
+            place = of_shelf[chunk]
+            best[place] = max(best.get(place, -1.0), cosine)
+    return best
+
+
+def passages_by_place(
+    db: Connection, found: Sequence[hits.Candidate], of: VectorSet = FIRST
+) -> dict[PassageTables, dict[int, int]]:
+    """Return each candidate's place in `found`, by shelf and passage number.
+
+    A message has all its passages, any other candidate only the one that was found.
+
+    of: the set of vectors whose shelves to use.
+    """
+    by_number = {each.message_no: place for place, each in enumerate(found) if each.message_no}
+    rows = db.execute(
+        "SELECT c.chunk_no, m.message_no FROM messages m"
+        " JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
+        " WHERE m.message_no IN (SELECT value FROM json_each(?))",
+        (as_list([*by_number]),),
+    )
+    memory, docs = index.passage_tables(of)
+    places = {memory: {chunk: by_number[number] for chunk, number in rows}, docs: {}}
+    for place, each in enumerate(found):
+        if each.message_no is None and each.chunk_no is not None:
+            places[docs if each.kind == "document" else memory][each.chunk_no] = place
+    return places
 
 
 class Compared(NamedTuple):

@@ -108,7 +108,8 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         "How both sides are ranked and joined; the defaults measured best.",
     ] = Ranking()
     min_similarity: Annotated[
-        Unit | None, "Leave out hits that only meaning finds below this similarity."
+        Unit | None,
+        "Leave out hits below this similarity, if they have a vector; by default search.min_similarity.",
     ] = None
     is_raw: Annotated[bool, "The text is in FTS5's own query syntax; only the full text is searched."] = False
     explain: Annotated[

@@ -132,6 +132,7 @@ class AsyncMemories(Awaitable):
         min_salience: float = ...,
         archived: bool = ...,
         limit: int | None = ...,
+        light: bool = ...,
     ) -> builtins.list[memlog.query.memories.Memory]: ...
     async def decay(
         self, rates: Optional[collections.abc.Mapping[str, float]] = ...

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
-from memlog.eventlog.fields import read_argument, to_path
+from memlog.eventlog.fields import Checked, read_argument, to_path
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
@@ -218,6 +218,59 @@ def choose_model(
         return EmbeddingModel(LocalModel(Path(provider.model).absolute() if provider.model else None))
     remote = RemoteModel(provider, store)
     return EmbeddingModel(LocalModel(None), remote) if provider.type == "auto" else EmbeddingModel(remote)
+
+
+class _GivenTexts(Checked, frozen=True):
+    texts: Annotated[list[str], "The texts."]
+
+
+class StoreEmbedder:
+    """Embeds texts of a program with a store's model or provider: `store.embedder`. Thread-safe.
+
+    It touches neither the log nor the read model.
+    """
+
+    def __init__(self, model: EmbeddingModel) -> None:
+        self._model = model
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return a vector of length 1 for each text, as for a passage, by the model that `status` names.
+
+        A provider has one `timeout` for all texts together.
+
+        Raises:
+            BadInput: `texts` is not a list of texts.
+            EmbeddingError: no model works, or the provider fails; or a text contains what looks like a key,
+                and a provider would embed it: then none is sent.
+        """
+        given = _GivenTexts(texts).texts  # type: ignore[arg-type] # it converts any sequence
+        if not given:
+            return []
+        embedder = self._model.embedder("question")
+        if embedder.is_remote:
+            _check_sendable(given)
+        vectors: list[list[float]] = embedder.embed(given).tolist()
+        return vectors
+
+    def is_available(self) -> bool:
+        """Whether the model works; a provider is asked once, even if it rests."""
+        try:
+            embedder = self._model.embedder("once")
+            if embedder.is_remote:
+                embedder.embed(["Does it answer?"], "query")
+        except EmbeddingError:
+            return False
+        return True
+
+
+def _check_sendable(texts: Sequence[str]) -> None:
+    # Imported here: most programs embed no texts of their own.
+    from memlog.eventlog.secrets.outgoing import TextToCheck, which_hold_keys
+
+    holding = which_hold_keys([TextToCheck(text) for text in texts])
+    if any(holding):
+        message = f"text {holding.index(True) + 1} contains what looks like a key, so none is sent"
+        raise EmbeddingError(message, hint="leave it out, or embed it with a model of this machine")
 
 
 _loading = threading.Lock()

@@ -19,7 +19,13 @@ from memlog.service.engine.read_model import ReadModel, ReadPool
 if TYPE_CHECKING:
     from memlog.eventlog.codec.encode import Draft, FindStream
     from memlog.eventlog.log.writer import Log
-    from memlog.eventlog.settings import ExtractionRules, JobRules, LanguageModelProvider, StoreSettings
+    from memlog.eventlog.settings import (
+        DecayRules,
+        ExtractionRules,
+        JobRules,
+        LanguageModelProvider,
+        StoreSettings,
+    )
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
 
@@ -74,7 +80,7 @@ class Engine:
 
     redact: whether to mask what looks like a key in appended events.
     language_model: distils conversations under `extraction_rules`; None for no distilling.
-    job_rules: when jobs run; None for the default hours.
+    job_rules: when jobs run; None for the default hours. decay_rules: how much memories fade.
     read: queries the read model, which has caught up if that is quick. decide: queries it after it has caught
     up, or raises Busy.
     """
@@ -89,6 +95,7 @@ class Engine:
         language_model: "LanguageModelProvider | None",
         extraction_rules: "ExtractionRules",
         job_rules: "JobRules | None",
+        decay_rules: "DecayRules",
         on_stored: OnStored | None,
     ) -> None:
         self.path = path
@@ -100,7 +107,7 @@ class Engine:
         self.reads = ReadPool(read_model)
         self.read, self.decide = self.reads.read, self.reads.decide
         self.language_model, self.extraction_rules = language_model, extraction_rules
-        self.job_rules = job_rules
+        self.job_rules, self.decay_rules = job_rules, decay_rules
         self._on_wait: Callable[[], None] = lambda: None
 
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":

@@ -168,7 +168,8 @@ class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: `mutex` guards it.
 
     model: embeds passages. rerank: reranks hits. people: which chats belong to whom.
-    is_off: whether searches and contexts return nothing. notify: called with notes for people.
+    is_off: whether searches and contexts return nothing. min_similarity: of searches that name none.
+    notify: called with notes for people.
     """
 
     def __init__(
@@ -181,6 +182,7 @@ class ReadModel(SplitByFork):
         rerank: "RerankProvider | None" = None,
         is_off: bool = False,
         people: People | None = None,
+        min_similarity: float | None = None,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
@@ -189,6 +191,7 @@ class ReadModel(SplitByFork):
         self.rerank = rerank
         self.is_off = is_off
         self.people = People() if people is None else people
+        self.min_similarity = min_similarity
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, models=model.all_known)
         self._in_use = ForkMutex()
@@ -212,6 +215,7 @@ class ReadModel(SplitByFork):
             rerank=self.rerank,
             is_off=self.is_off,
             people=self.people,
+            min_similarity=self.min_similarity,
             notify=notify,
         )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind", "questions"):

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
+from memlog.eventlog.categories import CATEGORIES, read_rates
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
 from memlog.query.memories import Decay, Memory, count_decayed_memories, faded_memories, find_decay
@@ -45,7 +45,7 @@ class PruneReport(msgspec.Struct, kw_only=True):
     dry_run: bool
 
 
-def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
+def decay(append: Append, decide: Deciding, rates: Mapping[str, float]) -> DecayReport:
     """Append today's decay, unless an earlier call has done so.
 
     Raises the errors of `Memories.decay`.
@@ -53,7 +53,9 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
     The event's id derives from the UTC date, so that only one of two concurrent calls counts.
     """
     event_id = f"decay-{timestamps.today()}"
-    event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))
+    if not rates:
+        raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
+    event = SalienceDecayed(id=event_id, rates=read_rates(rates))
     standing = decide(lambda db: find_decay(db, event_id))
     if standing is not None:
         return _decay_report(standing, None)
@@ -75,18 +77,6 @@ def _decay_report(standing: Decay, appended: Position | None, changed: int = 0) 
         rates=standing.rates,
         position=appended,
     )
-
-
-def _valid_rates(rates: Mapping[str, float] | None) -> dict[str, float]:
-    if rates is None:
-        return {name: category.rate for name, category in CATEGORIES.items()}
-    for name, rate in rates.items():
-        known_category(name)
-        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
-            raise BadInput(f"the rate of {name} is {rate!r}", hint="use a number from 0 to 1")
-    if not rates:
-        raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
-    return rates_by_category(dict(rates))
 
 
 def prune(

@@ -52,7 +52,7 @@ Tags = Annotated[list[str], "A tag; may be given several times."]
 Rates = Annotated[
     Mapping[str, float],
     (
-        "Factors from 0 to 1 by category, instead of the default factors; a category without a factor"
+        "Factors from 0 to 1 by category, instead of all default factors; a category without a factor"
         " does not decay."
     ),
     Reads(check_rates, wire=dict[str, float]),
@@ -296,6 +296,7 @@ class Memories(OperationGroup):
         min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
         archived: Annotated[bool, "List archived memories instead of active ones."] = False,
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most memories; by default all."] = None,
+        light: Annotated[bool, "Leave contents out, for long lists: they are empty, and not read."] = False,
     ) -> _Memories:
         """List memories by descending salience; ties are sorted by the most recent change.
 
@@ -316,6 +317,7 @@ class Memories(OperationGroup):
                 limit=limit,
                 min_salience=min_salience,
                 archived=archived,
+                light=light,
             )
         )
         check_chat(chat, found)
@@ -326,6 +328,7 @@ class Memories(OperationGroup):
         """Multiply the salience of every older memory by the rate of its category, once a day.
 
         Only the first call on a UTC day has an effect; the answer says whether an earlier call had it.
+        The setting `decay.rates` overrides the default factors of single categories.
 
         Raises:
             BadInput: a rate is not from 0 to 1, there is no such category, or today's decay was forgotten.
@@ -333,7 +336,8 @@ class Memories(OperationGroup):
         """
         from memlog.service.memory import fading
 
-        return fading.decay(self._append, self._decide, rates)
+        chosen = self._engine.decay_rules.all_rates() if rates is None else rates
+        return fading.decay(self._append, self._decide, chosen)
 
     @operation("append")
     def prune(

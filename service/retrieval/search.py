@@ -51,7 +51,8 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
     rerank = create_reranker(reads.first, reads.read, has_key=client.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
-    wanted = replace(request, k=most)
+    least = reads.first.min_similarity if request.min_similarity is None else request.min_similarity
+    wanted = replace(request, k=most, min_similarity=least)
     result = reads.with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
         result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])

@@ -188,7 +188,7 @@ class JobRunner:
         self._heartbeat, self._notify = heartbeat, notify
         self._schedules = _job_rules(engine).schedules()
         self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
-            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
+            ("daily", "decay"): self._decay,
             ("weekly", "duplicates"): lambda: merge_exact(engine),
             ("weekly", "prune"): self._prune,
         }
@@ -298,6 +298,10 @@ class JobRunner:
             return None
         why = self._why_no_model
         return self._questions.why_over_budget() if why is None else why.message
+
+    def _decay(self) -> Outcome:
+        engine = self._engine
+        return Outcome(fading.decay(engine.append, engine.decide, engine.decay_rules.all_rates()).changed)
 
     def _prune(self) -> Outcome:
         now = timestamps.now()

@@ -4,6 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import memlog as package
+
 Run = Callable[..., Any]
 
 OLD = ("--ts", "2020-02-24T10:00:00Z")
@@ -25,6 +29,27 @@ def test_the_threshold_is_a_setting_and_an_option(memlog: Run, store: Path) -> N
     assert memlog(*pruned, env={"MEMLOG_ARCHIVE_THRESHOLD": "0.02"}).json["memories"] == []
     assert memlog(*pruned, "--threshold", "0.025").json["threshold"] == 0.025
     assert memlog("prune", "--threshold", "nan").code == 2
+
+
+def in_python(store: Path) -> None:
+    with package.open(store, decay=package.DecayRules(rates={"context": 0.5})) as opened:
+        opened.memories.decay()
+
+
+@pytest.mark.parametrize(
+    "decay", [("decay",), ("jobs", "run", "daily"), in_python], ids=["command", "daily job", "Python"]
+)
+def test_decay_rates_of_the_settings_apply_by_default(memlog: Run, store: Path, decay: Any) -> None:
+    for category in ("decisions", "summaries", "context"):
+        memlog("memory", "save", "--content", category, "--memory-id", category, "--category", category, *OLD)
+    (store / "memlog.toml").write_text("[decay.rates]\ncontext = 0.5\n")
+    if decay is in_python:
+        decay(store)
+    else:
+        assert memlog(*decay).code == 0
+    found = memlog("memory", "list", "--json").json["memories"]
+    saliences = {each["memory_id"]: each["salience"] for each in found}
+    assert saliences == {"decisions": 1.0, "summaries": 0.99, "context": 0.5}
 
 
 def test_ten_megabytes_are_a_memory(memlog: Run) -> None:

@@ -97,6 +97,8 @@ def test_each_default_is_that_of_the_library() -> None:
         "context_preference_tokens": contexts["preference_tokens"].default,
         "context.messengers": package.People().messengers,
         "context.people": package.People().chats,
+        "decay.rates": package.DecayRules().rates,
+        "search.min_similarity": package.SearchRules().min_similarity,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
@@ -228,6 +230,28 @@ def test_search_limit_and_search_mode_act_on_a_query(memlog: Run, settings_file:
     assert len(_hits(memlog, "-k", "4", env={"MEMLOG_SEARCH_LIMIT": "3"})["hits"]) == 4
 
 
+def test_similarity_threshold_leaves_out_what_is_less_similar(
+    memlog: Run, settings_file: Run, store: Path
+) -> None:
+    for text in ("A kettle is on the stove", "Interest rates rose again, said tea"):
+        memlog("memory", "save", "--no-dedup", "--content", text)
+    memlog("project")
+    context = memlog("context", "tea", "--no-record").out
+
+    def found(*args: str) -> list[str]:
+        return [each["snippet"][:8] for each in _hits(memlog, *args)["hits"]]
+
+    assert sorted(found()) == ["A kettle", "Interest"]
+    settings_file("[search]\nmin_similarity = 0.9")
+    assert found() == []
+    assert found("--mode", "vector") == []
+    assert sorted(found("--min-similarity", "0.1")) == ["A kettle", "Interest"]
+    assert memlog("context", "tea", "--no-record").out == context
+    for rules, count in ((package.SearchRules(min_similarity=0.9), 0), (None, 2)):
+        with package.open(store, search=rules) as opened:
+            assert len(opened.search("tea").hits) == len(opened.tools.memory_search("tea").results) == count
+
+
 def test_search_depth_acts_on_a_query(memlog: Run) -> None:
     """A memory that only words find takes part in a fused list only within the depth."""
     lines = [b'{"type":"memory_saved","content":"tea %s"}\n' % (b"tea " * each) for each in range(30)]
@@ -337,6 +361,9 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
     ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
     ('[context.people]\na = ["x:1"]\nb = ["x:1"]', "context.people: x:1 belongs to a and b", "anna = ["),
+    ("[decay]\nrates = 0.5", "decay.rates: 0.5 is not a table of numbers", "context = 0.8"),
+    ("[decay.rates]\ncontex = 0.5", "decay.rates: category is 'contex', not one of", "context = 0.8"),
+    ("[decay.rates]\ncontext = 1.5", "decay.rates: the rate of context is 1.5", "context = 0.8"),
     ("[language_model]\ntemperature = 3", "temperature: 3 is not a number, or none", "from 0 to 2"),
     ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
     ("\nsearch_limit = \n", "(at line 2", "toml.io"),
@@ -471,6 +498,8 @@ def _another_value(setting: Any, folder: Path) -> str:
         return "1"
     if setting.name == "extraction.channels":
         return "chatdo"
+    if setting.name == "decay.rates":
+        return '{"context": 0.5}'
     if setting.name.startswith("context."):
         return '{"anna": ["x:1"]}' if setting.name == "context.people" else "telegram"
     if setting.default is None or isinstance(setting.default, str):

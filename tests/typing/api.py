@@ -13,6 +13,8 @@ def opening() -> None:
     with memlog.open("notes") as store:
         assert_type(store, memlog.Store)
         assert_type(store.path, Path)
+        assert_type(store.embedder.embed(["tea"]), list[list[float]])
+        assert_type(store.embedder.is_available(), bool)
     told: list[str] = []
     store = memlog.open(
         Path("notes"),

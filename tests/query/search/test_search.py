@@ -233,7 +233,16 @@ def test_equal_scores_are_ordered_newer_first_and_the_same_each_time(store):
     assert [hit.id for hit in store.search("same words", mode="text", k=5).hits] == first
 
 
-def test_min_similarity_leaves_out_what_only_meaning_finds_below_it(store):
+def test_min_similarity_leaves_out_hits_by_words_alone_if_they_have_a_vector(store):
+    store.append([said("The kettle is on the stove."), said("Interest rates rose again, said the banker.")])
+    store.maintenance.project()
+    assert len(store.search("kettle banker", k=5, min_similarity=0.0).hits) == 2
+    assert store.search("kettle banker", min_similarity=0.9).hits == []
+    store.append([said("Чайник и banker.")])  # the model does not read it
+    assert [each.content[:4] for each in store.search("banker", min_similarity=0.9).hits] == ["Чайн"]
+
+
+def test_min_similarity_leaves_out_what_only_meaning_finds(store):
     store.append([said("The kettle is on the stove."), said("Interest rates rose again.")])
     store.maintenance.project()
     assert len(store.search("kettle", mode="vector").hits) == 2

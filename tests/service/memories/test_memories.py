@@ -1,8 +1,10 @@
 """Memories as a Python program uses them: `store.memories`."""
 
 import json
+import sqlite3
 
 import pytest
+from msgspec.structs import replace
 
 import memlog
 from memlog.eventlog.codec.content_ids import derive_memory_id
@@ -342,6 +344,18 @@ LISTS = [
     ({"archived": True}, {"z"}),
     ({"archived": True, "topic": "drinks"}, set()),
 ]
+
+
+def test_memory_metadata_is_the_light_form_of_a_list_without_contents(store, memories):
+    memories.save("Anna drinks green tea", memory_id="tea", tags=["tea"])
+    memories.save("The kettle is blue", title="Kettle", memory_id="kettle")
+    whole, read = memories.list(), set()
+    store._engine.read_model.projector.live().set_authorizer(
+        lambda _, table, column, *__: read.add((table, column)) or sqlite3.SQLITE_OK
+    )
+    assert memories.list(light=True) == [replace(each, content="") for each in whole]
+    assert ("memories", "title") in read
+    assert ("memories", "content") not in read
 
 
 def test_a_list_has_what_is_all_that_is_asked_for(memories):

@@ -1,5 +1,6 @@
 """One contract for every provider of vectors, kept by a real server that misbehaves by script."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,43 @@ def test_a_provider_embeds_passages_and_questions(tmp_path: Path, provider: Prov
     assert max(len(body.get("input", [])) for _, body, _ in provider.requests) == (0 if kind == "old" else 2)
     assert {headers["authorization"] for *_, headers in provider.requests} == {"Bearer sk-of-the-test"}
     assert not any("Oolong" in text for text in provider.texts()[asked:])  # an append asks nobody
+
+
+@pytest.mark.parametrize("kind", ["onnx", "ollama", "api"])
+def test_embedding_client_has_embed_batch_and_is_available(
+    tmp_path: Path, provider: Provider, kind: str
+) -> None:
+    texts = ("I like green tea", "The dog is ill")
+    with memlog.open(tmp_path) if kind == "onnx" else opened(tmp_path, provider, kind) as store:
+        assert store.embedder.is_available()
+        vectors = store.embedder.embed(texts)
+        assert np.allclose(vectors, load_embedder().embed(texts), atol=1e-6)
+        assert (store.embedder.embed([]), store.exists) == ([], False)
+        with pytest.raises(memlog.BadInput, match="texts is 'tea'"):
+            store.embedder.embed("tea")
+        provider.always = "500"
+        assert store.embedder.is_available() == (kind == "onnx")
+        if kind != "onnx":
+            with pytest.raises(memlog.EmbeddingError):
+                store.embedder.embed(texts)
+    with memlog.open(tmp_path, embedding=memlog.EmbeddingProvider(type="none")) as store:
+        assert not store.embedder.is_available()
+
+
+@pytest.mark.parametrize("kind", ["ollama", "api"])
+def test_a_read_has_no_provider_reindex_what_is_missing(
+    tmp_path: Path, provider: Provider, kind: str
+) -> None:
+    """Nor waits for one that is slow with passages."""
+    provider.poison = {"green tea": "hang"}
+    with opened(tmp_path, provider, kind) as store:
+        store.append(said("I like green tea", "You like green tea, too"))
+        store.memories.save("Anna drinks green tea")
+        for read in (store.search, store.context):
+            silent = in_a_minute(partial(read, "a hot drink")).silent
+            assert silent["pending"] == "3 passages have no vector yet: project the log"
+        assert in_a_minute(store.memories.list)
+    assert {*provider.texts()} <= {"a hot drink", "dimension"}
 
 
 @pytest.mark.parametrize("kind", ["ollama", "api"])

@@ -111,6 +111,14 @@ def embed(store: memlog.Store, _: Secret) -> None:
     store.maintenance.embed()
 
 
+def embed_texts(store: memlog.Store, secret: Secret) -> None:
+    """As a program does with texts of its own."""
+    store.embedder.embed(["Green tea"])
+    if secret.said:
+        with pytest.raises(memlog.EmbeddingError, match="looks like a key"):
+            store.embedder.embed(secret.said)
+
+
 def ask(store: memlog.Store, secret: Secret) -> None:
     """As an agent does with each message, before and behind the append."""
     for text in ("what tea is there", *secret.said):
@@ -152,7 +160,7 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 
 
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
-    "service.engine.provider_embedders.RemoteEmbedder._post": (embed, ask),
+    "service.engine.provider_embedders.RemoteEmbedder._post": (embed, embed_texts, ask),
     "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
     "service.llm.model.LanguageModel.complete_once": (),  # by those who ask it
     "service.llm.task.Task._complete": (distil, distil_one_by_one, distil_days, weekly, summaries),
