@@ -3,17 +3,21 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import msgspec
+
+from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
-from memlog.eventlog.events import Message, SessionBreak
+from memlog.eventlog.events import FactStored, Message, SessionBreak
 from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, decimal
 from memlog.eventlog.settings import DEFAULTS, Hits
-from memlog.query.facts.answers import NOT_STORED
+from memlog.query.facts.answers import NOT_STORED, Fact
 from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import comparable_key, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
 from memlog.service.engine.operation import not_found, operation_named
+from memlog.service.memory.facts import Rank, check_values
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
 
@@ -23,6 +27,13 @@ def _read_chat_id(given: str | int) -> str:
     if not isinstance(name, str):
         raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
     return name
+
+
+def _read_time(given: str) -> str:
+    try:
+        return timestamps.normalise(given, naive_is_utc=True)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"created_at is {shown_value(given)}", hint="write 2026-02-24T10:15:00Z") from error
 
 
 ChatId = Annotated[
@@ -61,9 +72,13 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
     topic_key: Annotated[str, "The topic."]
     value: Annotated[str, "The value."]
     kind: Annotated[FactKind, "Whether the topic has ranks."] = "ranked"
-    rank: Annotated[int | None, "Its rank in the list; 1 by default."] = None
+    rank: Annotated[Rank | None, "Its rank in the list; 1 by default."] = None
     chat_id: ChatId | None = None
     source_message_id: Annotated[str | None, "The message that states it."] = None
+    created_at: Annotated[
+        Annotated[str, Reads(_read_time)] | None,
+        "When it was stated, UTC unless it has an offset: the newest value of a rank counts. Now by default.",
+    ] = None
 
 
 class GetFacts(SeedRequest, frozen=True, kw_only=True):
@@ -161,22 +176,24 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store one value of a topic, replacing any earlier value at the same rank."""
-    is_single = request.kind == "single"
-    chat = None if request.chat_id is None else chat_of(request.chat_id)
-    done = store.facts.set(
-        request.topic_key,
-        request.value,
-        single=is_single,
-        ranks=None if is_single else [request.rank or 1],
-        chat=chat,
+    """Store one value of a topic, at any rank, unless a later `created_at` has set it."""
+    check_values([request.value])
+    fact = FactStored(
+        ts=request.created_at,
+        topic_key=key_of(request.topic_key),
+        value=request.value,
+        kind=request.kind,
+        rank=0 if request.kind == "single" else 1 if request.rank is None else request.rank,
+        chat_id=None if request.chat_id is None else chat_of(request.chat_id),
         source_message_id=request.source_message_id,
     )
+    (position,) = store.append(fact)
+    found = store.get(position.id, stream=position.stream)
+    assert found is not None  # a read finds what was appended
+    stored = msgspec.json.decode(found.raw, type=FactStored)  # keys may be masked in its value
     return {
-        **{"project_id": request.project_id, "chat_id": request.chat_id, "topic_key": done.topic_key},
-        **{"kind": request.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
-        "source_message_id": request.source_message_id,
-        "warnings": [each.message for each in done.warnings],
+        **_fact_answer(request, stored, stored.chat_id, found.ts),
+        "warnings": [each.message for each in position.warnings],
     }
 
 
@@ -195,19 +212,22 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
-    facts = [
-        {
-            **{
-                "project_id": request.project_id,
-                "chat_id": _chat_name(fact.chat),
-                "topic_key": fact.topic_key,
-            },
-            **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
-            "source_message_id": fact.source_message_id,
-        }
-        for fact in found
-    ]
-    return {"facts": facts}
+    return {"facts": [_fact_answer(request, fact, fact.chat, fact.updated_at) for fact in found]}
+
+
+def _fact_answer(
+    request: SeedRequest, fact: Fact | FactStored, chat: str | None, created_at: str
+) -> dict[str, Any]:
+    return {
+        "project_id": request.project_id,
+        "chat_id": _chat_name(chat),
+        "topic_key": fact.topic_key,
+        "kind": fact.kind,
+        "rank": fact.rank or None,
+        "value": fact.value,
+        "source_message_id": fact.source_message_id,
+        "created_at": created_at,
+    }
 
 
 def list_memories(store: Store, session: str) -> list[dict[str, Any]]:

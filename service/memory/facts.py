@@ -352,7 +352,7 @@ class Facts(OperationGroup):
             BadInput, Busy, LogError: as `Store.append`.
         """
         key, scope = key_of(topic), chat and chat_text(chat)
-        _check_values(values)
+        check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
             if len(values) > 1:
@@ -490,7 +490,8 @@ class Facts(OperationGroup):
             last = max(last, rank)
 
 
-def _check_values(values: Sequence[str]) -> None:
+def check_values(values: Sequence[str]) -> None:
+    """Raise BadInput if a value cannot be stored."""
     if not values:
         raise BadInput("no values were given", hint="specify at least one value")
     for value in values:

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import memlog
 from tests.service.http.conftest import Serve
 
@@ -151,6 +153,25 @@ def test_facts_get_without_a_chat_answers_all_chats_of_the_project(serve: Serve)
     assert found(chat_id="thread-2") == [red]
     assert found(chat_id=-100) == [pink]
     assert found(topic_key="favorite_sports") == []
+
+
+@pytest.mark.parametrize("newest_last", [False, True])
+def test_fact_newer_created_at_wins_at_any_rank(serve: Serve, newest_last: bool) -> None:
+    server = serve()
+    of_third = {"topic_key": "favorite_colors", "rank": 3, "chat_id": "thread-1"}
+    stored = [("Black", "2026-02-24T10:00:00"), ("Gray", "2026-02-24T12:00:00+01:00")]
+    for value, created_at in stored if newest_last else reversed(stored):
+        fact = {**of_third, "value": value, "created_at": created_at}
+        answer = server.ask("/facts/store", fact)
+        assert (answer.status, answer.json["value"]) == (200, value)
+        assert answer.json["created_at"] == f"2026-02-24T1{0 if value == 'Black' else 1}:00:00.000Z"
+    (third,) = server.ask("/facts/get", of_third).json["facts"]
+    assert (third["rank"], third["value"], third["created_at"]) == (3, "Gray", "2026-02-24T11:00:00.000Z")
+    with memlog.MemoryServiceClient(f"http://127.0.0.1:{server.port}", token=server.token) as client:
+        now = client.store_fact("default", "favorite_colors", "ranked", "Red", chat_id="thread-1", rank=3)
+        assert now == {**client.get_facts("default", "thread-1", "favorite_colors")[0], "warnings": []}
+    for wrong in ({"rank": 0}, {"created_at": "soon"}, {"created_at": 7}, {"value": "a\nb"}):
+        assert server.ask("/facts/store", {**of_third, "value": "Red", **wrong}).status == 422
 
 
 def test_an_integer_chat_id_of_a_body(serve: Serve) -> None:
