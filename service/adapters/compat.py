@@ -1,5 +1,7 @@
 """The routes of two earlier memory services, on top of a store's operations: see docs/five-systems.md."""
 
+import re
+import uuid
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -98,6 +100,8 @@ class CreateMemory(Request, frozen=True, kw_only=True):
 
 
 _CHANNEL = "session"
+_MEMORIES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:memlog:memory")
+"""The namespace of memory ids that are no UUIDs. Another one would change ids that clients have kept."""
 
 
 def chat_of(name: str | int) -> str:
@@ -253,14 +257,12 @@ def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str
 def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
     """Return one of a session's memories.
 
+    memory_id: the memory's own, or that of an answer.
+
     Raises:
         NotFound: there is no such session, or it has no such memory.
     """
-    _check_session(store, session)
-    found = store.memories.get(memory_id)
-    if found is None or found.chat != chat_of(session):
-        raise not_found("memory_not_found", memory_id)
-    return _memory_answer(found, session)
+    return _memory_answer(_find_memory(store, session, memory_id), session)
 
 
 def delete_memory(store: Store, session: str, memory_id: str) -> None:
@@ -269,13 +271,31 @@ def delete_memory(store: Store, session: str, memory_id: str) -> None:
     Raises:
         NotFound: see `get_memory`.
     """
-    get_memory(store, session, memory_id)
-    store.memories.delete(memory_id)
+    store.memories.delete(_find_memory(store, session, memory_id).memory_id)
+
+
+def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
+    _check_session(store, session)
+    chat = chat_of(session)
+    found = store.memories.get(memory_id)
+    if found is not None and found.chat == chat:
+        return found
+    for is_archived in (False, True):
+        for each in store.memories.list(chat=chat, archived=is_archived):
+            if uuid_of(each.memory_id) == memory_id.lower():
+                return each
+    raise not_found("memory_not_found", memory_id)
+
+
+def uuid_of(memory_id: str) -> str:
+    """Return the id of a memory as a UUID: its own 32 hex digits, or a hash of any other id."""
+    is_hex = re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", memory_id)
+    return str(uuid.UUID(memory_id) if is_hex else uuid.uuid5(_MEMORIES, memory_id))
 
 
 def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
     return {
-        "id": memory.memory_id,
+        "id": uuid_of(memory.memory_id),
         "sessionId": session,
         "memoryContent": memory.content,
         "memoryType": memory.kind,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import unquote, unquote_to_bytes
 
 import msgspec
 from starlette.applications import Starlette
@@ -44,6 +44,7 @@ _TEXTS = ("text", "question")
 """Fields with people's words, which do not belong in URLs."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
+_PROJECT_HEADER = "X-Memlog-Project"
 
 _CHAT = "/v1/projects/{project}/pre_route"
 _EVENT = {"type": "object", "required": ["type"]}
@@ -124,18 +125,19 @@ def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in ("session", "memory")
     )
+    project = {"name": _PROJECT_HEADER, "in": "header", "schema": {"type": "string", "default": DEFAULT}}
     memories = "/api/sessions/{session}/memories"
     chat = paths[_CHAT]["post"] | {"operationId": "chat"}
     return {
         "/v1/projects/{project}/chat": {"parameters": [_PROJECT], "post": chat},
         **{path: {"post": describe_route(path, request=request)} for path, (request, _) in ROUTES.items()},
         memories: {
-            "parameters": [session],
+            "parameters": [project, session],
             "get": describe_route("session.memories"),
             "post": describe_route("session.create_memory", "201", CreateMemory),
         },
         f"{memories}/{{memory}}": {
-            "parameters": [session, memory],
+            "parameters": [project, session, memory],
             "get": describe_route("session.memory"),
             "delete": describe_route("session.delete_memory", "204"),
         },
@@ -209,7 +211,8 @@ async def _run_session_route(
     stores: OpenStores, does: Callable[..., Any], status: int, call: Call
 ) -> Response:
     named = call.path_params.values()
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
+    project = _project_of_session(call)
+    return await _answer_as_seed(lambda: stores.run(project, lambda store: does(store, *named)), status)
 
 
 async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
@@ -219,7 +222,12 @@ async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
     def create(store: Store) -> Any:  # noqa: ANN401
         return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
 
-    return await _answer_as_seed(lambda: stores.run(DEFAULT, create), 201)
+    project = _project_of_session(call)
+    return await _answer_as_seed(lambda: stores.run(project, create), 201)
+
+
+def _project_of_session(call: Call) -> str:
+    return unquote(call.headers.get(_PROJECT_HEADER, DEFAULT))
 
 
 async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:

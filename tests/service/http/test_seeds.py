@@ -1,8 +1,10 @@
 """The documented requests of two earlier memory services, and their answers (docs/five-systems.md)."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -222,3 +224,43 @@ def test_the_java_service(serve: Serve, tmp_path: Path) -> None:
     assert (deleted.status, deleted.body) == (204, b"")
     assert server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE").code == "memory_not_found"
     assert server.ask(MEMORIES).json == []
+
+
+def test_memory_id_uuid(serve: Serve, tmp_path: Path) -> None:
+    """Of new memories, of old ones, and of those whose id is no UUID; the same after a restart."""
+    chat, own = f"session:{SESSION}", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    with memlog.open(tmp_path / "store") as store:
+        old = store.memories.save("The project deadline is March 15th", chat=chat).memory_id
+        for name in ("hours", own):
+            store.memories.save(f"The office of {name} opens at eight", chat=chat, memory_id=name)
+        store.memories.save("Old news", chat=chat, memory_id="kept")
+        store.memories.archive("kept")
+    server = serve(store=tmp_path / "store")
+    new = server.ask(MEMORIES, PREFERS).json["id"]
+    ids = [each["id"] for each in server.ask(MEMORIES).json]
+    assert [str(uuid.UUID(each)) for each in ids] == ids
+    assert {new, own, str(uuid.UUID(old))} < {*ids}
+    assert "72feae09-a757-53ae-928c-12de221bd0cd" in ids  # that of `hours`, which clients have kept
+    kept = server.ask(f"{MEMORIES}/kept").json["id"]
+    assert server.ask(f"{MEMORIES}/{kept}").json["memoryContent"] == "Old news"
+    for each in ids:
+        assert server.ask(f"{MEMORIES}/{each}").json["id"] == each
+        assert server.ask(f"{MEMORIES}/{each}", method="DELETE").status == 204
+    assert server.ask(f"{MEMORIES.replace('3f', '4f')}/{kept}").code == "session_not_found"
+
+
+def test_sessions_of_every_project(serve: Serve) -> None:
+    server = serve()
+    for project, content in {"work": "Reports are due on Fridays", "Kääpiö": "Milk is out"}.items():
+        header = {"X_Memlog_Project": quote(project)}
+        created = server.ask(MEMORIES, {**PREFERS, "content": content}, **header)
+        assert created.status == 201
+        assert [each["memoryContent"] for each in server.ask(MEMORIES, **header).json] == [content]
+        (memory,) = server.ask("memories.list", {}, project=quote(project)).json
+        assert memory["content"] == content
+        one = f"{MEMORIES}/{created.json['id']}"
+        assert server.ask(one).code == "session_not_found"
+        assert server.ask(one, **header).json == created.json
+        assert server.ask(one, method="DELETE", **header).status == 204
+    assert server.ask(MEMORIES, PREFERS).status == 201
+    assert len(server.ask("memories.list", {}).json) == 1
