@@ -166,6 +166,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lower-case words that tell near duplicates of a memory from memories that differ.
 
+    known: that the dictionary of English lacks, and that preferences of answers have.
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the start of a word.
         One word too many prevents a merge; one too few may lose a memory.
     negating: similar words that also change what a filler after them says: "not always" is not "not".
@@ -178,6 +179,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         vice versa.
     """
 
+    known: str = ""
     negating: str = ""
     turning: str = ""
     turning_endings: str = ""
