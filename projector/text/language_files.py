@@ -67,6 +67,9 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
     leads: start a question; there may be several. listing: leads that ask for a whole list. tails: end one.
+    leads_behind: end one and ask, too: `my second favourite colour was which`.
+    copulas: between the topic and the favourite: `which colour is my favourite`.
+    past: verbs that may ask for an earlier value, unless the question has a rank.
     owners, owners_behind: mean "my", before the topic like `FactWords.own`, and after it.
     fillers: mean nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
@@ -77,6 +80,9 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     leads: str = ""
     listing: str = ""
     tails: str = ""
+    leads_behind: str = ""
+    copulas: str = ""
+    past: str = ""
     owners: str = ""
     owners_behind: str = ""
     fillers: str = ""
@@ -160,6 +166,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lower-case words that tell near duplicates of a memory from memories that differ.
 
+    known: that the dictionary of English lacks, and that preferences of answers have.
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the start of a word.
         One word too many prevents a merge; one too few may lose a memory.
     negating: similar words that also change what a filler after them says: "not always" is not "not".
@@ -172,6 +179,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         vice versa.
     """
 
+    known: str = ""
     negating: str = ""
     turning: str = ""
     turning_endings: str = ""

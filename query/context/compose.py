@@ -99,6 +99,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
         changes = Changes(db)
         always = always_entries(db, request, changes, LinePrinter(request).line)
+        if request.form == "session":
+            core, always = [], []
         hits = _mark_changes(changes, always, hits)
         filling = Filling(request, printer, core, always)
         filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
@@ -201,7 +203,7 @@ def _fenced_block(context: Context) -> str | None:
     """Return the memory block as it appears in an agent's prompt; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
-    return context.text if context.form == "text" and context.text else None
+    return context.text if context.form in ("text", "session") and context.text else None
 
 
 def _chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:

@@ -29,8 +29,8 @@ STABLE: tuple[Part, ...] = ("core", "always")
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
-    citation: `M1`, `M2`, … in printing order; "" for entries left out, and for the stable half unless the
-        style is `session`.
+    citation: `M1`, `M2`, … in printing order; "" for entries left out, for the stable half, and in the
+        form `session`.
     id: as accepted by `store.get`: the event id of a message, summary, daily event or core value; a
         memory_id; or the name of a fact or document.
     label: the kind of entry as printed in text: `PREFERENCE`.

@@ -73,7 +73,7 @@ SESSION_LINES = (
     "Relevant memories from this session:",
     "Use these memories to provide contextually aware responses.",
 )
-"""The first and last line of a block in the style `session`."""
+"""The first and last line of a context in the form `session`."""
 
 _LIKE_M = "ḾḿṀṁṂṃ𜳢MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘℳⅯⅿⓂⓜＭｍ𝐌𝐦𝑀𝑚𝑴𝒎𝓂𝓜𝓶𝔐𝔪𝕄𝕞𝕸𝖒𝖬𝗆𝗠𝗺𝘔𝘮𝙈𝙢𝙼𝚖🄼🅜🅼"
 """M, its look-alikes of other scripts in confusables.txt (UTS #39), and its compatibility forms."""

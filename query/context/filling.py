@@ -163,6 +163,11 @@ class EligibleEntries:
         for entry in put_newest_first([each.entry for each in candidates]):
             yield by_entry[id(entry)]
 
+    def session_memories(self) -> Iterator[EligibleEntry]:
+        """Yield the listed memories of the chat itself."""
+        own = self._request.chat_name
+        return (each for each in self.listed() if each.entry.is_memory and each.entry.chat == own)
+
     def faded(self) -> Iterator[EligibleEntry]:
         """Yield memories left out because they have faded, with the reason; used to explain a context."""
         for hit in self._hits.faded:
@@ -405,7 +410,7 @@ class Filling:
         self._cites = 0
         self._seen: set[tuple[str, str, Part, str | None]] = set()
         self.left_out: list[OmittedEntry] = []
-        self._uncited: tuple[Part, ...] = () if request.style == "session" else STABLE
+        self._uncited: tuple[Part, ...] = PARTS if request.form == "session" else STABLE
         self._always = [] if request.part == "turn" else always
         self._held = {each.entry.id: each for each in always if each.why is None}
         holding = [each.entry for each in self._held.values()]
@@ -428,6 +433,9 @@ class Filling:
             self._offer_some(_Share([*self._core, *self._always]))
             return
         request = self._request
+        if request.form == "session":
+            self._offer_some(_Share(candidates.session_memories(), request.limit))
+            return
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
         listed = _Share(self._replace_held(candidates.listed()), request.limit, of_part)
         documents = _Share(candidates.documents(), request.documents)

@@ -1,8 +1,8 @@
-"""Prints a context in one of three forms, piece by piece, so that its size is known in advance.
+"""Prints a context in one of four forms, piece by piece, so that its size is known in advance.
 
 text: one line per entry, between the first and last line from `fence`. json: one object per entry, for
 programs. messages: for a language model's API: a system message with everything but the window, then the
-window's messages and the current message.
+window's messages and the current message. session: the lines of the Java MemoryService.
 """
 
 from collections.abc import Iterable, Sequence
@@ -49,21 +49,19 @@ def make_printer(
     """
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
+    if request.form == "session":
+        return _SessionPrinter()
     lines = LinePrinter(request)
     return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
 
 
 class LinePrinter:
     """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`; the stable half as
-    `- user.name: Anna`, except in the style `session`.
-
-    first, last: the lines before and after the entries.
+    `- user.name: Anna`.
     """
 
     def __init__(self, request: BuildContext) -> None:
         self._zone, self._chat = request.zone(), request.chat_name
-        self._is_dated = request.style == "dated"
-        self.first, self.last = (fence.FIRST_LINE, fence.LAST_LINE) if self._is_dated else fence.SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
         """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
@@ -75,10 +73,8 @@ class LinePrinter:
             marks += f" {LATER}"
         if entry.is_disputed:
             marks += " (disputed)"
-        if self._is_dated and entry.part in STABLE:
+        if entry.part in STABLE:
             return f"- {fence.escape_label(fence.escape_text(self.statement(entry)))}{marks}"
-        if entry.importance is not None and not self._is_dated:
-            marks += f" (importance: {round(entry.importance, 2):g})"
         statement = fence.escape_text(self.statement(entry) + chat)
         return f"- [{entry.label}] {statement}{marks} [{entry.citation}]"
 
@@ -88,14 +84,12 @@ class LinePrinter:
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
         if entry.part in ("passage", "window"):
             # Of the time of an old message, only the day is needed.
-            when = minute[:10] if entry.part == "passage" and self._is_dated else minute
+            when = minute[:10] if entry.part == "passage" else minute
             return f"{when} {speaker_label(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
-        is_of_a_day = entry.part == "summary" or entry.label == "EVENT"
-        has_date = minute and (is_of_a_day or (self._is_dated and entry.part not in STABLE))
-        return f"{minute[:10]}: {content}" if has_date else content
+        return f"{minute[:10]}: {content}" if minute and entry.part not in STABLE else content
 
     def _format_minute(self, ts: str | None) -> str:
         if ts is None:
@@ -111,14 +105,27 @@ class _TextPrinter(Printer):
         self._lines = lines
 
     def frame(self) -> str:
-        return f"{self._lines.first}\n{self._lines.last}\n"
+        return f"{fence.FIRST_LINE}\n{fence.LAST_LINE}\n"
 
     def piece(self, entry: ContextEntry) -> str:
         return f"{self._lines.line(entry)}\n"
 
     def render(self, entries: Sequence[ContextEntry]) -> str:
         lines = "".join(map(self.piece, entries))
-        return f"{self._lines.first}\n{lines}{self._lines.last}\n" if entries else ""
+        return f"{fence.FIRST_LINE}\n{lines}{fence.LAST_LINE}\n" if entries else ""
+
+
+class _SessionPrinter(Printer):
+    def frame(self) -> str:
+        return "{}\n\n{}\n".format(*fence.SESSION_LINES)
+
+    def piece(self, entry: ContextEntry) -> str:
+        importance = round(entry.importance or 0.0, 2)
+        return f"- [{entry.label}] {fence.escape_text(entry.content)} (importance: {importance})\n"
+
+    def render(self, entries: Sequence[ContextEntry]) -> str:
+        first, last = fence.SESSION_LINES
+        return f"{first}\n{''.join(map(self.piece, entries))}\n{last}\n" if entries else ""
 
 
 class _JsonPrinter(Printer):
@@ -160,7 +167,7 @@ class _MessagesPrinter(Printer):
 
     def _system_message(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._line, entries))
-        first, last = as_json(self._lines.first)[1:-1], as_json(f"\n{self._lines.last}")[1:-1]
+        first, last = as_json(fence.FIRST_LINE)[1:-1], as_json(f"\n{fence.LAST_LINE}")[1:-1]
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
     def _line(self, entry: ContextEntry) -> str:

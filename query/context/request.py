@@ -12,10 +12,8 @@ from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 from memlog.query.search.request import Search
 
-Form = Literal["text", "json", "messages"]
+Form = Literal["text", "json", "messages", "session"]
 Part = Literal["stable", "turn", "both"]
-Style = Literal["dated", "session"]
-
 
 DEFAULT_TOKENS = 4000
 
@@ -68,12 +66,11 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     ] = "model"
     form: Annotated[
         Form,
-        "text for a prompt; json for programs; messages for the API of a language model.",
+        (
+            "text for a prompt; json for programs; messages for the API of a language model; session: only"
+            " the memories of `chat`, in the form of the Java MemoryService, without citations."
+        ),
     ] = "text"
-    style: Annotated[
-        Style,
-        "dated: entries with their dates. session: the lines of the Java MemoryService, without dates.",
-    ] = "dated"
     timezone: Annotated[
         str | None,
         "The time zone of days and times, such as Europe/Helsinki; by default the store's, or the system's.",
@@ -116,8 +113,12 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Reject an unknown time zone, and an empty message unless only the stable half is requested."""
+        """Reject an unknown time zone, an empty message where it is needed, and the form `session` without a
+        chat or for the stable half.
+        """
         super().__post_init__()
+        if self.form == "session" and (self.chat is None or self.part == "stable"):
+            raise BadInput("the form session is of one chat, for a message", hint="pass chat, and omit part")
         if not self.text.strip() and self.part != "stable":
             raise BadInput("the message must not be empty", hint="specify the message of the user")
         self.zone()

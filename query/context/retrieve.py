@@ -89,7 +89,7 @@ class PromptSearches:
         filters = Filters(
             chat=chat,
             joined=request.joined,
-            own_scope=True,
+            own_scope=request.form != "session",
             of_no_chat=request.scope == "chat" and chat is None,
             min_salience=request.min_salience,
             exclude=request.exclude,

@@ -340,6 +340,8 @@ def choose_scope(db: Connection, request: BuildContext, people: People, *, synce
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
+    if request.form == "session":
+        return ChosenScope("chat", "the form session is of one chat")
     if request.scope != "auto":
         return ChosenScope(request.scope, "the request names it")
     chat = request.chat_name

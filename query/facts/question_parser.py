@@ -145,6 +145,7 @@ class _Parser:
         self._language = language
         self._table = fact_words()[language].question
         self._owners = ",".join([*fact_words()[language].own.split(), self._table.owners])
+        self._is_past = not set(words).isdisjoint(self._table.past.split())
         self._has_lead = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
         self._top: int | None = None
@@ -160,7 +161,9 @@ class _Parser:
                 break
         while self._drop_end(self._table.tails):
             pass
+        self._has_lead |= self._drop_end(self._table.leads_behind)
         self._take_end()
+        self._move_topic()
         while self._words and self._take_word():
             pass
         self._take_from_topic()
@@ -175,7 +178,7 @@ class _Parser:
         has_owner = self._language == ENGLISH and any(word.endswith(("'s", "s'")) for word in self._words)
         if not ((self._words or is_of_last) and (self._is_own or self._is_favorite or has_owner)):
             return None
-        if self._is_ambiguous():
+        if self._is_ambiguous() or (self._is_past and not self._ranks and self._top is None):
             return None
         return Question(
             self._language,
@@ -217,6 +220,20 @@ class _Parser:
                 self._has_number_behind = True
                 del self._words[place:]
                 return
+
+    def _move_topic(self) -> None:
+        """Make `colour is my second favourite` into `my second favourite colour`."""
+        own = fact_words()[self._language]
+        last = self._words[-1] if self._has_lead and self._words else ""
+        is_behind = last in own.favorite_behind.split()
+        if not (is_behind or last in f"{own.favorite} {own.favorite_prefixes}".split()):
+            return
+        copulas = self._table.copulas.split()
+        place = next((at for at, word in enumerate(self._words) if at and word in copulas), None)
+        if place is not None:
+            topic, rest = self._words[:place], self._words[place + 1 :]
+            end = len(rest) - is_behind
+            self._words = [*rest[:end], *topic, *rest[end:]]
 
     def _take_word(self) -> bool:
         """Take a word or phrase before the topic; return False where the topic starts."""

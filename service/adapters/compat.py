@@ -1,20 +1,26 @@
 """The routes of two earlier memory services, on top of a store's operations: see docs/five-systems.md."""
 
+import re
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
 
+import msgspec
+
+from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
-from memlog.eventlog.events import Message, SessionBreak
+from memlog.eventlog.events import FactStored, Message, SessionBreak
 from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, decimal
 from memlog.eventlog.settings import DEFAULTS, Hits
-from memlog.query.facts.answers import NOT_STORED
+from memlog.query.facts.answers import NOT_STORED, Fact
 from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import comparable_key, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
 from memlog.service.engine.operation import not_found, operation_named
+from memlog.service.memory.facts import Rank, check_values
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
 
@@ -24,6 +30,13 @@ def _read_chat_id(given: str | int) -> str:
     if not isinstance(name, str):
         raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
     return name
+
+
+def _read_time(given: str) -> str:
+    try:
+        return timestamps.normalise(given, naive_is_utc=True)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"created_at is {shown_value(given)}", hint="write 2026-02-24T10:15:00Z") from error
 
 
 ChatId = Annotated[
@@ -62,9 +75,13 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
     topic_key: Annotated[str, "The topic."]
     value: Annotated[str, "The value."]
     kind: Annotated[FactKind, "Whether the topic has ranks."] = "ranked"
-    rank: Annotated[int | None, "Its rank in the list; 1 by default."] = None
+    rank: Annotated[Rank | None, "Its rank in the list; 1 by default."] = None
     chat_id: ChatId | None = None
     source_message_id: Annotated[str | None, "The message that states it."] = None
+    created_at: Annotated[
+        Annotated[str, Reads(_read_time)] | None,
+        "When it was stated, UTC unless it has an offset: the newest value of a rank counts. Now by default.",
+    ] = None
 
 
 class GetFacts(SeedRequest, frozen=True, kw_only=True):
@@ -84,6 +101,8 @@ class CreateMemory(Request, frozen=True, kw_only=True):
 
 
 _CHANNEL = "session"
+_MEMORIES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:memlog:memory")
+"""The namespace of memory ids that are no UUIDs. Another one would change ids that clients have kept."""
 
 
 def chat_of(name: str | int) -> str:
@@ -162,22 +181,24 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store one value of a topic, replacing any earlier value at the same rank."""
-    is_single = request.kind == "single"
-    chat = None if request.chat_id is None else chat_of(request.chat_id)
-    done = store.facts.set(
-        request.topic_key,
-        request.value,
-        single=is_single,
-        ranks=None if is_single else [request.rank or 1],
-        chat=chat,
+    """Store one value of a topic, at any rank, unless a later `created_at` has set it."""
+    check_values([request.value])
+    fact = FactStored(
+        ts=request.created_at,
+        topic_key=key_of(request.topic_key),
+        value=request.value,
+        kind=request.kind,
+        rank=0 if request.kind == "single" else 1 if request.rank is None else request.rank,
+        chat_id=None if request.chat_id is None else chat_of(request.chat_id),
         source_message_id=request.source_message_id,
     )
+    (position,) = store.append(fact)
+    found = store.get(position.id, stream=position.stream)
+    assert found is not None  # a read finds what was appended
+    stored = msgspec.json.decode(found.raw, type=FactStored)  # keys may be masked in its value
     return {
-        **{"project_id": request.project_id, "chat_id": request.chat_id, "topic_key": done.topic_key},
-        **{"kind": request.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
-        "source_message_id": request.source_message_id,
-        "warnings": [each.message for each in done.warnings],
+        **_fact_answer(request, stored, stored.chat_id, found.ts),
+        "warnings": [each.message for each in position.warnings],
     }
 
 
@@ -196,19 +217,22 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
-    facts = [
-        {
-            **{
-                "project_id": request.project_id,
-                "chat_id": _chat_name(fact.chat),
-                "topic_key": fact.topic_key,
-            },
-            **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
-            "source_message_id": fact.source_message_id,
-        }
-        for fact in found
-    ]
-    return {"facts": facts}
+    return {"facts": [_fact_answer(request, fact, fact.chat, fact.updated_at) for fact in found]}
+
+
+def _fact_answer(
+    request: SeedRequest, fact: Fact | FactStored, chat: str | None, created_at: str
+) -> dict[str, Any]:
+    return {
+        "project_id": request.project_id,
+        "chat_id": _chat_name(chat),
+        "topic_key": fact.topic_key,
+        "kind": fact.kind,
+        "rank": fact.rank or None,
+        "value": fact.value,
+        "source_message_id": fact.source_message_id,
+        "created_at": created_at,
+    }
 
 
 def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
@@ -235,14 +259,12 @@ def create_memory(store: Store, session: str, given: dict[str, Any]) -> dict[str
 def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
     """Return one of a session's memories.
 
+    memory_id: the memory's own, or that of an answer.
+
     Raises:
         NotFound: there is no such session, or it has no such memory.
     """
-    _check_session(store, session)
-    found = store.memories.get(memory_id)
-    if found is None or found.chat != chat_of(session):
-        raise not_found("memory_not_found", memory_id)
-    return _memory_answer(found, session)
+    return _memory_answer(_find_memory(store, session, memory_id), session)
 
 
 def delete_memory(store: Store, session: str, memory_id: str) -> None:
@@ -251,13 +273,31 @@ def delete_memory(store: Store, session: str, memory_id: str) -> None:
     Raises:
         NotFound: see `get_memory`.
     """
-    get_memory(store, session, memory_id)
-    store.memories.delete(memory_id)
+    store.memories.delete(_find_memory(store, session, memory_id).memory_id)
+
+
+def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
+    _check_session(store, session)
+    chat = chat_of(session)
+    found = store.memories.get(memory_id)
+    if found is not None and found.chat == chat:
+        return found
+    for is_archived in (False, True):
+        for each in store.memories.list(chat=chat, archived=is_archived):
+            if uuid_of(each.memory_id) == memory_id.lower():
+                return each
+    raise not_found("memory_not_found", memory_id)
+
+
+def uuid_of(memory_id: str) -> str:
+    """Return the id of a memory as a UUID: its own 32 hex digits, or a hash of any other id."""
+    is_hex = re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", memory_id)
+    return str(uuid.UUID(memory_id) if is_hex else uuid.uuid5(_MEMORIES, memory_id))
 
 
 def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
     return {
-        "id": memory.memory_id,
+        "id": uuid_of(memory.memory_id),
         "sessionId": session,
         "memoryContent": memory.content,
         "memoryType": memory.kind,

@@ -56,8 +56,9 @@ class MemoryServiceClient(Connected):
         source_message_id: str | None = None,
         chat_id: str | int | None = None,
         rank: int | None = None,
+        created_at: str | None = None,
     ) -> dict[str, Any]:
-        """Store one value of a topic, replacing any earlier value at the same rank."""
+        """Store one value of a topic at any rank, unless that rank has a value with a later `created_at`."""
         return self._post(
             "/facts/store",
             StoreFact(
@@ -68,6 +69,7 @@ class MemoryServiceClient(Connected):
                 source_message_id=source_message_id,
                 chat_id=chat_id,
                 rank=rank,
+                created_at=created_at,
             ),
         )
 

@@ -37,12 +37,14 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     appended: how many of the given messages the session lacked. waiting: how many messages its buffer has.
     warnings: about the appended messages.
+    why: why no language model is asked, so that the messages wait; None if one is.
     """
 
     session: str
     appended: int
     waiting: int
     warnings: list[AppendWarning] = []
+    why: str | None = None
 
 
 Mode = Annotated[
@@ -125,13 +127,12 @@ class Extractions(OperationGroup):
     ) -> DistilRequest:
         """Start to distil the buffer of a session in the background, and return without waiting for it.
 
-        First, the given messages that the session lacks are appended. If the process ends before the model
-        has answered, the messages stay in the buffer.
+        First, the given messages that the session lacks are appended, also without a language model. Until a
+        model has answered, they stay in the buffer.
 
         Raises:
-            BadInput: no language model is configured. BadInput, Busy, LogError: as `Store.append`.
+            BadInput, Busy, LogError: as `Store.append`.
         """
-        create_questions(self._engine)  # raises if no model is configured
         chat = Chat.of(session)
         given = [("user", user), ("assistant", assistant)]
         known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
@@ -142,9 +143,15 @@ class Extractions(OperationGroup):
         ]
         told = warnings_of(self._append(missing))
         (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
-        self._background.add(chat, mode)
+        why = why_no_model(self._engine)
+        if why is None:
+            self._background.add(chat, mode)
         return DistilRequest(
-            session=str(chat), appended=len(missing), waiting=len(waiting.messages), warnings=told
+            session=str(chat),
+            appended=len(missing),
+            waiting=len(waiting.messages),
+            warnings=told,
+            why=None if why is None else why.message,
         )
 
     @operation("read")

@@ -105,8 +105,12 @@ _CLOSES = ".,:;!)]\"'"
 _OF_A_NUMBER = "\"'′″"
 
 _MOST_KNOWN = 2 / 3
-"""The least fraction of an English text's words that are in the dictionary."""
+"""The least fraction of an English text's words that are in the dictionary; all, without a function word."""
 
+_FEWEST_WORDS = 4
+"""The fewest words of an English text without a function word."""
+
+_ENDINGS = (("s$", ""), ("ed$", ""), ("ing$", ""), ("ies$", "y"))
 _SHORTEST_STEM = 5
 """The fewest letters of a stem; a shorter word with an ending is as likely a typo."""
 
@@ -154,17 +158,20 @@ class Text:
             )
             and has_certain_words(text, name)
         ]
-        if len(found) != 1 or (found == [ENGLISH] and not self._is_plainly_english()):
+        is_plain = text.isascii() and len(words) >= _FEWEST_WORDS
+        if is_plain and not (found or latin) and self._known_words() == 1:
+            return ENGLISH  # without function words: `User prefers concise summaries`
+        if len(found) != 1 or (found == [ENGLISH] and self._known_words() < _MOST_KNOWN):
             return None
         return found[0]
 
-    def _is_plainly_english(self) -> bool:
+    def _known_words(self) -> float:
+        """Return the fraction of the words that are in the English dictionary; 1 if there are none."""
         # Lower case only: names are in no dictionary.
         words = re.findall(
             r"\b[a-z]+\b", self._content if not self._content.isupper() else self._content.lower()
         )
-        known = sum(is_in_dictionary(word) for word in words)
-        return known >= _MOST_KNOWN * len(words)
+        return sum(is_in_dictionary(word) for word in words) / len(words) if words else 1.0
 
     @cached_property
     def tokens(self) -> list[Token]:
@@ -208,7 +215,7 @@ def is_in_latin(language: str) -> bool:
 
 def is_in_dictionary(word: str) -> bool:
     """Whether the dictionary contains `word`, as it is or without an English ending."""
-    bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
+    bare = (re.sub(ending, instead, word) for ending, instead in _ENDINGS)
     return word in _load_words() or any(len(b) >= _SHORTEST_STEM and b in _load_words() for b in bare)
 
 
@@ -302,5 +309,5 @@ def _is_number_or_sign(text: str) -> bool:
 
 @cache
 def _load_words() -> frozenset[str]:
-    """Load the dictionary: 30,000 words, most of them English."""
-    return frozenset(filter(str.isalpha, read_vocabulary()))
+    """Load the dictionary: 30,000 words, most of them English, and a few that these lack."""
+    return frozenset([*filter(str.isalpha, read_vocabulary()), *_all_words("known")])

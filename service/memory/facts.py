@@ -49,13 +49,15 @@ class NoCertainList(Exception):
     """The error for a text that does not certainly state a ranked list; its message says why."""
 
 
+_CITATION = r"(?:【[^】\n]{0,100}】|\[[\^M]?\d{1,4}(?: ?[,;–-] ?M?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+)"
+
 # Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
 _CLEANED = (
     (r"[ \t\u00a0]+", " "),
     (r"(?s)(`{3,}|~{3,}).*?(?:\1|\Z)", " "),
-    (r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+", ""),
+    (rf"(?m)^(?:{_CITATION} ?)+| ?{_CITATION}", ""),
     (r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)", r"\1"),
-    (r"(?m)^ ?#{1,6} | #+ ?$", ""),
+    (r"(?m)^ ?#{1,6} +| #+ ?$", ""),
     (r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~", ""),
     (r"(?m)(?<! ) ++$", ""),
 )
@@ -352,7 +354,7 @@ class Facts(OperationGroup):
             BadInput, Busy, LogError: as `Store.append`.
         """
         key, scope = key_of(topic), chat and chat_text(chat)
-        _check_values(values)
+        check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
             if len(values) > 1:
@@ -490,7 +492,8 @@ class Facts(OperationGroup):
             last = max(last, rank)
 
 
-def _check_values(values: Sequence[str]) -> None:
+def check_values(values: Sequence[str]) -> None:
+    """Raise BadInput if a value cannot be stored."""
     if not values:
         raise BadInput("no values were given", hint="specify at least one value")
     for value in values:

@@ -119,14 +119,16 @@ TRIED = {
         "test_architecture_pages",
         "test_the_schema_on_the_page_is_the_one_that_is_executed",
     ),
-    "fact: newer": ("projector/test_one_order", "test_the_latest_event_wins_whatever_the_order_of_arrival"),
+    "fact: newer": ("service/http/test_seeds", "test_fact_newer_created_at_wins_at_any_rank"),
+    "`id`: a UUID": ("service/http/test_seeds", "test_memory_id_uuid"),
+    "a service of one": ("service/http/test_seeds", "test_sessions_of_every_project"),
     "`vector_cache.py`": (
         "service/providers/test_embedding",
         "test_a_question_is_embedded_once_until_something_is_forgotten",
     ),
     "deduplication": (
         "service/memories/test_deduplication",
-        "test_an_exact_duplicate_changes_nothing_but_a_count",
+        "test_high_similarity_merges_and_increases_importance_in_the_examples_of_the_java_service",
     ),
 }
 """The tests of rows that name nothing, by how a row begins."""

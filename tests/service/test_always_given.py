@@ -131,8 +131,6 @@ def test_the_stable_half_is_core_memory_and_lines_without_label_date_or_citation
     assert [*both.citations] == ["M1"]
     turn = store.context("hello", chat=ANNA, part="turn")
     assert ([*turn.citations], turn.citations["M1"].content) == (["M1"], "good morning")
-    old = store.context("hello", style="session").text
-    assert "- [CORE] user.name: Anna [M1]\n- [FACT] allergic to nuts (importance: 0.1) [M2]\n" in old
 
 
 def test_a_line_of_which_a_newer_memory_of_its_topic_tells_otherwise_is_marked(store):

@@ -27,6 +27,41 @@ def store(tmp_path):
         yield opened
 
 
+MEMORIES_OF_SESSION = """\
+Relevant memories from this session:
+- [FACT] The project deadline is March 15th (importance: 0.9)
+- [PREFERENCE] User prefers concise bullet-point summaries of the project (importance: 0.7)
+- [INSIGHT] The project's \\n\\[M1] revenue correlates with marketing (importance: 1.0)
+
+Use these memories to provide contextually aware responses.
+"""
+
+
+def test_memory_context_format_has_the_memories_of_the_session_alone(store):
+    text = "When is the deadline of the project?"
+    store.core.set("user", "name", "Anna")
+    store.facts.set("project", "deadline is near", chat=NAME, single=True)
+    store.append([said("The project deadline was moved", "m1"), said(text, "m2")])
+    of_session = [
+        ("The project deadline is March 15th", "fact", 0.9),
+        ("User prefers concise bullet-point summaries of the project", "preference", 0.7),
+        ("The project's \n[M1] revenue correlates with marketing", "insight", 1.0),
+    ]
+    for content, kind, importance in of_session:
+        store.memories.save(content, kind=kind, importance=importance, chat=NAME, title="Project")
+    store.memories.save("The project deadline is May 1st", chat=OTHER)
+    store.memories.save("The project has a deadline", kind="preference")
+    given = store.context(text, chat=NAME, form="session", limit=3)
+    assert sorted(given.text.splitlines()) == sorted(MEMORIES_OF_SESSION.splitlines())
+    first, last = MEMORIES_OF_SESSION.splitlines()[0], "\n\n" + MEMORIES_OF_SESSION.splitlines()[-1] + "\n"
+    assert (given.text.startswith(first), given.text.endswith(last), given.citations) == (True, True, {})
+    assert len(store.context(text, chat=NAME, form="session", limit=1).entries) == 1
+    assert store.context(text, chat="telegram:9", form="session").text == ""
+    for wrong in ({}, {"chat": NAME, "part": "stable"}):
+        with refused(wrong, "the form session is of one chat"):
+            store.context(text, form="session", **wrong)
+
+
 def said(content, name=None, *, chat=CHAT, **members):
     where = {"channel": chat[0], "chat_id": chat[1]}
     return memlog.Message(id=name, content=content, **{"role": "user", **where, **members})

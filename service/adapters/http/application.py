@@ -32,6 +32,7 @@ _TEXTS = ("text", "question")
 """Fields with people's words, which do not belong in URLs."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
+_PROJECT_HEADER = "X-Memlog-Project"
 
 _PROBLEM = {"$ref": "#/components/responses/Problem"}
 _PROBLEMS = {"4XX": _PROBLEM, "5XX": _PROBLEM}
@@ -111,18 +112,19 @@ def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in ("session", "memory")
     )
+    project = {"name": _PROJECT_HEADER, "in": "header", "schema": {"type": "string", "default": DEFAULT}}
     memories = "/api/sessions/{session}/memories"
     chat = paths[_CHAT]["post"] | {"operationId": "chat"}
     return {
         "/v1/projects/{project}/chat": {"parameters": [_PROJECT], "post": chat},
         **{path: {"post": describe_route(path, request=request)} for path, (request, _) in ROUTES.items()},
         memories: {
-            "parameters": [session],
+            "parameters": [project, session],
             "get": describe_route("session.memories"),
             "post": describe_route("session.create_memory", "201", CreateMemory),
         },
         f"{memories}/{{memory}}": {
-            "parameters": [session, memory],
+            "parameters": [project, session, memory],
             "get": describe_route("session.memory"),
             "delete": describe_route("session.delete_memory", "204"),
         },
@@ -168,7 +170,7 @@ async def _run_project_route(
 async def _run_seed_route(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
     """Answer a request. does: takes the store, the other names in the path, and the body, if any."""
     named = dict(call.path_params)
-    project = named.pop("project", DEFAULT)
+    project = named.pop("project", None) or unquote(call.headers.get(_PROJECT_HEADER, DEFAULT))
     given = [*named.values(), *([await guard.read_object(call)] if call.method == "POST" else [])]
     return await _answer_as_seed(lambda: stores.run(project, lambda store: does(store, *given)), status)
 

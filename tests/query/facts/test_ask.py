@@ -47,9 +47,9 @@ def test_of_40_lines_written_after_the_rules_none_is_answered_wrongly(store):
 
 
 TURNING = {
-    "english": "not never least anna's your would if was their isn't except other last old don't",
-    "russian": "не твой бы если был её анны ваш последний наименее кроме",
-    "finnish": "ei sinun hänen jos olisi annan viimeinen vähiten paitsi oli",
+    "english": "not never least anna's your would if their isn't except other last old don't",
+    "russian": "не твой бы если её анны ваш последний наименее кроме",
+    "finnish": "ei sinun hänen jos olisi annan viimeinen vähiten paitsi",
 }
 
 
@@ -72,6 +72,36 @@ def test_an_answer_says_by_which_way_it_was_found(store):
     assert found.route == memlog.Route(
         rule="rank", language="english", topic_key="favorite_colors", ranks=[2], chat="telegram:emma"
     )
+
+
+ORDINAL_QUERIES = [
+    *("what was my second favourite colour?", "Which colour is my second favourite?"),
+    *(
+        "my 2nd favorite color was which?",
+        "My second favourite colour is what?",
+        "which one is my #2 fav color",
+    ),
+    *("what colour was my second favourite again?", "remind me what my second favourite colour was"),
+    *("welche farbe ist meine zweite liebste?", "was war meine zweite lieblingsfarbe?"),
+    *("vilken färg är min andra favorit?", "vad var min andra favoritfärg?"),
+    *("¿qué color es mi segundo favorito?", "¿cuál era mi segundo color favorito?"),
+    *(
+        "мой второй любимый цвет — какой?",
+        "какой был мой второй любимый цвет?",
+        "mikä oli toinen lempivärini?",
+    ),
+    *("what was my second favourite?", "which is my second favourite?", "my 2nd was which?"),
+    "what was my second …",
+]
+
+
+@pytest.mark.parametrize("text", ORDINAL_QUERIES)
+def test_hard_pre_route_checks_if_query_is_ordinal_query_in_any_order_of_words(empty, text):
+    empty.facts.set("favourite_colours", "Blue", "Green", chat="x:1")
+    routed = empty.pre_route(text, chat="x:1")
+    assert (routed.route, routed.answer) == ("facts", "Green")
+    empty.facts.remove("favourite_colours", chat="x:1")
+    assert empty.pre_route(text, chat="x:1").answer == NOT_STORED
 
 
 RULES = [
@@ -153,6 +183,9 @@ UNCERTAIN = [
         "what is my 3 favourite colour?",
         "my second third favourite colour",
     ),
+    *("blue is my second favourite", "which colour is your second favourite?", "which is blue my favourite"),
+    *("what was my favourite colour?", "какой был мой любимый цвет?", "mitkä olivat lempivärini?"),
+    *("what was my favourite colour before blue?", "which colour was not my favourite?"),
     *("not my favourite colour", "x" * 100_000, "\x00", "my " * 400 + "favourite colour", "\u200b"),
     *("what is my top 9 favourite colours", "what are my 0 favourite colours", "my favourite colour #0"),
     *(

@@ -20,7 +20,6 @@ def said(name: str, channel: str = "cli") -> memlog.Message:
 WAYS: dict[str, Callable[[memlog.Store], object]] = {
     "extract": lambda store: store.extraction.run(),
     "days": lambda store: store.extraction.days(),
-    "an exchange": lambda store: store.extraction.extract("cli:1", user="I live in Turku"),
     "a job": lambda store: store.jobs.run("weekly"),
     "what is due": lambda store: store.jobs.run(),
     "a watch": lambda store: store.maintenance.watch(),
@@ -198,3 +197,30 @@ def test_what_was_derived_of_imported_things_stays_on_this_machine(
 )
 def test_a_provider_is_near_by_its_address(url: str, is_near: bool) -> None:
     assert memlog.LanguageModelProvider(base_url=url, model="m").is_of_this_machine is is_near
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({}, "no language model is configured"),
+        ({"extraction": memlog.ExtractionRules(enabled=False)}, "extraction.enabled is false"),
+        ({"memory": False}, "memory.enabled is false"),
+    ],
+)
+def test_extract_and_save_without_a_language_model_stores_the_exchange(
+    tmp_path: Path, provider: Provider, options: dict[str, Any], why: str
+) -> None:
+    with memlog.open(tmp_path, **options) as store:
+        for _ in range(2):  # a retry stores nothing twice
+            done = store.extraction.extract("cli:1", user="I live in Turku", assistant="Noted")
+            assert (done.waiting, done.why) == (2, why)
+    model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    with memlog.open(tmp_path, language_model=model) as store:
+        messages = store.conversations.window("cli:1").messages
+        assert [(each.role, each.content) for each in messages] == [
+            ("user", "I live in Turku"),
+            ("assistant", "Noted"),
+        ]
+        provider.answer = lambda _: '{"memories": [{"content": "Anna lives in Turku", "importance": 0.9}]}'
+        store.extraction.run()
+        assert [each.content for each in store.memories.list()] == ["Anna lives in Turku"]

@@ -179,3 +179,21 @@ def test_nothing_doubtful_is_stored_and_a_dry_run_stores_nothing(store):
 
 def test_what_is_no_part_of_a_text_is_taken_away():
     assert strip_markup("## A *b*[1] __c__ [d](e)【4†f】 `g`[^2] snake_case\n") == "A b c d g snake_case\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "[M1] My favorite colors are 1) Blue, 2) Green",
+            "[M1] [M2, M3] My favorite colors: 1. Blue 2. Green",
+        ),
+        *(
+            "Hi! [M1] My favorite colors are 1) Blue, 2) Green",
+            "## [M1] My favorite colors\n1. Blue\n2. Green",
+        ),
+        "My favorite colors [M1] are: [M2]\n[M3] 1. Blue [M4]\n2. [M5] Green",
+    ],
+)
+def test_extract_ranked_facts_removes_junk_tokens_wherever_they_stand(text):
+    assert parse_ranked_list(text) == ("favorite_colors", ["Blue", "Green"])

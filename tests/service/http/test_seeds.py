@@ -1,8 +1,12 @@
 """The documented requests of two earlier memory services, and their answers (docs/five-systems.md)."""
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+import pytest
 
 import memlog
 from tests.service.http.conftest import Serve
@@ -153,6 +157,25 @@ def test_facts_get_without_a_chat_answers_all_chats_of_the_project(serve: Serve)
     assert found(topic_key="favorite_sports") == []
 
 
+@pytest.mark.parametrize("newest_last", [False, True])
+def test_fact_newer_created_at_wins_at_any_rank(serve: Serve, newest_last: bool) -> None:
+    server = serve()
+    of_third = {"topic_key": "favorite_colors", "rank": 3, "chat_id": "thread-1"}
+    stored = [("Black", "2026-02-24T10:00:00"), ("Gray", "2026-02-24T12:00:00+01:00")]
+    for value, created_at in stored if newest_last else reversed(stored):
+        fact = {**of_third, "value": value, "created_at": created_at}
+        answer = server.ask("/facts/store", fact)
+        assert (answer.status, answer.json["value"]) == (200, value)
+        assert answer.json["created_at"] == f"2026-02-24T1{0 if value == 'Black' else 1}:00:00.000Z"
+    (third,) = server.ask("/facts/get", of_third).json["facts"]
+    assert (third["rank"], third["value"], third["created_at"]) == (3, "Gray", "2026-02-24T11:00:00.000Z")
+    with memlog.MemoryServiceClient(f"http://127.0.0.1:{server.port}", token=server.token) as client:
+        now = client.store_fact("default", "favorite_colors", "ranked", "Red", chat_id="thread-1", rank=3)
+        assert now == {**client.get_facts("default", "thread-1", "favorite_colors")[0], "warnings": []}
+    for wrong in ({"rank": 0}, {"created_at": "soon"}, {"created_at": 7}, {"value": "a\nb"}):
+        assert server.ask("/facts/store", {**of_third, "value": "Red", **wrong}).status == 422
+
+
 def test_an_integer_chat_id_of_a_body(serve: Serve) -> None:
     server = serve()
     said = {"project_id": "default", **SAID, "chat_id": -1001234567890}
@@ -201,3 +224,43 @@ def test_the_java_service(serve: Serve, tmp_path: Path) -> None:
     assert (deleted.status, deleted.body) == (204, b"")
     assert server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE").code == "memory_not_found"
     assert server.ask(MEMORIES).json == []
+
+
+def test_memory_id_uuid(serve: Serve, tmp_path: Path) -> None:
+    """Of new memories, of old ones, and of those whose id is no UUID; the same after a restart."""
+    chat, own = f"session:{SESSION}", "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    with memlog.open(tmp_path / "store") as store:
+        old = store.memories.save("The project deadline is March 15th", chat=chat).memory_id
+        for name in ("hours", own):
+            store.memories.save(f"The office of {name} opens at eight", chat=chat, memory_id=name)
+        store.memories.save("Old news", chat=chat, memory_id="kept")
+        store.memories.archive("kept")
+    server = serve(store=tmp_path / "store")
+    new = server.ask(MEMORIES, PREFERS).json["id"]
+    ids = [each["id"] for each in server.ask(MEMORIES).json]
+    assert [str(uuid.UUID(each)) for each in ids] == ids
+    assert {new, own, str(uuid.UUID(old))} < {*ids}
+    assert "72feae09-a757-53ae-928c-12de221bd0cd" in ids  # that of `hours`, which clients have kept
+    kept = server.ask(f"{MEMORIES}/kept").json["id"]
+    assert server.ask(f"{MEMORIES}/{kept}").json["memoryContent"] == "Old news"
+    for each in ids:
+        assert server.ask(f"{MEMORIES}/{each}").json["id"] == each
+        assert server.ask(f"{MEMORIES}/{each}", method="DELETE").status == 204
+    assert server.ask(f"{MEMORIES.replace('3f', '4f')}/{kept}").code == "session_not_found"
+
+
+def test_sessions_of_every_project(serve: Serve) -> None:
+    server = serve()
+    for project, content in {"work": "Reports are due on Fridays", "Kääpiö": "Milk is out"}.items():
+        header = {"X_Memlog_Project": quote(project)}
+        created = server.ask(MEMORIES, {**PREFERS, "content": content}, **header)
+        assert created.status == 201
+        assert [each["memoryContent"] for each in server.ask(MEMORIES, **header).json] == [content]
+        (memory,) = server.ask("memories.list", {}, project=quote(project)).json
+        assert memory["content"] == content
+        one = f"{MEMORIES}/{created.json['id']}"
+        assert server.ask(one).code == "session_not_found"
+        assert server.ask(one, **header).json == created.json
+        assert server.ask(one, method="DELETE", **header).status == 204
+    assert server.ask(MEMORIES, PREFERS).status == 201
+    assert len(server.ask("memories.list", {}).json) == 1

@@ -132,6 +132,24 @@ def test_only_a_merge_raises_importance_by_a_tenth_over_the_greater(memories):
         assert memories.get(saved.memory_id).importance == merged, (older, newer)
 
 
+def test_high_similarity_merges_and_increases_importance_in_the_examples_of_the_java_service(memories):
+    chat = "session:1"
+    examples = [
+        ("The project deadline is March 15th", "fact", 0.9, "saved"),
+        ("The project deadline is March 15th", "fact", 0.9, "already known"),
+        ("User prefers bullet-point summaries", "preference", 0.7, "saved"),
+        ("User prefers concise bullet-point summaries", "preference", 0.7, "merged"),
+        ("User prefers bullet-point summaries", "preference", 0.7, "already known"),
+        ("Revenue correlates with marketing spend in Q3", "insight", 0.8, "saved"),
+        ("Q3 revenue increase correlates with marketing campaign launch", "insight", 0.8, "saved"),
+    ]
+    for content, kind, importance, decision in examples:
+        done = memories.save(content, kind=kind, importance=importance, chat=chat)
+        assert done.decision.startswith(decision), content
+    (preference,) = memories.list(chat=chat, kind="preference")
+    assert (preference.content, preference.importance) == (examples[3][0], 0.8)
+
+
 def test_a_merge_takes_the_title_and_the_topic_that_the_newer_one_names(memories):
     saved = memories.save(TEA, title="Tea", source="conversation")
     memories.save(HOT_TEA, title="Hot tea", topic="drinks")

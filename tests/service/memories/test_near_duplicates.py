@@ -18,6 +18,10 @@ SAME = {
     "spelling": ("My favourite colour is blue", "My favorite color is blue"),
     "form": ("The fox jumps over the lazy dog", "The fox jumps over the lazy dogs"),
     "one more word": ("Anna drinks green tea before work", "Anna drinks hot green tea before work"),
+    "no function word": (
+        "User prefers bullet-point summaries",
+        "User prefers concise bullet-point summaries",
+    ),
     "filler lost": ("Anna really drinks green tea before work", "Anna drinks green tea before work"),
     "clauses": (
         "Before work Anna drinks green tea in the kitchen",
@@ -48,6 +52,22 @@ SAME = {
 }
 
 OTHER = {
+    "no function word, another word": (
+        "User prefers detailed explanations",
+        "User prefers concise explanations",
+    ),
+    "no function word, a limit": (
+        "User prefers detailed explanations",
+        "User prefers more detailed explanations",
+    ),
+    "no function word, a name": (
+        "User prefers detailed weekly explanations",
+        "User prefers detailed weekly Tesla explanations",
+    ),
+    "no function word, no dictionary": (
+        "kasutaja eelistab kokkuvotted punktides",
+        "kasutaja eelistab kokkuvotted lihtsad punktides",
+    ),
     "tense": ("The key of the cellar is kept in the tin", "The key of the cellar was kept in the tin"),
     "ru tense": ("Проект использует базу на порту 5433", "Проект использовал базу на порту 5433"),
     "ru form": ("Мы храним документы в синей папке", "Мы хранили документы в синей папке"),
