@@ -29,7 +29,17 @@ OF_PYTHON = {"ValueError", "TypeError", "AttributeError", "OSError", "FileExists
 
 OF_PYTHON |= {"RuntimeError"}  # as Python raises in place of a StopIteration that leaves a coroutine
 
-VARIABLES = {"error", "failed", "outcome", "TOO_LONG", "_failure", "frozen", "unknown_command_error"}
+VARIABLES = {
+    "error",
+    "failed",
+    "outcome",
+    "TOO_LONG",
+    "_failure",
+    "frozen",
+    "unknown_command_error",
+    "too_large",
+    "foreign_key_error",
+}
 """Names that hold an error of the tree which was made elsewhere."""
 
 

@@ -45,7 +45,7 @@ def test_the_page_names_every_call_and_every_error():
     ]
     for name in {*calls} - {"stream_with"}:
         assert re.search(rf"`{name}[`(]", PAGE), name
-    for name, value in memlog._HOME.items():
+    for name, value in memlog._modules().items():
         if value == "memlog.eventlog.errors":
             assert name in PAGE, name
 

@@ -2,14 +2,22 @@
 
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import memlog
-from memlog.cli.options.settings import IN_FILE, IN_USER_FILE, VARIABLE, Origin, Settings, user_file
+from memlog.cli.options.settings import (
+    IN_FILE,
+    IN_USER_FILE,
+    VARIABLE,
+    Origin,
+    Settings,
+    foreign_key_error,
+    user_file,
+)
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, note
 from memlog.eventlog.errors import BadInput
@@ -119,6 +127,11 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
     values = {name: value for name, (value, _) in found.items()} | values
     if values.get("api_key") is not None:
         values["api_key"] = _key_or_reader(values["api_key"], section)
+    for name in ("api_key", "api_key_file"):
+        if origins.get(name) == IN_FILE:
+            # Only requests need it: appends and words go on.
+            refused = foreign_key_error(setting_named(f"{section}.{name}"), IN_FILE)
+            values |= {"api_key_file": None, "api_key": partial(_refuse_key, refused)}
     try:
         return kind(**values)
     except BadInput as error:
@@ -136,6 +149,10 @@ def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:
     """Return a key, or a function that reads it from the variable that `text` names."""
     named = VARIABLE.fullmatch(text)
     return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
+
+
+def _refuse_key(error: BadInput) -> str:
+    raise error
 
 
 def _read_key_variable(name: str, setting: str) -> str:

@@ -118,13 +118,13 @@ class Settings:
     def _file_settings(self) -> dict[str, Any]:
         if self._file is None:
             path = self.store / layout.SETTINGS
-            self._file = _read_settings_file(path, is_own=False) if os.path.lexists(path) else {}
+            self._file = _read_settings_file(path) if os.path.lexists(path) else {}
         return self._file
 
     def _user_settings(self) -> dict[str, Any]:
         if self._user is None:
             path = user_file()
-            self._user = _read_settings_file(path, is_own=True) if os.path.lexists(path) else {}
+            self._user = _read_settings_file(path) if os.path.lexists(path) else {}
         return self._user
 
 
@@ -171,11 +171,10 @@ def _act_as_owner(store: Path) -> None:
         become_owner(store)
 
 
-def _read_settings_file(path: Path, *, is_own: bool) -> dict[str, Any]:
+def _read_settings_file(path: Path) -> dict[str, Any]:
     """Read the settings in a file, by name.
 
     Relative folders are resolved against the file's folder; "" counts as unset.
-    is_own: whether it is the user's own file, which alone may have keys.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -183,7 +182,7 @@ def _read_settings_file(path: Path, *, is_own: bool) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = _read_settings(_parse_file(path, where), where, is_own=is_own)
+    values = _read_settings(_parse_file(path, where), where)
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
@@ -191,16 +190,16 @@ def _read_settings_file(path: Path, *, is_own: bool) -> dict[str, Any]:
     }
 
 
-def _read_settings(parsed: dict[str, Any], where: str, *, is_own: bool) -> dict[str, Any]:
-    given = dict(flatten_sections(parsed))
-    found = {name: _read_setting(name, value, where) for name, value in given.items()}
-    for name in () if is_own else found:
-        if setting_named(name).is_of_user:
-            raise BadInput(
-                f"{where}: {name} belongs into your own file: a store that was copied must not use your keys",
-                hint=f"memlog config set --user {name} VALUE, or set {setting_named(name).variable}",
-            )
-    return found
+def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
+    return {name: _read_setting(name, given, where) for name, given in flatten_sections(parsed)}
+
+
+def foreign_key_error(setting: Setting, where: str) -> BadInput:
+    """Return the error for a key in the file of a store: a copied store must not use the user's keys."""
+    return BadInput(
+        f"{where}: {setting.name} is read from your own file alone, since a store may be copied",
+        hint=f"memlog config set --user {setting.name} VALUE, or set {setting.variable}",
+    )
 
 
 def change_settings_file(path: Path, name: str, value: object, *, is_own: bool = False) -> None:
@@ -218,13 +217,15 @@ def change_settings_file(path: Path, name: str, value: object, *, is_own: bool =
     from memlog.eventlog.log.streams import shown
     from memlog.service.engine.create import write_settings
 
+    if setting_named(name).is_of_user and not is_own:
+        raise foreign_key_error(setting_named(name), shown(path))
     if os.path.lexists(path):
         _parse_file(path, shown(path))  # reports what is wrong with it
     document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
     section, _, key = name.rpartition(".")
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
     table["provider" if key == "type" and "provider" in table else key] = value
-    _read_settings(document.unwrap(), shown(path), is_own=is_own)
+    _read_settings(document.unwrap(), shown(path))
     write_settings(path, tomlkit.dumps(document))
 
 

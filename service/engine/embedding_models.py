@@ -149,15 +149,15 @@ class EmbeddingModel:
         reason = why_no_vectors() or (NO_MODEL if self.is_off else None)
         if reason is not None:
             raise EmbeddingError(reason)
-        errors = []
+        reasons = []
         for model in self._models:
             try:
                 return model.embedder(patience)
             except EmbeddingError as error:
-                errors.append(error)
-        if len(errors) == 1:
-            raise errors[0]
-        raise EmbeddingError("; ".join(error.message for error in errors))
+                if len(self._models) == 1:
+                    raise
+                reasons.append(error.message)
+        raise EmbeddingError("; ".join(reasons))
 
     def embedder_or_why(
         self, patience: "RetryPolicy" = "background"

@@ -27,12 +27,13 @@ def configured(store: Path, text: str) -> None:
 def test_the_sections_choose_providers_and_a_failure_shows(
     memlog: Run, store: Path, provider: Provider
 ) -> None:
-    configured(
-        store,
+    own = store.parent / ".config/memlog/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(
         f'[embedding]\nprovider = "api"\nbase_url = "{provider.url}"\nmodel = "mini"\napi_key = "${{KEY}}"\n'
-        f'timeout = 60\n[rerank]\nbase_url = "{provider.url}/v1"\napi_key_file = "key"\n',
+        f'timeout = 60\n[rerank]\nbase_url = "{provider.url}/v1"\napi_key_file = "key"\n'
     )
-    (store / "key").write_text(f"{KEY}-2\n")
+    (own.parent / "key").write_text(f"{KEY}-2\n")
     env = {"KEY": KEY}
     # Neither needs a provider, nor its key.
     assert memlog(*SAID, "I like green tea").code == 0
@@ -89,6 +90,20 @@ def test_the_sections_choose_parameters_prefixes_and_a_proxy(
     assert f"are sent to http://models.invalid/v1 through {provider.url}\n" in shown
     for wrong in ("3", "warm"):
         assert memlog("extract", env={"MEMLOG_LANGUAGE_MODEL_TEMPERATURE": wrong}).code == 65
+
+
+@pytest.mark.parametrize("setting", ["api_key = '${KEY}'", "api_key_file = 'key'"])
+def test_a_copied_store_does_not_use_the_users_keys(
+    memlog: Run, store: Path, provider: Provider, setting: str
+) -> None:
+    configured(store, f'[embedding]\ntype = "api"\nbase_url = "{provider.url}"\nmodel = "m"\n{setting}')
+    (store / "key").write_text("sk-1\n")
+    env = {"KEY": "sk-1"}
+    assert memlog("memory", "save", "--content", "tea", "--no-dedup", env=env).code == 0
+    assert "own file alone" in memlog("query", "tea", "--json", env=env).json["silent"]["vector"]
+    done = memlog("embed", "--json", env=env)
+    assert (done.code, "config set --user embedding.api_key" in done.error["hint"]) == (69, True)
+    assert provider.requests == []
 
 
 def test_a_key_in_the_file_is_refused_and_not_printed(memlog: Run, store: Path) -> None:

@@ -202,13 +202,6 @@ def test_the_users_own_key_is_not_sent_where_a_store_says(
     assert memlog("config").code == 0
 
 
-@pytest.mark.parametrize("setting", ["api_key = '${KEY}'", "api_key_file = 'key'"])
-def test_a_copied_store_does_not_use_the_users_keys(memlog: Run, settings_file: Run, setting: str) -> None:
-    settings_file(f'[language_model]\nbase_url = "http://127.0.0.1:1"\n{setting}')
-    done = memlog("config", "--json", env={"KEY": "sk-1"})
-    assert (done.code, "--user" in done.error["hint"]) == (65, True)
-
-
 def test_an_empty_variable_and_an_empty_text_are_none(memlog: Run, settings_file: Run) -> None:
     settings_file('search_mode = "text"\nmodel = ""')
     assert _origin(memlog, name="search_mode", env={"MEMLOG_SEARCH_MODE": ""}) == ("text", "memlog.toml")

@@ -22,6 +22,7 @@ _SHAPES = [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", "<id>"),
         (r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{3})?Z| \d\d:\d\d)", "<time>"),
         (r"\d{4}-\d\d-\d\d", "<day>"),
+        (r"(?m)^ +\d\d:\d\d(?: UTC)?$", "<time>"),  # below its day, in a narrow column
         (r"\.[a-z][a-z2-7]{5}(?=(?:\.\d{4,})?\.jsonl)", ".<writer>"),
         (r"\d{8}T\d{6}-[0-9a-f]{8}\.db", "<generation>"),
         (r"\b(?:[0-9a-f]{64}|[0-9a-f]{16})\b", "<hash>"),

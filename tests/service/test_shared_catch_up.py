@@ -376,7 +376,7 @@ def test_while_another_thread_catches_up_a_read_sees_what_its_own_thread_appende
                 began.set()
                 time.sleep(2 * _QUERY_LOCK_TIMEOUT)
 
-    monkeypatch.setattr(lifecycle, "transaction", slow_transaction)
+    monkeypatch.setattr(lifecycle.sqlite, "transaction", slow_transaction)
     store.append(message("two"))
     holding = threading.Thread(target=hold, args=(store, "tea"))
     holding.start()
