@@ -19,7 +19,7 @@ from memlog.cli.output.answer import (
     silent_notes,
 )
 from memlog.cli.output.help_pages import translate_calls, translate_hint
-from memlog.cli.output.output import note, one_line
+from memlog.cli.output.output import count_noun, note, one_line
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
@@ -113,7 +113,9 @@ def seal(ctx: click.Context, given: Given) -> TextAnswer:
 
 def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
     for each in report.sealed:
-        yield one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines")
+        yield one_line(
+            f"{each.stream}/{each.segment}: {each.bytes:,} bytes in {count_noun(each.lines, 'line')}"
+        )
     yield from (one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
     yield f"sealed       {len(report.sealed)}"
     if report.accepted:

@@ -396,7 +396,9 @@ class ReadModel(SplitByFork):
         """Pass the notes of a projection to `notify`, in their order for people; return the projection."""
         # The first build of a new store is not worth a note.
         if done.rebuilt and done.read.events:
-            self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
+            count = done.read.events
+            events = "1 event" if count == 1 else f"{count:,} events"
+            self.notify(f"{done.rebuilt}: built one from the log ({events})")
         notes = done.read.notes
         if (count := done.read.conflicts) > 0:
             many = f"{count} events reuse ids of earlier, different events: reads do not show them"

@@ -258,8 +258,8 @@ def create_questions(engine: Engine, **how: Any) -> "Questions":  # noqa: ANN401
     # Imported here: most processes ask no model.
     from memlog.service.llm.task import Questions
 
-    if why := why_no_model(engine):
-        raise why
+    if error := why_no_model(engine):
+        raise error
     return Questions(engine, **how)
 
 

@@ -39,7 +39,7 @@ def test_a_change_of_what_shapes_rows_makes_another_generation(monkeypatch, tmp_
             assert after.generation != before.generation, what
             assert told == [
                 "the read model was built with other chunk sizes or by another memlog: "
-                "built one from the log (1 events)"
+                "built one from the log (1 event)"
             ], what
 
 
