@@ -15,8 +15,7 @@ from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.settings import (
-    DEFAULTS,
+from memlog.eventlog.sections import (
     DecayRules,
     EmbeddingProvider,
     ExtractionRules,
@@ -25,8 +24,8 @@ from memlog.eventlog.settings import (
     People,
     RerankProvider,
     SearchRules,
-    StoreSettings,
 )
+from memlog.eventlog.settings import DEFAULTS, StoreSettings
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.request import BuildContext
 from memlog.query.request import ChatField, Count

@@ -102,7 +102,7 @@ STARTS_FAST = tuple(
 )
 """What an append and the settings are made of: it starts without a layer above the log (test_starting.py)."""
 ADAPTERS = {
-    "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST),
+    "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST, "memlog.eventlog.sections"),
     "memlog.service.adapters.http": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.adapters.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.exchange.formats": ERRORS_AND_EVENTS,

@@ -25,7 +25,7 @@ _NAMES = {
     "eventlog.errors": (
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
     ),
-    "eventlog.settings": (
+    "eventlog.sections": (
         "DecayRules EmbeddingProvider ExtractionRules JobRules LanguageModelProvider People RerankProvider"
         " SearchRules"
     ),

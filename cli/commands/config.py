@@ -20,7 +20,7 @@ from memlog.cli.options.settings import (
 from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
 from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answer
 from memlog.cli.output.output import printable, with_options
-from memlog.cli.process.migration import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
 from memlog.service.engine.create import create_store

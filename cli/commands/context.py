@@ -10,7 +10,7 @@ from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import silent_notes
 from memlog.cli.output.output import STORED, note, one_line
-from memlog.cli.process.migration import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes
 
 
 @request_command(

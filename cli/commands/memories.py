@@ -1,4 +1,4 @@
-"""memlog memory."""
+"""memlog memory, decay, prune."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -20,7 +20,7 @@ from memlog.cli.output.answer import (
     named_values,
     records_answer,
 )
-from memlog.cli.output.output import bold, dim, one_line, printable
+from memlog.cli.output.output import bold, count_noun, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
 from memlog.service.engine.requests import build_event
 from memlog.service.memory.memories import looks_for_duplicates
@@ -207,3 +207,37 @@ def _event_lines(event: "memlog.StoredEvent") -> list[str]:
         dim(f"    {one_line(f'{event.position}  {event.id}')}"),
         f"    {printable(event.raw)}",
     ]
+
+
+_PRUNED: Columns = {
+    "relevance": lambda memory: f"{memory.relevance:.6f}",
+    **{name: COLUMNS[name] for name in ("salience", "freshness", "importance")},
+    "age": lambda memory: count_noun(memory.age_days, "day"),
+    **{name: COLUMNS[name] for name in ("category", "id", "title")},
+}
+
+
+@request_command("memories.decay", arguments=[])
+def decay(done: "memlog.DecayReport", _: Given) -> Done:
+    is_repeated = done.position is None
+    return Done(
+        done, "Memories have already been faded today." if is_repeated else "Faded memories by one day."
+    )
+
+
+@request_command(
+    "memories.prune",
+    names={"categories": "--category"},
+    settings={"threshold": "archive_threshold"},
+    adds="\nIt does not ask for confirmation: memlog memory list --archived shows the archived memories.",
+)
+def prune(done: "memlog.PruneReport", _: Given) -> Answer:
+    return records_answer(done, done.memories, _PRUNED, notes=[_prune_note(done)])
+
+
+def _prune_note(done: "memlog.PruneReport") -> str:
+    if not done.memories:
+        return "no memory has faded that far"
+    count = len(done.memories) if done.dry_run else done.archived
+    memories = f"{count} {'memory' if count == 1 else 'memories'}"
+    return f"{memories} {'would be archived' if done.dry_run else 'archived'}"

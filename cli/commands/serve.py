@@ -16,8 +16,8 @@ from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, note, print_json, with_options
+from memlog.cli.process.confirmation import migrate_notes
 from memlog.cli.process.error_handler import close_or_exit
-from memlog.cli.process.migration import migrate_notes
 from memlog.eventlog.errors import BadInput, LogError
 from memlog.service.adapters.local_sockets import LEAST_TOKEN
 

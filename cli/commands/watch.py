@@ -21,7 +21,7 @@ from memlog.cli.output.output import (
     progress_line,
     with_options,
 )
-from memlog.cli.process.migration import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes
 from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 

@@ -22,17 +22,6 @@ from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, note
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, fields_of
-from memlog.eventlog.settings import (
-    OLLAMA_URL,
-    DecayRules,
-    EmbeddingProvider,
-    ExtractionRules,
-    JobRules,
-    LanguageModelProvider,
-    People,
-    RerankProvider,
-    SearchRules,
-)
 
 if TYPE_CHECKING:
     from memlog.eventlog.log.writer import Log
@@ -57,7 +46,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             return None
         beside = {IN_FILE: settings.store, IN_USER_FILE: user_file().parent}.get(origin, Path())
         model = str(beside / Path(model).expanduser()) if model else None
-    return _read_section(settings, "embedding", EmbeddingProvider, type=kind, model=model)
+    return _read_section(settings, "embedding", memlog.EmbeddingProvider, type=kind, model=model)
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
@@ -69,7 +58,7 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
     if is_off or not _is_configured(settings, "rerank"):
         return None
-    return _read_section(settings, "rerank", RerankProvider)
+    return _read_section(settings, "rerank", memlog.RerankProvider)
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
@@ -80,7 +69,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     """
     if not _is_configured(settings, "language_model"):
         return None
-    return _read_section(settings, "language_model", LanguageModelProvider)
+    return _read_section(settings, "language_model", memlog.LanguageModelProvider)
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
@@ -89,6 +78,9 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     Raises:
         BadInput: a setting is invalid or missing.
     """
+    # Imported here, as an append starts without the sections.
+    from memlog.eventlog.sections import OLLAMA_URL
+
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
@@ -187,11 +179,11 @@ def _open_with_settings(
         embedding=embedding_of(settings),
         rerank=rerank_of(settings),
         language_model=language_model_of(settings),
-        extraction=_read_section(settings, "extraction", ExtractionRules),
-        jobs=_read_section(settings, "jobs", JobRules, timezone=settings.value("timezone")),
-        decay=_read_section(settings, "decay", DecayRules),
-        search=_read_section(settings, "search", SearchRules),
-        people=_read_section(settings, "context", People),
+        extraction=_read_section(settings, "extraction", memlog.ExtractionRules),
+        jobs=_read_section(settings, "jobs", memlog.JobRules, timezone=settings.value("timezone")),
+        decay=_read_section(settings, "decay", memlog.DecayRules),
+        search=_read_section(settings, "search", memlog.SearchRules),
+        people=_read_section(settings, "context", memlog.People),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),

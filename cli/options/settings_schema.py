@@ -1,6 +1,6 @@
 """Every setting, derived from the fields of `memlog.eventlog.settings`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from typing import Annotated, Any
@@ -11,8 +11,8 @@ import msgspec
 from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, type_of
 from memlog.cli.output.output import note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Field, fields_of, reader_of
-from memlog.eventlog.settings import SECTIONS
+from memlog.eventlog.fields import Checked, Field, fields_of, reader_of
+from memlog.eventlog.settings import StoreSettings
 
 
 def as_text(value: object) -> str:
@@ -146,16 +146,28 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         return "classic"
 
 
+def _structs(section: str | None) -> Sequence[tuple[str, type[Checked]]]:
+    """Return the structs of settings, each with its section; of "" alone, those outside of sections."""
+    outside = [("", StoreSettings)]
+    if section == "":
+        return outside
+    # Imported here: an append needs no section.
+    from memlog.eventlog.sections import SECTIONS
+
+    return [*outside, *SECTIONS]
+
+
 @cache
 def _settings_of(section: str) -> dict[str, Setting]:
-    fields = (field for name, kind in SECTIONS if name == section for field in fields_of(kind))
+    fields = (field for name, kind in _structs(section) if name == section for field in fields_of(kind))
     named = ((f"{section}.{field.key}".lstrip("."), field) for field in fields if field.description)
     return {name: Setting(name, field) for name, field in named}
 
 
 def all_settings() -> Iterator[Setting]:
-    """Yield every setting; a section is read when it is reached, since most commands need one."""
-    for section in dict(SECTIONS):
+    """Yield every setting; a section is read when it is reached, since most commands need none."""
+    yield from _settings_of("").values()
+    for section in list(dict(_structs(None)))[1:]:
         yield from _settings_of(section).values()
 
 

@@ -125,7 +125,6 @@ _MODULES = {
     "extraction": ("buffer", "extract", "prompts"),
     "exchange": ("export", "import"),
     "facts": ("ask", "fact"),
-    "fading": ("decay", "prune"),
     "help": ("completion", "help"),
     "maintenance": (
         "digest",
@@ -138,7 +137,7 @@ _MODULES = {
         "status",
         "verify",
     ),
-    "memories": ("memory",),
+    "memories": ("decay", "memory", "prune"),
 }
 """The commands of each module; all others are in a module of the same name."""
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from memlog.eventlog.escapes import is_invisible
-from memlog.eventlog.settings import People
+from memlog.eventlog.sections import People
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.context.request import BuildContext, Scope
 from memlog.query.event_index import POSITION, LinePosition

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memlog.eventlog.settings import EmbeddingProvider
+    from memlog.eventlog.sections import EmbeddingProvider
     from memlog.service.engine.http_client import Breaker
     from memlog.service.engine.multilingual import MultilingualEmbedder
     from memlog.service.engine.provider_embedders import RetryPolicy

@@ -19,13 +19,8 @@ from memlog.service.engine.read_model import ReadModel, ReadPool
 if TYPE_CHECKING:
     from memlog.eventlog.codec.encode import Draft, FindStream
     from memlog.eventlog.log.writer import Log
-    from memlog.eventlog.settings import (
-        DecayRules,
-        ExtractionRules,
-        JobRules,
-        LanguageModelProvider,
-        StoreSettings,
-    )
+    from memlog.eventlog.sections import DecayRules, ExtractionRules, JobRules, LanguageModelProvider
+    from memlog.eventlog.settings import StoreSettings
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
 

@@ -24,7 +24,7 @@ from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
-from memlog.eventlog.settings import Provider
+from memlog.eventlog.sections import Provider
 from memlog.projector import core_file
 
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
-from memlog.eventlog.settings import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
+from memlog.eventlog.sections import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
 from memlog.projector.embedding.models import Kind, normalise
 from memlog.service.engine.http_client import (
     Breaker,

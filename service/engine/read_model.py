@@ -19,7 +19,7 @@ from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
 from memlog.eventlog.log.reader import FileState, changed_streams, log_state
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.settings import People
+from memlog.eventlog.sections import People
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
@@ -32,7 +32,7 @@ from memlog.service.engine.create import cannot_create_error
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
 
 if TYPE_CHECKING:
-    from memlog.eventlog.settings import RerankProvider
+    from memlog.eventlog.sections import RerankProvider
 
 State = TypeVar("State")
 Done = TypeVar("Done")

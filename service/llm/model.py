@@ -13,7 +13,7 @@ import msgspec
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
-from memlog.eventlog.settings import LanguageModelProvider
+from memlog.eventlog.sections import LanguageModelProvider
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.service.engine.http_client import (
     LEFT_OUT,

@@ -21,7 +21,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.settings import People
+from memlog.eventlog.sections import People
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
 from memlog.query.context.scope import choose_automatic_scope, core_rows

@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
-from memlog.eventlog.settings import RerankProvider
+from memlog.eventlog.sections import RerankProvider
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.engine.http_client import Breaker, late_error

@@ -37,7 +37,7 @@ from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
-from memlog.eventlog.settings import LanguageModelProvider, People
+from memlog.eventlog.sections import LanguageModelProvider, People
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
 from memlog.projector.embedding.models import Embedder, is_bundled

@@ -13,7 +13,8 @@ from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import JOBS_LOCK
-from memlog.eventlog.settings import DEFAULTS, MOST, JobRules
+from memlog.eventlog.sections import JobRules
+from memlog.eventlog.settings import DEFAULTS, MOST
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,

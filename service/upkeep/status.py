@@ -10,7 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import CACHE
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.settings import LanguageModelProvider
+from memlog.eventlog.sections import LanguageModelProvider
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors

@@ -15,9 +15,8 @@ from msgspec.structs import asdict
 
 import memlog as package
 from memlog.cli.options.settings import SettingOption
-from memlog.cli.options.settings_schema import all_settings
+from memlog.cli.options.settings_schema import _structs, all_settings
 from memlog.eventlog.fields import Checked, Field, fields_of
-from memlog.eventlog.settings import SECTIONS
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
 
@@ -135,7 +134,7 @@ def _wrong_values(field: Field) -> Iterator[Any]:
         yield "magic"
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in SECTIONS], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [kind for _, kind in _structs(None)], ids=lambda kind: kind.__name__)
 def test_each_setting_is_checked_in_python_too_and_named(kind: type[Checked]) -> None:
     for field in fields_of(kind):
         for value in _wrong_values(field):

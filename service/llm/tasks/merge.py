@@ -28,7 +28,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.secrets.detection import kinds_in
 from memlog.eventlog.secrets.outgoing import is_private
-from memlog.eventlog.settings import People
+from memlog.eventlog.sections import People
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MERGED,
