@@ -58,9 +58,9 @@ def migrate_notes(ctx: click.Context, *, may_ask: bool = False) -> None:
         return
     folder = shlex.quote(shown(notes))
     command = shlex.join(["memlog", *settings.store_options, "import", _FORMAT, str(notes)])
-    is_asked = may_ask and sys.stdin is not None and sys.stdin.isatty()
+    can_ask = may_ask and sys.stdin is not None and sys.stdin.isatty()
     question = f"{folder} has notes, and the store is empty. Import them?"
-    if not (settings.value("migrate.auto") or (is_asked and ask_yes_or_no(question))):
+    if not (settings.value("migrate.auto") or (can_ask and ask_yes_or_no(question))):
         note(f"{folder} has notes; to import them: {shown(command)}")
         return
     with open_store(ctx) as store:

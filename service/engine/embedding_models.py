@@ -253,7 +253,7 @@ class StoreEmbedder:
         return vectors
 
     def is_available(self) -> bool:
-        """Whether the model works; a provider is asked once, even if it rests."""
+        """Whether the model works; a provider gets one request, even if it rests."""
         try:
             embedder = self._model.embedder("once")
             if embedder.is_remote:

@@ -37,7 +37,7 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     appended: how many of the given messages the session lacked. waiting: how many messages its buffer has.
     warnings: about the appended messages.
-    why: why no language model is asked, so that the messages wait; None if one is.
+    why: why no language model distils, so that the messages wait; None if one does.
     """
 
     session: str

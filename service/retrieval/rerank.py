@@ -79,7 +79,7 @@ class Reranker:
         """Return the indexes of `texts`, best first. though_it_rests: ask the provider even while it rests.
 
         Raises:
-            ProviderError: the provider fails, or rests and is not asked.
+            ProviderError: the provider fails, or rests.
         """
         if not though_it_rests:
             self._breaker.check_available()
