@@ -160,13 +160,15 @@ class Projects:
         with _as_log_errors(path):
             left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
-            found = _examine(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            found = (
+                _examine_project(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+            )
             if dry_run:
                 return found
             if is_standing:
                 left.append((self._rename_aside(path, lock_timeout), name))
             for folder, _ in left:
-                _delete(folder)
+                _delete_folder(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]
         found.done = True
         return found
@@ -273,7 +275,7 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
     return None
 
 
-def _examine(folder: Path, name: str) -> ProjectRemoval:
+def _examine_project(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(
         name=name, folder=shown(folder), last_append=last_append_time(segments_of(folder / LOG)[0])
     )
@@ -289,7 +291,7 @@ def _examine(folder: Path, name: str) -> ProjectRemoval:
     return found
 
 
-def _delete(folder: Path) -> None:
+def _delete_folder(folder: Path) -> None:
     """Remove a folder and everything in it, even if another process also removes it."""
     with suppress(FileNotFoundError):
         for entry in _walk_below(folder):
@@ -379,19 +381,19 @@ class OpenStores:
             BadInput: the name of the project is invalid.
             NotFound: the server has a single store, and `project` names another project.
         """
-        opened = self._acquire(self._project_path(project))
+        opened = self._open_or_share(self._project_path(project))
         try:
             return call(opened.store)
         except MemlogError as error:
             raise _without_path(error, opened.store.path, project) from None
         finally:
-            self._release(opened)
+            self._release_store(opened)
 
-    def begin(self) -> None:
+    def begin_watches(self) -> None:
         """Open the only store, or the stores of all projects with documents, to watch their files."""
         threading.Thread(target=self._open_with_documents, daemon=True).start()
 
-    def troubles(self) -> dict[str, str]:
+    def find_problems_of_stores(self) -> dict[str, str]:
         """Return the problems of the open stores, by part; {} if there are none."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
@@ -418,14 +420,14 @@ class OpenStores:
             )
         return self._where
 
-    def _acquire(self, path: Path) -> _Opened:
+    def _open_or_share(self, path: Path) -> _Opened:
         with self._lock:
             opened = self._open.pop(path) if path in self._open else _Opened(self._open_store(path))
             self._open[path] = opened
             opened.users += 1
             return opened
 
-    def _release(self, opened: _Opened) -> None:
+    def _release_store(self, opened: _Opened) -> None:
         with self._lock:
             opened.users -= 1
             # The watch starts only once the store exists, since it would create the store.

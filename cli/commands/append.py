@@ -17,10 +17,10 @@ from memlog.cli.output.output import (
     JSON_ON_TERMINAL_OPTION,
     STORED,
     count_noun,
-    note,
     one_line,
     print_done,
     print_json,
+    print_note,
     says_sentences,
 )
 from memlog.cli.process.error_handler import exit_code_of, failure_of
@@ -90,7 +90,7 @@ def append(ctx: click.Context) -> int:
             report.end()
     if refused and not report:
         lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
-        note(f'{lines} not stored: see the answers with an "error"')
+        print_note(f'{lines} not stored: see the answers with an "error"')
     return worst
 
 

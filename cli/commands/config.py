@@ -17,9 +17,15 @@ from memlog.cli.options.settings import (
     file_with_defaults,
     user_file,
 )
-from memlog.cli.options.settings_schema import Setting, all_settings, as_text, nearest_setting, setting_named
+from memlog.cli.options.settings_schema import (
+    Setting,
+    all_settings,
+    format_setting_value,
+    nearest_setting,
+    setting_named,
+)
 from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answer
-from memlog.cli.output.output import printable, with_options
+from memlog.cli.output.output import escape_controls, with_options
 from memlog.cli.process.confirmation import migrate_notes
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
@@ -56,14 +62,18 @@ def config(ctx: click.Context, name: str | None = None) -> int:
     your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines tell which
     texts are sent to which provider.
     """
-    return 0 if ctx.invoked_subcommand is not None else _show(ctx.ensure_object(Settings), name).print(ctx)
+    return (
+        0
+        if ctx.invoked_subcommand is not None
+        else _show_settings(ctx.ensure_object(Settings), name).print(ctx)
+    )
 
 
-def _show(settings: Settings, name: str | None) -> TextAnswer:
+def _show_settings(settings: Settings, name: str | None) -> TextAnswer:
     if name is not None:
         setting = _describe_setting(settings, _known_setting(name))
         value = setting["value"]
-        return TextAnswer(setting, text=[printable("" if value is None else _setting_text(value))])
+        return TextAnswer(setting, text=[escape_controls("" if value is None else _setting_text(value))])
     found = [_describe_setting(settings, each) for each in all_settings()]
     sent = sent_to_providers(settings)
     rows = [(each["name"], _setting_text(each["value"]), each["origin"]) for each in found]
@@ -110,7 +120,7 @@ def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
 
 
 def _setting_text(value: object) -> str:
-    return "none" if value is None else as_text(value) or "none"
+    return "none" if value is None else format_setting_value(value) or "none"
 
 
 @click.command(cls=Command)
@@ -127,7 +137,7 @@ def init(ctx: click.Context) -> TextAnswer:
     done = create_store(store, file_with_defaults())
     migrate_notes(ctx, may_ask=True)
     what = f"made {', '.join(done.made)}" if done.made else "it already exists: nothing was changed"
-    lines = [printable(f"{done.store}: {what}")]
+    lines = [escape_controls(f"{done.store}: {what}")]
     for name, missing in done.missing.items():
         lines.append(f"{name} already existed; add these lines to it, so that git copies only the log:")
         lines += missing

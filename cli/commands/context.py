@@ -9,7 +9,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import silent_notes
-from memlog.cli.output.output import STORED, note, one_line
+from memlog.cli.output.output import STORED, one_line, print_note
 from memlog.cli.process.confirmation import migrate_notes
 
 
@@ -36,9 +36,9 @@ def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
     STORED.forget_acknowledged()  # the recorded access needs no acknowledgement
     click.echo(given.text.encode(), nl=False)
     for notice in _context_notes(given):
-        note(notice)
+        print_note(notice)
     if request.explain:
-        _explain(given)
+        _print_explanation(given)
 
 
 def _context_notes(given: memlog.Context) -> list[str]:
@@ -54,24 +54,26 @@ def _context_notes(given: memlog.Context) -> list[str]:
     return notes
 
 
-def _explain(given: memlog.Context) -> None:
+def _print_explanation(given: memlog.Context) -> None:
     """Explain the context on stderr, so that stdout has only the context itself."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explanation(given)}), err=True)
         return
-    note(
+    print_note(
         f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
         f" {given.frame} of them around the entries"
     )
-    note(f"scope {given.scope}: {one_line(given.scope_why)}")
+    print_note(f"scope {given.scope}: {one_line(given.scope_why)}")
     if (time := given.time) is not None:
-        note(f"time {one_line(time.words)}: from {format_minute(time.since)} to {format_minute(time.until)}")
+        print_note(
+            f"time {one_line(time.words)}: from {format_minute(time.since)} to {format_minute(time.until)}"
+        )
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
-        note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_of(entry.score)}")
+        print_note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_of(entry.score)}")
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
-        note(
+        print_note(
             f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_score_of(left.score)}"
         )
 

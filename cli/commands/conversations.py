@@ -7,7 +7,7 @@ from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
-from memlog.cli.output.output import dim, one_line, print_raw, printable
+from memlog.cli.output.output import dim, escape_controls, one_line, print_raw
 from memlog.cli.output.turns import format_message, indent_rest, surroundings_lines
 
 _NOTHING_TOLD = "no messages yet in this session"
@@ -56,7 +56,7 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
     return Answer(
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
-        text=[dim(printable(position)), printable(found.raw), *around],
+        text=[dim(escape_controls(position)), escape_controls(found.raw), *around],
         notes=[f"{found.type}: only a message has neighbours"] if given.around and not around else [],
     )
 
@@ -81,8 +81,8 @@ def _summary_lines(summary: "memlog.Summary") -> list[str]:
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [
         one_line(f"[{format_minute(summary.created_at)}] {summary.chat}{stretch}"),
-        indent_rest(f"    {printable(summary.content)}", 4),
-        f"    {dim(printable(_summary_position(summary)))}",
+        indent_rest(f"    {escape_controls(summary.content)}", 4),
+        f"    {dim(escape_controls(_summary_position(summary)))}",
     ]
 
 

@@ -11,7 +11,7 @@ import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
-from memlog.cli.output.output import count_noun, one_line, printable
+from memlog.cli.output.output import count_noun, escape_controls, one_line
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
@@ -91,7 +91,7 @@ def list_(store: Store, given: Given) -> Answer:
 
 @request_command("documents.get", group=docs)
 def show(found: "memlog.DocumentText | memlog.Source", _: Given) -> Answer:
-    text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
+    text = escape_controls(found.content).splitlines() if isinstance(found, DocumentText) else None
     return Answer(found, named_values(asdict(found)), text=text)
 
 

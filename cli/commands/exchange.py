@@ -11,7 +11,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
-from memlog.cli.output.output import count_noun, printable
+from memlog.cli.output.output import count_noun, escape_controls
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.exchange import list_projects
 from memlog.service.exchange.formats import describe_format, format_names, load_importer
@@ -69,7 +69,7 @@ def import_(store: Store, given: Given) -> _ImportReports:
     lines = [
         line
         for done in reports
-        for line in (f"project  {printable(str(done.project))}", *_summary_lines(done))
+        for line in (f"project  {escape_controls(str(done.project))}", *_summary_lines(done))
     ]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _ImportReports(document, text=lines, notes=nameless, reports=reports, nameless=nameless)

@@ -10,7 +10,7 @@ import memlog
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Command, Group, Settings, change_settings_file
 from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, print_answer
-from memlog.cli.output.output import count_noun, note, one_line, printable
+from memlog.cli.output.output import count_noun, escape_controls, one_line, print_note
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import shown
@@ -43,7 +43,7 @@ def extract(store: Store, given: Given) -> Answer:
         plan = [each for each in store.extraction.run(replace(given, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
         if given.dry_run or (is_history and not ask_yes_or_no(f"Send {_describe_plan(plan)}?")):
-            note(_describe_plan(plan) if given.dry_run else "nothing was sent")
+            print_note(_describe_plan(plan) if given.dry_run else "nothing was sent")
             return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
         yes = is_history
     return extractions_answer(store.extraction.run(replace(given, unbounded=yes)))
@@ -89,7 +89,7 @@ def prompts() -> None:
 
 @request_command("extraction.prompt", group=prompts)
 def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
-    return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])
+    return TextAnswer(found, text=[f"# {found.id}", "", escape_controls(found.text)])
 
 
 @prompts.command("edit", cls=Command)

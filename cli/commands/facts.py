@@ -9,7 +9,7 @@ import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
-from memlog.cli.output.output import asks_for_json, one_line, printable
+from memlog.cli.output.output import asks_for_json, escape_controls, one_line
 
 _COLUMNS: Columns = {
     "topic": "topic_key",
@@ -63,7 +63,7 @@ def list_(found: "list[memlog.Fact]", _: Given) -> Answer:
 )
 def extract(done: "memlog.FactExtraction", _: Given) -> Answer:
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
-    notes = [] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"]
+    notes = [] if done.stored else [f"nothing was stored: {escape_controls(done.why or 'a dry run')}"]
     return rows_answer(done, ("topic", "rank", "value"), rows, notes)
 
 
@@ -82,9 +82,9 @@ def _printed_answer(found: "memlog.FactAnswer") -> Answer:
 
 def _answer_notes(found: "memlog.FactAnswer") -> Iterator[str]:
     if found.route is None:
-        yield printable(found.why or "")
+        yield escape_controls(found.why or "")
     elif found.route.rule != "key" or found.route.other_chat:
-        yield printable(_describe_route(found.route))
+        yield escape_controls(_describe_route(found.route))
 
 
 def _describe_route(route: "memlog.Route") -> str:

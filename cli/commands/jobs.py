@@ -15,7 +15,7 @@ from memlog.cli.options.request_options import Given, OperationCommands, request
 from memlog.cli.options.settings import Command, Settings
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, print_answer
-from memlog.cli.output.output import asks_for_json, note
+from memlog.cli.output.output import asks_for_json, print_note
 
 EVERY = 15
 """Minutes between two runs, each of which only does what is due."""
@@ -127,6 +127,6 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
     text = host_configuration(host, command)
     if not asks_for_json(ctx):
-        note(f"write this to {UNITS[host]}")
-        note("the host runs memlog without your environment variables: keep settings and keys in files")
+        print_note(f"write this to {UNITS[host]}")
+        print_note("the host runs memlog without your environment variables: keep settings and keys in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

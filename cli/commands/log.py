@@ -11,7 +11,7 @@ import msgspec
 from memlog.cli.options.param_types import CHAT, END, TEXT, TIME
 from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import note, print_lines, printable
+from memlog.cli.output.output import escape_controls, print_lines, print_note
 from memlog.eventlog.settings import MOST
 from memlog.service.engine.create import LogEntry, LogReader, describe_fault, event_members
 
@@ -55,7 +55,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
     def leave_out(entry: LogEntry, why: str) -> None:
         left_out[why] += 1
         if why != "duplicate":
-            note(f"{entry.position}: {why}")
+            print_note(f"{entry.position}: {why}")
 
     entries = reader.lines() if raw else reader.events(leave_out)
     print_lines(
@@ -64,7 +64,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
         if (since or "") <= entry.ts and (until is None or entry.ts < until)
     )
     if left_out["duplicate"]:
-        note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
+        print_note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
 
 
 @log.command(params=[*_OPTIONS])
@@ -83,7 +83,7 @@ def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any
     Redacted events are left out; --raw prints every line.
     """
     reader = _open_reader(raw=raw, positions=positions, **streams)
-    for entries in reader.follow(lines, note, all=raw) if follow else [reader.last(lines, all=raw)]:
+    for entries in reader.follow(lines, print_note, all=raw) if follow else [reader.last(lines, all=raw)]:
         print_lines(
             _format_entry(entry, raw=raw, positions=positions) for entry in _skip_bad_entries(entries)
         )
@@ -104,7 +104,7 @@ def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     for entry in entries:
         fault = describe_fault(entry)
         if fault is not None:
-            note(f"{entry.position}: {fault}")
+            print_note(f"{entry.position}: {fault}")
         else:
             yield entry
 
@@ -112,5 +112,5 @@ def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
 def _format_entry(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
-        return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
+        return escape_controls(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
     return msgspec.json.encode(event_members(entry, position=positions))

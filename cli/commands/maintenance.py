@@ -19,7 +19,7 @@ from memlog.cli.output.answer import (
     silent_notes,
 )
 from memlog.cli.output.help_pages import translate_calls, translate_hint
-from memlog.cli.output.output import count_noun, note, one_line
+from memlog.cli.output.output import count_noun, one_line, print_note
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
@@ -54,11 +54,11 @@ def embed(report: "memlog.EmbedReport", _: Given) -> TextAnswer:
     counts += f", {report.withheld} without one" if report.withheld else ""
     text = [f"vectors      {counts}"]
     if report.set_aside:
-        text.append(f"set aside    {_list_first(report.set_aside)}")
+        text.append(f"set aside    {_name_first_few(report.set_aside)}")
     return TextAnswer(report, text=text, notes=silent_notes(report.silent))
 
 
-def _list_first(names: list[str]) -> str:
+def _name_first_few(names: list[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
@@ -103,11 +103,11 @@ def quarantine(store: Store, _: Given) -> Answer:
 )
 def seal(ctx: click.Context, given: Given) -> TextAnswer:
     # Imported here: the other commands do not seal.
-    from memlog.service.upkeep.maintenance import seal as seal_log
+    from memlog.service.upkeep.maintenance import seal_all_segments as seal_log
 
     done = seal_log(open_log(ctx), accept_loss=given.accept_loss)
     for loss in done.lost:
-        note(f"{loss.stream}/{loss.why}")
+        print_note(f"{loss.stream}/{loss.why}")
     return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
 
 
@@ -150,7 +150,7 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
         if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
     }
     if found.vectors_set_aside:
-        values["vectors set aside"] = _list_first(found.vectors_set_aside)
+        values["vectors set aside"] = _name_first_few(found.vectors_set_aside)
     return values | dict(map(_provider_row, found.providers)) | _set_aside_rows(found.set_aside)
 
 

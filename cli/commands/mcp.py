@@ -13,7 +13,7 @@ import memlog
 from memlog.cli.options.open_store import store_opener
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import asks_for_json, note, print_json, with_options
+from memlog.cli.output.output import asks_for_json, print_json, print_note, with_options
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput
 
@@ -77,7 +77,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         if asks_for_json(ctx):
             print_json({"host": host, "file": file, "entry": text})
             return
-        note(f"add this to {file}")
+        print_note(f"add this to {file}")
         click.echo(text, nl=False)
         return
     try:
@@ -85,7 +85,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     except ImportError as error:
         raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
     if sys.stdin.isatty():
-        note(
+        print_note(
             "waiting for a client on stdin; Ctrl-D to stop. A host runs this command: see --print-config HOST"
         )
     # Imported here: it imports this module.

@@ -20,11 +20,11 @@ from memlog.cli.output.answer import (
     named_values,
     records_answer,
 )
-from memlog.cli.output.output import bold, count_noun, dim, one_line, printable
+from memlog.cli.output.output import bold, count_noun, dim, escape_controls, one_line
 from memlog.eventlog.events import MemorySaved
 from memlog.service.engine.requests import build_event
 from memlog.service.memory.memories import looks_for_duplicates
-from memlog.service.memory.save import save as save_memory
+from memlog.service.memory.save import append_saved_memory as save_memory
 
 _DIGITS = 6
 _LISTED = 160
@@ -58,7 +58,9 @@ def _memory_lines(memory: "memlog.Memory") -> Iterator[str]:
     yield from folded_lines(shown if len(shown) <= _LISTED else f"{shown[: _LISTED - 1]}…")
     day = format_minute(memory.updated_at).partition(" ")[0]
     about = (memory.category, memory.chat, f"salience {memory.salience:.3f}", day, memory.memory_id)
-    yield from map(dim, folded_lines("  ".join(printable(each) for each in about if each), indent="    "))
+    yield from map(
+        dim, folded_lines("  ".join(escape_controls(each) for each in about if each), indent="    ")
+    )
 
 
 _CONFLICTS: Columns = {
@@ -88,7 +90,7 @@ def memory() -> None:
 
 
 @request_command("memories.save", group=memory, arguments=[], types=_TYPES, gets="context")
-def save(ctx: click.Context, given: Given) -> Done:
+def append_saved_memory(ctx: click.Context, given: Given) -> Done:
     if looks_for_duplicates(given.dedup, given.memory_id):
         with open_store(ctx) as store:
             done = store.memories.save(given)
@@ -119,7 +121,7 @@ def show(found: "memlog.Memory", _: Given) -> Answer:
         if value not in (None, "")
     ]
     # Indented, so that no line looks like memlog's own.
-    content = [f"    {line}".rstrip() for line in printable(found.content).split("\n")]
+    content = [f"    {line}".rstrip() for line in escape_controls(found.content).split("\n")]
     return Answer(
         document=found,
         table=named_values(members | {"content": found.content}),
@@ -205,7 +207,7 @@ def _event_lines(event: "memlog.StoredEvent") -> list[str]:
     return [
         bold(f"{format_minute(event.ts)}  {event.type}"),
         dim(f"    {one_line(f'{event.position}  {event.id}')}"),
-        f"    {printable(event.raw)}",
+        f"    {escape_controls(event.raw)}",
     ]
 
 

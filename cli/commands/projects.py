@@ -13,7 +13,7 @@ from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import ZONE, format_minute
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silent_notes, table_of
-from memlog.cli.output.output import count_noun, printable
+from memlog.cli.output.output import count_noun, escape_controls
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import call_required
 from memlog.service.projects import Project, ProjectRemoval, Projects
@@ -72,7 +72,8 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
     def ask_person(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and is removed, too" for other in found.others]
         return ask_yes_or_no(
-            f"Remove the project {printable(given.name)} permanently: {_describe_removal(found)}?", others
+            f"Remove the project {escape_controls(given.name)} permanently: {_describe_removal(found)}?",
+            others,
         )
 
     known = Projects(projects_folder())
@@ -92,7 +93,7 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
 def _unfinished_removals(found: list[Project]) -> Iterator[str]:
     for project in found:
         if project.is_being_removed:
-            name = printable(project.name)
+            name = escape_controls(project.name)
             yield f"{name}: its removal is incomplete; to finish it: memlog projects remove {name}"
 
 

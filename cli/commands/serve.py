@@ -15,7 +15,7 @@ from memlog.cli.options.open_store import store_opener
 from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import asks_for_json, note, print_json, with_options
+from memlog.cli.output.output import asks_for_json, print_json, print_note, with_options
 from memlog.cli.process.confirmation import migrate_notes
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput, LogError
@@ -74,14 +74,19 @@ def serve(
         from memlog.service.adapters.http.server import serve as run
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
-    from memlog.service.adapters.remote_store import RunningServer, announce, servers_folder, sockets_folder
+    from memlog.service.adapters.remote_store import (
+        RunningServer,
+        announce_server,
+        servers_folder,
+        sockets_folder,
+    )
     from memlog.service.projects import OpenStores
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
     if settings.names_store:
         migrate_notes(ctx)
-    stores = OpenStores(store_opener(ctx), where, note)
+    stores = OpenStores(store_opener(ctx), where, print_note)
     listening = _bind_socket(host, port)
     bound, port = listening.getsockname()[:2]
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"
@@ -100,14 +105,14 @@ def serve(
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announce(servers_folder(), sockets_folder(), served, server) as (announcement, more):
+        with announce_server(servers_folder(), sockets_folder(), served, server) as (announcement, more):
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
-                note(
+                print_note(
                     f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
                 )
-            stores.begin()
+            stores.begin_watches()
             run(app, [listening, *more], announcement.close)
     finally:
         close_or_exit(stores.close)

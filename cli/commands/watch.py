@@ -16,8 +16,8 @@ from memlog.cli.output.output import (
     STORED,
     ProgressLine,
     asks_for_json,
-    note,
     print_json,
+    print_note,
     progress_line,
     with_options,
 )
@@ -37,7 +37,7 @@ def watch(ctx: click.Context, given: Given) -> None:
     migrate_notes(ctx)
     with progress_line() as line:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
-        with open_store(ctx, notify=output.note) as store, _stop_on_sigterm(once=given.once) as stop:
+        with open_store(ctx, notify=output.print_note) as store, _stop_on_sigterm(once=given.once) as stop:
             progress = line.show if line else None
             bind_operation(store, "maintenance.watch")(
                 replace(given, stop=stop, tell=output.tell, progress=progress)
@@ -61,8 +61,8 @@ class _WatchOutput:
             click.echo(_describe_step(done))
         elif self._is_a_log:
             if not self._text:
-                note("watching until SIGTERM or Ctrl-C")
-            note(_describe_step(done))
+                print_note("watching until SIGTERM or Ctrl-C")
+            print_note(_describe_step(done))
         STORED.forget_acknowledged()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,
@@ -75,11 +75,11 @@ class _WatchOutput:
         if self._line is not None:
             self._line.show_text(self._text)
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print a note above the status line."""
         if self._line is not None:
             self._line.clear()
-        note(text)
+        print_note(text)
         if self._line is not None and self._text:
             self._line.show_text(self._text)
 

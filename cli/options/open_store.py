@@ -19,7 +19,7 @@ from memlog.cli.options.settings import (
     user_file,
 )
 from memlog.cli.options.settings_schema import setting_named
-from memlog.cli.output.output import STORED, note
+from memlog.cli.output.output import STORED, print_note
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, fields_of
 
@@ -155,7 +155,7 @@ def _read_key_variable(name: str, setting: str) -> str:
 
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
-def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
+def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -> "memlog.Store":
     """Open the store chosen by this call's settings. Notes go to stderr by default.
 
     Raises:
@@ -167,7 +167,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a given folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
-    return lambda path: _open_with_settings(settings.at(path), note, None)
+    return lambda path: _open_with_settings(settings.at(path), print_note, None)
 
 
 def _open_with_settings(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_origin
 
 import click
 
-from memlog.cli.options.zone import zone
+from memlog.cli.options.zone import time_zone_of_run
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Field
@@ -70,12 +70,12 @@ def _parse_chat(text: str) -> tuple[str, str]:
 
 def _parse_time(text: str, *, is_end: bool = False) -> str:
     try:
-        return timestamps.parse_day_or_time(text, zone(), is_end=is_end)
+        return timestamps.parse_day_or_time(text, time_zone_of_run(), is_end=is_end)
     except ValueError as error:
         # Imported here: few times are words.
         from memlog.service.engine.requests import time_of_words
 
-        if (words := time_of_words(text, zone(), is_end=is_end)) is not None:
+        if (words := time_of_words(text, time_zone_of_run(), is_end=is_end)) is not None:
             return words
         raise ValueError(
             f"invalid timestamp: {text!r} (examples: 2026-02-24, 2026-02-24T10:15:00Z, yesterday)"

@@ -12,7 +12,7 @@ import msgspec
 
 import memlog
 from memlog.cli.options.settings_schema import Setting, all_settings, nearest_setting, setting_named
-from memlog.cli.output.output import columns_of
+from memlog.cli.output.output import measure_terminal_width
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.log import layout
 
@@ -377,7 +377,9 @@ class Command(click.Command):
     def get_help(self, ctx: click.Context) -> str:
         """See `click.Command`, which would import `shutil` to measure the terminal: 2 ms."""
         if ctx.terminal_width is None:
-            ctx.terminal_width = max(_NARROWEST, min(columns_of(sys.stdout) or _WIDEST, _WIDEST) - _MARGIN)
+            ctx.terminal_width = max(
+                _NARROWEST, min(measure_terminal_width(sys.stdout) or _WIDEST, _WIDEST) - _MARGIN
+            )
         return super().get_help(ctx)
 
 

@@ -9,13 +9,13 @@ import click
 import msgspec
 
 from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, type_of
-from memlog.cli.output.output import note
+from memlog.cli.output.output import print_note
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, Field, fields_of, reader_of
 from memlog.eventlog.settings import StoreSettings
 
 
-def as_text(value: object) -> str:
+def format_setting_value(value: object) -> str:
     """Format a value as in an environment variable."""
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
@@ -47,7 +47,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
     @property
     def default_text(self) -> str:
         """The default as shown in help."""
-        return self.field.without or as_text(self.default).lower()
+        return self.field.without or format_setting_value(self.default).lower()
 
     @property
     def meaning(self) -> str:
@@ -142,7 +142,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
     def _parse_mode(self, text: str) -> str:
         if text in self.field.choices:
             return text
-        note(f"retrieval.mode: there is no mode {text!r}; using classic, which asks no provider")
+        print_note(f"retrieval.mode: there is no mode {text!r}; using classic, which asks no provider")
         return "classic"
 
 

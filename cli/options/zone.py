@@ -23,7 +23,7 @@ ZONE = Zone()
 """The zone of this process, which runs one command line."""
 
 
-def zone() -> tzinfo | None:
+def time_zone_of_run() -> tzinfo | None:
     """Return this run's time zone; None means the system's."""
     name = ZONE.name()
     return None if name is None else _zone_or_none(name)
@@ -34,7 +34,7 @@ def format_minute(ts: str | None) -> str:
     if not ts:
         return ""
     try:
-        moment = timestamps.in_zone(ts, zone())
+        moment = timestamps.in_zone(ts, time_zone_of_run())
     except (OverflowError, ValueError, OSError):  # beyond the range of datetime
         return f"{ts[:16].replace('T', ' ')} UTC"
     name = "" if ZONE.is_told else f" {_zone_name(moment)}"

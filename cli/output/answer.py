@@ -20,15 +20,15 @@ from memlog.cli.output.output import (
     JSON_FORMATS,
     JSON_ON_TERMINAL_OPTION,
     bold,
-    columns_of,
     dim,
+    escape_controls,
     format_of,
     format_option,
-    note,
+    measure_terminal_width,
     one_line,
     print_done,
     print_json,
-    printable,
+    print_note,
     with_options,
 )
 from memlog.cli.process.error_handler import ignore_closed_pipe
@@ -80,7 +80,7 @@ class Answer(msgspec.Struct, frozen=True):
     document: for `json`.
     table: for `table` and `md`.
     records: for `jsonl`, one per line; None if the document is a single record.
-    text: lines that `table` prints instead of the table, already `printable`.
+    text: lines that `table` prints instead of the table, with control characters escaped.
     notes: what else is in the document; the other formats print them on stderr.
     exit_code: for a command with a verdict; used even if the reader closes the pipe.
     """
@@ -112,7 +112,7 @@ class Answer(msgspec.Struct, frozen=True):
         else:
             self._print_text()
         for text in self.notes:
-            note(text)
+            print_note(text)
 
     def _print_text(self) -> None:
         _echo(_align_rows(self.table) if self.text is None else self.text)
@@ -212,8 +212,8 @@ def aligned_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> l
 
 def folded_lines(text: str, indent: str = "") -> Iterator[str]:
     """Yield a text in lines that fit into the terminal; as one line if stdout is none."""
-    room = columns_of(sys.stdout)
-    for line in [text] if room is None else _fold(text, max(_LEAST, room - len(indent))):
+    room = measure_terminal_width(sys.stdout)
+    for line in [text] if room is None else _wrap_text(text, max(_LEAST, room - len(indent))):
         yield indent + line
 
 
@@ -226,13 +226,13 @@ def _echo(lines: Iterable[str]) -> None:
 
 def _markdown_cell(cell: object) -> str:
     """Escape what would end a cell or start a tag (https://github.github.com/gfm/#tables-extension-)."""
-    text = printable(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
+    text = escape_controls(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
 
 def _align_rows(table: Table) -> Iterator[str]:
     rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
-    room = columns_of(sys.stdout)
+    room = measure_terminal_width(sys.stdout)
     names = table.columns
     if room is not None and rows:
         filled = [any(texts) for texts in zip(*rows, strict=True)]
@@ -273,11 +273,13 @@ def _fold_rows(
 
     most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
     for row in rows:
-        lines = [list(_fold(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)]
+        lines = [
+            list(_wrap_text(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
+        ]
         yield from map(list, zip_longest(*lines, fillvalue=""))
 
 
-def _fold(text: str, width: int) -> Iterator[str]:
+def _wrap_text(text: str, width: int) -> Iterator[str]:
     start = 0
     while (end := _end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)

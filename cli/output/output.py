@@ -122,7 +122,7 @@ def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can enc
 
 def print_raw(text: str) -> None:
     """Print `text` unchanged, as UTF-8 in any locale; on a terminal, escape control characters."""
-    shown = printable(text) if sys.stdout.isatty() else text
+    shown = escape_controls(text) if sys.stdout.isatty() else text
     sys.stdout.buffer.write(f"{shown}\n".encode())
     sys.stdout.buffer.flush()
 
@@ -138,7 +138,7 @@ def print_lines(lines: Iterable[bytes]) -> None:
     sys.stdout.buffer.flush()
 
 
-def printable(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""Escape control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
     if text.isascii() and text.isprintable():
         return text
@@ -153,7 +153,7 @@ def _controls() -> re.Pattern[str]:
 
 def one_line(text: str) -> str:
     """Put `text` on one line, with control characters escaped."""
-    return printable(" ".join(text.split()))
+    return escape_controls(" ".join(text.split()))
 
 
 def count_noun(count: int, thing: str) -> str:
@@ -177,7 +177,7 @@ def highlight(text: str, places: Iterable[tuple[int, int]]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def columns_of(stream: TextIO | None) -> int | None:
+def measure_terminal_width(stream: TextIO | None) -> int | None:
     """Return a terminal's width: COLUMNS if set, else its own; None if `stream` is not a terminal."""
     if stream is None or not stream.isatty():
         return None
@@ -200,7 +200,7 @@ def shows_colours() -> bool | None:
     return False if os.environ.get("TERM") == "dumb" else None
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a note on stderr, unless the run is quiet."""
     if RUN.is_quiet:
         return
@@ -209,7 +209,7 @@ def note(text: str) -> None:
         from memlog.cli.output.help_pages import translate_calls
 
         text = translate_calls(text)
-    click.echo(f"memlog: {printable(text)}", err=True)
+    click.echo(f"memlog: {escape_controls(text)}", err=True)
 
 
 _MOST_IDS = 5
@@ -247,9 +247,9 @@ class StoredEvents:
         """Print how often each kind of warning was repeated. Call this at the end of the run."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
-                note(f"{count} other warnings are in the acknowledgements")
+                print_note(f"{count} other warnings are in the acknowledgements")
             elif count > 1:
-                note(f"{count - 1} more of: {self._first[kind]}")
+                print_note(f"{count - 1} more of: {self._first[kind]}")
         self._warnings.clear()
         self._first.clear()
 
@@ -259,7 +259,7 @@ class StoredEvents:
             kind = "", ""
         elif kind not in self._first:
             self._first[kind] = warning.message
-            note(warning.message)
+            print_note(warning.message)
         self._warnings[kind] += 1
 
 
@@ -314,7 +314,7 @@ class ProgressLine:
         self._width = 0
 
     def _draw(self, text: str) -> None:
-        text = text[: (columns_of(sys.stderr) or 1) - 1]
+        text = text[: (measure_terminal_width(sys.stderr) or 1) - 1]
         click.echo(f"\r{text.ljust(self._width)}", nl=False, err=True)
         self._width = len(text)
 

@@ -2,20 +2,20 @@
 
 from memlog import Surroundings, WindowMessage
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.output import dim, one_line, printable
+from memlog.cli.output.output import dim, escape_controls, one_line
 
 
 def format_message(message: WindowMessage) -> str:
     """Format a message with its time and speaker."""
     head = one_line(f"[{format_minute(message.ts)}] {message.speaker}:")
-    return indent_rest(f"{head} {printable(message.content)}", 4)
+    return indent_rest(f"{head} {escape_controls(message.content)}", 4)
 
 
 def surroundings_lines(found: Surroundings, own_id: str) -> list[str]:
     """Format the messages around a hit, marking the hit with `>`, or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
-        return [head, indent_rest(f"    {printable(found.content.rstrip())}", 4)]
+        return [head, indent_rest(f"    {escape_controls(found.content.rstrip())}", 4)]
     return [
         indent_rest(f"{'>' if message.id == own_id else ' '} {format_message(message)}", 2)
         for message in found.messages

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given
 from memlog.cli.options.settings import Settings
-from memlog.cli.output.output import count_noun, note, one_line
+from memlog.cli.output.output import count_noun, one_line, print_note
 from memlog.eventlog.log.streams import shown
 from memlog.service.engine.create import find_notes_beside
 
@@ -61,9 +61,9 @@ def migrate_notes(ctx: click.Context, *, may_ask: bool = False) -> None:
     can_ask = may_ask and sys.stdin is not None and sys.stdin.isatty()
     question = f"{folder} has notes, and the store is empty. Import them?"
     if not (settings.value("migrate.auto") or (can_ask and ask_yes_or_no(question))):
-        note(f"{folder} has notes; to import them: {shown(command)}")
+        print_note(f"{folder} has notes; to import them: {shown(command)}")
         return
     with open_store(ctx) as store:
         done = store.exchange.import_from(_FORMAT, [notes])
     unread = f", {count_noun(done.unreadable, 'record')} unreadable" if done.unreadable else ""
-    note(f"{folder}: imported {count_noun(done.appended, 'event')}{unread}")
+    print_note(f"{folder}: imported {count_noun(done.appended, 'event')}{unread}")

@@ -79,13 +79,13 @@ class _Output(io.BufferedWriter):
         self._failure = failure
 
     def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer
-        self._try(lambda: super(_Output, self).write(data))
+        self._try_to_write(lambda: super(_Output, self).write(data))
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        self._try(super().flush)
+        self._try_to_write(super().flush)
 
-    def _try(self, work: Callable[[], object]) -> None:
+    def _try_to_write(self, work: Callable[[], object]) -> None:
         if self._has_failed:
             return
         try:
@@ -171,16 +171,18 @@ class Failure(msgspec.Struct):
 
 def failure_of(error: BaseException) -> Failure:
     """Convert `error` to its JSON form, with keys and passwords masked."""
-    _, found = _classify(error)
-    return msgspec.structs.replace(found, message=_mask(found.message), hint=_mask(found.hint))
+    _, found = _classify_error(error)
+    return msgspec.structs.replace(
+        found, message=_mask_secrets(found.message), hint=_mask_secrets(found.hint)
+    )
 
 
 def exit_code_of(error: BaseException) -> int:
     """Return the exit code for `error`."""
-    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classify(error)[0]
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classify_error(error)[0]
 
 
-def _classify(error: BaseException) -> tuple[int, Failure]:
+def _classify_error(error: BaseException) -> tuple[int, Failure]:
     match error:
         case _ if (what := _exhausted_resource(error)) is not None:
             hint = "raise the limit, or do less at a time; acknowledged events are stored"
@@ -270,10 +272,10 @@ def _provider_words(error: BaseException) -> str:
     """Return what the provider said, if stderr is a terminal, since it may quote the request; else ""."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
-    return _mask(error.said)
+    return _mask_secrets(error.said)
 
 
-def _mask(text: str) -> str:
+def _mask_secrets(text: str) -> str:
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets.detection import masked
 
@@ -288,7 +290,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         # Imported here: it takes 2 ms, and `append` starts without it.
         import traceback
 
-        click.echo(_mask("".join(traceback.format_exception(error))), err=True, nl=False)
+        click.echo(_mask_secrets("".join(traceback.format_exception(error))), err=True, nl=False)
     failure = failure_of(error)
     if as_json:
         # Imported here: most runs end without an error, and --version needs no event.
@@ -329,7 +331,7 @@ class Interrupts:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._handle_signal()
 
-    def release(self) -> None:
+    def close_pipe(self) -> None:
         """Close the pipe: a command out of file descriptors needs them to print its error."""
         if self._writer is not None:
             signal.set_wakeup_fd(-1)

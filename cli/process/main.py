@@ -20,7 +20,7 @@ from memlog.cli.options.settings import (
     misspelt_variables,
 )
 from memlog.cli.options.zone import ZONE
-from memlog.cli.output.output import RUN, STORED, note, shows_colours, wants_json
+from memlog.cli.output.output import RUN, STORED, print_note, shows_colours, wants_json
 from memlog.cli.process.error_handler import (
     EXIT_CODES_HELP,
     Interrupts,
@@ -190,7 +190,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
     ZONE.name = partial(settings.value, "timezone")
     RUN.is_quiet = quiet
     for variable, meant in misspelt_variables():
-        note(f"{variable} is not a setting; did you mean {meant}?")
+        print_note(f"{variable} is not a setting; did you mean {meant}?")
     ctx.color = shows_colours()
 
 
@@ -198,10 +198,10 @@ def main() -> NoReturn:
     """Run the program as a process, and raise SystemExit."""
     interrupts = Interrupts(_end_interrupted)
     replace_streams()
-    sys.exit(run(interrupts))
+    sys.exit(run_command_line(interrupts))
 
 
-def run(interrupts: Interrupts | None = None) -> int:
+def run_command_line(interrupts: Interrupts | None = None) -> int:
     """Run the command line, print any error, and return the exit code.
 
     interrupts: knows of an interrupt even if a library turned it into another error.
@@ -225,7 +225,7 @@ def run(interrupts: Interrupts | None = None) -> int:
         error = KeyboardInterrupt()
     if error is not None:
         if interrupts is not None:
-            interrupts.release()
+            interrupts.close_pipe()
         print_error(error, as_json=wants_json(error, sys.argv[1:]))
         code = exit_code_of(error)
     STORED.print_repeated_warnings()

@@ -105,14 +105,14 @@ _MEMORIES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:memlog:memory")
 """The namespace of memory ids that are no UUIDs. Another one would change ids that clients have kept."""
 
 
-def chat_of(name: str | int) -> str:
+def add_default_channel(name: str | int) -> str:
     """Return an id as `channel:chat_id`; without a channel, it belongs to the channel `session`."""
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
 def _chats_of(name: str | int) -> list[str]:
     """Return the chats an id may mean. Imported ChatDO data is in the channel `chatdo`."""
-    own = chat_of(name)
+    own = add_default_channel(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
 
 
@@ -125,7 +125,7 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
 
     `indexed` is false if the id belongs to another message or the message was forgotten; see `warnings`.
     """
-    chat = chat_of(request.chat_id)
+    chat = add_default_channel(request.chat_id)
     channel, chat_id = Chat.of(chat)
     message = Message(
         channel=channel, chat_id=chat_id, id=request.message_id, role=request.role, content=request.content
@@ -152,7 +152,7 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     If nothing is stored yet, questions about facts are answered with "not stored".
     """
     chat = decimal(given.get("chat"))
-    given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
+    given = given | ({"chat": add_default_channel(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return call_operation(store, "pre_route", given)
     request: Any = operation_named("pre_route").request.of(given, "pre_route")
@@ -189,7 +189,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
         value=request.value,
         kind=request.kind,
         rank=0 if request.kind == "single" else 1 if request.rank is None else request.rank,
-        chat_id=None if request.chat_id is None else chat_of(request.chat_id),
+        chat_id=None if request.chat_id is None else add_default_channel(request.chat_id),
         source_message_id=request.source_message_id,
     )
     (position,) = store.append(fact)
@@ -242,13 +242,13 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
         NotFound: there is no such session.
     """
     _check_session(store, session)
-    return [_memory_answer(each, session) for each in store.memories.list(chat=chat_of(session))]
+    return [_memory_answer(each, session) for each in store.memories.list(chat=add_default_channel(session))]
 
 
 def create_memory(store: Store, session: str, given: dict[str, Any]) -> dict[str, Any]:
     """Save a memory in a session, creating the session if need be. given: the fields of `CreateMemory`."""
     request = CreateMemory.of(given, "a memory")
-    chat, is_new = chat_of(session), not _is_session(store, session)
+    chat, is_new = add_default_channel(session), not _is_session(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
         channel, chat_id = Chat.of(chat)
@@ -278,18 +278,18 @@ def delete_memory(store: Store, session: str, memory_id: str) -> None:
 
 def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
     _check_session(store, session)
-    chat = chat_of(session)
+    chat = add_default_channel(session)
     found = store.memories.get(memory_id)
     if found is not None and found.chat == chat:
         return found
     for is_archived in (False, True):
         for each in store.memories.list(chat=chat, archived=is_archived):
-            if uuid_of(each.memory_id) == memory_id.lower():
+            if memory_id_to_uuid(each.memory_id) == memory_id.lower():
                 return each
     raise not_found("memory_not_found", memory_id)
 
 
-def uuid_of(memory_id: str) -> str:
+def memory_id_to_uuid(memory_id: str) -> str:
     """Return the id of a memory as a UUID: its own 32 hex digits, or a hash of any other id."""
     is_hex = re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", memory_id)
     return str(uuid.UUID(memory_id) if is_hex else uuid.uuid5(_MEMORIES, memory_id))
@@ -297,7 +297,7 @@ def uuid_of(memory_id: str) -> str:
 
 def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
     return {
-        "id": uuid_of(memory.memory_id),
+        "id": memory_id_to_uuid(memory.memory_id),
         "sessionId": session,
         "memoryContent": memory.content,
         "memoryType": memory.kind,
@@ -312,9 +312,9 @@ def _is_session(store: Store, session: str) -> bool:
     if not store.exists:
         return False
     with suppress(NotFound):  # it may have memories only
-        if store.conversations.sessions(chat_of(session), all=True):
+        if store.conversations.sessions(add_default_channel(session), all=True):
             return True
-    return bool(store.memories.list(chat=chat_of(session)))
+    return bool(store.memories.list(chat=add_default_channel(session)))
 
 
 def _check_session(store: Store, session: str) -> None:

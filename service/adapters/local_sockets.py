@@ -24,7 +24,7 @@ _LONGEST_ANSWER = 8192
 _SECONDS = 5.0
 
 
-def listen_at(path: Path) -> socket.socket:
+def listen_on_private_socket(path: Path) -> socket.socket:
     """Listen on a Unix socket in a folder only this user can access, replacing any leftover socket.
 
     Raises:

@@ -75,7 +75,7 @@ def problem_of(
     return Problem(error.code, error.message, hint, error.retryable)
 
 
-def status_of(error: MemlogError) -> int:
+def http_status_of_error(error: MemlogError) -> int:
     """Return the HTTP status for an error."""
     if error.code == NO_ROOM:
         return STATUS[LogError]

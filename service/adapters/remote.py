@@ -100,7 +100,7 @@ class ServerConnection:
     def post(self, path: str, request: Request) -> bytes:
         """Post a request to `path` and return the answer as JSON."""
         try:
-            content = msgspec.json.encode(_to_wire(request))
+            content = msgspec.json.encode(_to_json_values(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise BadInput(f"the request is not JSON: {error}", hint="use only JSON values") from error
         try:
@@ -188,12 +188,12 @@ def remote_class(group: str) -> type[Remote]:
     return type(f"Remote{kind.__name__}", (Remote,), methods | names)
 
 
-def _to_wire(value: Any) -> Any:  # noqa: ANN401
+def _to_json_values(value: Any) -> Any:  # noqa: ANN401
     """Convert a value to JSON types, leaving out a request's local fields and those at their default."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}
-        return {f.name: _to_wire(given[f.name]) for f in fields if given[f.name] != f.default}
+        return {f.name: _to_json_values(given[f.name]) for f in fields if given[f.name] != f.default}
     if isinstance(value, bytes):
         return msgspec.json.decode(value)
     if isinstance(value, Chat | Path):
@@ -203,7 +203,7 @@ def _to_wire(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     is_many = not isinstance(value, str) and hasattr(value, "__iter__")
-    return [_to_wire(each) for each in value] if is_many else value
+    return [_to_json_values(each) for each in value] if is_many else value
 
 
 def _decode_answer(operation: Operation, data: bytes) -> Any:  # noqa: ANN401

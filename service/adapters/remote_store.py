@@ -14,7 +14,7 @@ from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.fields import read_argument, to_path
 from memlog.eventlog.files import locks
-from memlog.service.adapters.local_sockets import listen_at
+from memlog.service.adapters.local_sockets import listen_on_private_socket
 from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote_class, remote_method
 from memlog.service.store import Store, StoreGroups
 
@@ -112,7 +112,7 @@ class RunningServer(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def announce(
+def announce_server(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
 ) -> Iterator[tuple[ExitStack, list[socket.socket]]]:
     """Let this user's processes find the server of a store or of all projects, while the context lasts.
@@ -124,7 +124,7 @@ def announce(
         killed server is ignored. If another server already serves the same store, clients find that one.
     runtime: the folder for its Unix socket; None for no socket.
     """
-    file = _lock_file(folder, served)
+    file = _path_of_lock_file(folder, served)
     sockets: list[socket.socket] = []
     with ExitStack() as announcement:
         with suppress(OSError, Busy):
@@ -133,7 +133,7 @@ def announce(
             if runtime is not None:
                 path = runtime / file.with_suffix(".sock").name
                 with suppress(OSError):
-                    sockets.append(listen_at(path))
+                    sockets.append(listen_on_private_socket(path))
                     server = replace(server, socket=str(path))
                     announcement.callback(path.unlink, missing_ok=True)
             told = file.with_suffix(".json")
@@ -144,7 +144,7 @@ def announce(
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
     """Return the running server of a store, or of a folder of projects, or None."""
-    file = _lock_file(folder, served)
+    file = _path_of_lock_file(folder, served)
     if not _is_locked(file):
         return None
     try:
@@ -187,6 +187,6 @@ def sockets_folder() -> Path | None:
     return None
 
 
-def _lock_file(folder: Path, served: Path) -> Path:
+def _path_of_lock_file(folder: Path, served: Path) -> Path:
     name = short_sha256(os.fsencode(served.resolve())).hexdigest()[:32]
     return folder / f"{name}.lock"

@@ -37,7 +37,7 @@ from memlog.service.documents.sources import (
     removal_events,
     unchanged_plan,
 )
-from memlog.service.documents.text_files import filetype
+from memlog.service.documents.text_files import filetype_of_suffix
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, not_found, operation
 from memlog.service.engine.requests import Globs, Paths, ProgressField
@@ -210,7 +210,7 @@ def _add_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Pat
         new = dict.fromkeys(name for name in names if name not in known)
         patterns = Patterns((*before.include, *new), exclude)
     for name in names:
-        if patterns.excludes(name) or not (patterns.include or filetype(name)):
+        if patterns.excludes(name) or not (patterns.include or filetype_of_suffix(name)):
             raise BadInput(
                 f"{name} does not match the patterns of its source",
                 hint="store.documents.list() shows the patterns; source=NAME creates a separate source",

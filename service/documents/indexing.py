@@ -25,9 +25,9 @@ from memlog.projector import core_file
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents import text_files
-from memlog.service.documents.scan import SkippedFile, walk
+from memlog.service.documents.scan import SkippedFile, walk_source_folder
 from memlog.service.documents.sources import USER_FILE, FileWarning, IndexingReport, SourcePlan
-from memlog.service.documents.text_files import GONE, Look, Reason, Root, TextFile, Unfit, filetype
+from memlog.service.documents.text_files import GONE, Look, Reason, Root, TextFile, Unfit, filetype_of_suffix
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import CoreImportReport
 
@@ -274,7 +274,7 @@ class Indexing:
 
     def _read_all(self, root: Root, *, is_by_name: bool) -> None:
         plan, tools, report = self._plan, self._tools, self._report
-        found = walk(root, plan.registration, tools.store, tools.readers)
+        found = walk_source_folder(root, plan.registration, tools.store, tools.readers)
         is_empty = not (found.files or found.skipped)
         is_another = self._before.root not in (None, root.identity)  # as after an unmount
         if not is_by_name and plan.versions and is_empty and is_another:
@@ -300,7 +300,7 @@ class Indexing:
             ):
                 report.indexed += len(self._append_batch(batch))
             # If the root was replaced meanwhile, a missing file may not have been removed.
-            root.check_same()
+            root.check_not_replaced()
         finally:
             self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
             now = Sightings(root.identity, self._seen, tools.readers.seconds)
@@ -356,7 +356,7 @@ class Indexing:
         if self._is_secret(file):
             raise Unfit("secret", "its name looks like a key: rename it")
         seen = self._before.files.get(file)
-        if seen is None or seen.look != text_files.look_at(root, file):
+        if seen is None or seen.look != text_files.read_file_look(root, file):
             return False
         if seen.reason == "limit" and self._before.seconds != self._tools.readers.seconds:
             return False
@@ -426,7 +426,7 @@ def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:
     event = DocumentIndexed(
         source_id=source_id,
         file=file,
-        filetype=filetype(file),
+        filetype=filetype_of_suffix(file),
         mtime=text.look.modified,
         size=text.look.size,
         version=text.version,

@@ -17,10 +17,10 @@ def extract_text(data: bytes) -> str:
         Exception: any error of pypdf, such as for a damaged or encrypted PDF.
     """
     pages = pypdf.PdfReader(BytesIO(data)).pages
-    return PAGE_END.join(_without_page_ends(page.extract_text()) for page in pages)
+    return PAGE_END.join(_replace_unstorable_characters(page.extract_text()) for page in pages)
 
 
-def _without_page_ends(text: str) -> str:
+def _replace_unstorable_characters(text: str) -> str:
     """Replace form feeds, and everything that JSON or SQLite cannot store."""
     kept = text.replace(PAGE_END, "\n").replace("\0", " ")
     return kept.encode(errors="replace").decode()

@@ -17,7 +17,7 @@ from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.streams import shown
 from memlog.query.documents import Registered
-from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype, read_bytes
+from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype_of_suffix, read_bytes
 from memlog.service.engine.sandbox import ReaderFailed, Readers
 
 # A rule applies below its file; the nearest file with a matching rule decides, and nothing below an excluded
@@ -215,7 +215,9 @@ def _is_plain(glob: str) -> bool:
     return not has_magic(_ESCAPED.sub("", glob))
 
 
-def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
+def walk_source_folder(
+    root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers
+) -> "Walk":
     """Walk through `root`, opening no file except `.gitignore` and following no link, and return the walk.
 
     store: a folder to skip. In a source of memories, `.gitignore` has no effect.
@@ -252,7 +254,7 @@ class Walk:
         waiting = [("", self._find_rules_above())]
         while waiting:
             # Reversed, so that the first folder is popped next.
-            waiting += reversed(self._enter(*waiting.pop()))
+            waiting += reversed(self._list_folders_to_enter(*waiting.pop()))
 
     def _find_rules_above(self) -> list[Rules]:
         """Return the rules above the root; [] if they exclude the root itself, which the user named."""
@@ -265,7 +267,7 @@ class Walk:
             return []
         return [] if find_excluded([""], rules, self._readers, self._report_unusable) else rules
 
-    def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
+    def _list_folders_to_enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
         """Classify the entries of a folder, and return the folders to enter, with their rules."""
         try:
             listed = self._root.entries(folder)
@@ -282,7 +284,7 @@ class Walk:
             except Unfit as unfit:
                 self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
         entries = {below + entry.name: entry for entry in listed}
-        return [(path, rules) for path in self._classify(entries, rules)]
+        return [(path, rules) for path in self._classify_entries(entries, rules)]
 
     def _report_unusable(self, file: str, why: str) -> None:
         """Report, once per file, that the rules of a .gitignore are not applied."""
@@ -290,7 +292,7 @@ class Walk:
             self._refused.add(file)
             self._skip(file, "limit", f"its rules are not applied: {why}")
 
-    def _classify(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+    def _classify_entries(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
         """Add the files of a folder to `files` or `skipped`, and yield the folders to enter."""
         matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
         reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
@@ -334,7 +336,7 @@ class Walk:
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
             return "special"
-        return None if self._patterns.include or filetype(entry.name) else "type"
+        return None if self._patterns.include or filetype_of_suffix(entry.name) else "type"
 
     def _is_store(self, entry: _Entry) -> bool:
         try:

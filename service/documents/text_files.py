@@ -48,7 +48,7 @@ class Root:
         Raises:
             OSError: the folder cannot be listed, or a part of its path is a link.
         """
-        with disk.entries(self._enter(folder)) as entries:
+        with disk.entries(self._open_folder(folder)) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
@@ -57,7 +57,7 @@ class Root:
         Raises:
             OSError: the file, or a folder above it, is gone or a link.
         """
-        folder, name = self._locate(file)
+        folder, name = self._open_parent_folder(file)
         return disk.open(name, disk.READ, folder=folder)
 
     def status(self, path: str) -> os.stat_result:
@@ -66,20 +66,20 @@ class Root:
         Raises:
             OSError: the file is gone, or a folder above it is gone or a link.
         """
-        folder, name = self._locate(path)
+        folder, name = self._open_parent_folder(path)
         return disk.look(name, folder=folder)
 
-    def check_same(self) -> None:
+    def check_not_replaced(self) -> None:
         """Raise OSError unless the root's path still leads to this folder."""
         if file_identity(disk.look(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
-    def _locate(self, path: str) -> tuple[int, str]:
+    def _open_parent_folder(self, path: str) -> tuple[int, str]:
         """Return the descriptor of a path's folder, and the last name of the path."""
         folder, _, name = path.rpartition("/")
-        return self._enter(folder), name
+        return self._open_folder(folder), name
 
-    def _enter(self, folder: str) -> int:
+    def _open_folder(self, folder: str) -> int:
         """Return the descriptor of a folder, which stays open until the next call."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
@@ -221,13 +221,13 @@ class TextFile(msgspec.Struct, frozen=True):
     look: Look
 
 
-def filetype(file: str) -> str | None:
+def filetype_of_suffix(file: str) -> str | None:
     """Return the type implied by a file's suffix; None if the suffix is unknown."""
     suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
-def look_at(root: Root, file: str) -> Look:
+def read_file_look(root: Root, file: str) -> Look:
     """Return the look of a file or, if it is a link, of the link.
 
     Raises:
@@ -245,7 +245,7 @@ def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
         FileNotFoundError, NotADirectoryError: the file is gone.
         Unfit: it has no text, is unreadable, or keeps changing.
     """
-    kind = filetype(file)
+    kind = filetype_of_suffix(file)
     data, look = read_bytes(lambda: root.open(file), is_pdf=kind == "pdf")
     try:
         content, warning = _extract_text(data, kind, readers)

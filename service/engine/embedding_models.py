@@ -82,8 +82,8 @@ class LocalModel(SplitByFork):
                 raise
         return self._loaded
 
-    def known(self) -> Model | None:
-        """See `EmbeddingModel.known`."""
+    def find_known_model(self) -> Model | None:
+        """See `EmbeddingModel.find_known_model`."""
         if self._loaded is None and self._folder is None:
             return bundled_model()
         return EmbeddingModel(self).embedder_or_why()[0]
@@ -115,8 +115,8 @@ class RemoteModel:
         _ = embedder.id  # asks the provider for the dimension if it is unknown
         return embedder
 
-    def known(self) -> Model | None:
-        """See `EmbeddingModel.known`. Sends no request: returns None while the dimension is unknown."""
+    def find_known_model(self) -> Model | None:
+        """See `EmbeddingModel.find_known_model`. Sends no request: None while the dimension is unknown."""
         is_known = self.provider.dimension or self.breaker.record().dimension
         return EmbeddingModel(self).embedder_or_why()[0] if is_known else None
 
@@ -188,18 +188,18 @@ class EmbeddingModel:
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
-    def all_known(self) -> list[Model]:
+    def list_known_models(self) -> list[Model]:
         """Return the id and dimension of each model that are known without loading it."""
-        return [each for each in (self.known(), self.multilingual) if each is not None]
+        return [each for each in (self.find_known_model(), self.multilingual) if each is not None]
 
     @property
     def providers(self) -> "list[Breaker]":
         """The circuit breakers of the providers that this model may use."""
         return [model.breaker for model in self._models if isinstance(model, RemoteModel)]
 
-    def known(self) -> Model | None:
+    def find_known_model(self) -> Model | None:
         """Return the id and dimension of the model, without loading it if possible; None if unknown."""
-        return next(filter(None, (model.known() for model in self._models)), None)
+        return next(filter(None, (model.find_known_model() for model in self._models)), None)
 
 
 def choose_model(

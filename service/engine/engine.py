@@ -44,7 +44,7 @@ def client_header() -> dict[str, str]:
 
 
 @contextmanager
-def acting_for(client: str | None) -> Iterator[None]:
+def recording_client(client: str | None) -> Iterator[None]:
     """Record a client, such as `claude-code/2.1`, in the events appended in this context."""
     before = _CLIENT.set(client and client[:_MAX_CLIENT])
     try:
@@ -128,7 +128,7 @@ class Engine:
         return disk.is_folder(self.log_path)
 
     def append(self, events: Iterable[EventLike]) -> list[Position]:
-        """Append events that record the current client; see `acting_for`."""
+        """Append events that record the current client; see `recording_client`."""
         return self.log.append(add_client(events))
 
     def draft(self, event: Event) -> "Draft":
@@ -149,7 +149,7 @@ class Engine:
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
         # Imported here: most reads append nothing.
         from memlog.eventlog.log.writer import Log
-        from memlog.service.engine.readable import check_source
+        from memlog.service.engine.readable import check_source_root
 
         return Log(
             self.path,
@@ -157,7 +157,7 @@ class Engine:
             lock_timeout=lock_timeout,
             redact=self.redact,
             on_stored=self.on_stored,
-            check=check_source,
+            check=check_source_root,
             **lookups,
         )
 

@@ -510,7 +510,7 @@ def _set_system_role(body: Body, form: str) -> None:
         body["messages"] = [system | {"role": form}, user]
 
 
-def _omit(name: str) -> Callable[[Body, str], None]:
+def _make_omitter(name: str) -> Callable[[Body, str], None]:
     def put(body: Body, form: str) -> None:
         if form == LEFT_OUT:
             body.pop(name, None)
@@ -527,7 +527,7 @@ _PARAMETERS = {
         unless=r"^(?!.*max_\w*tokens\W.{0,60}(?:too large|not support|unsupported|unknown|unrecogni))"
         r".*(?:context|at least|input tokens|prompt)",
     ),
-    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _omit("temperature")),
+    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _make_omitter("temperature")),
     "response_format": _Parameter(
         r"response.?(?:format|schema|mime)|json.?(?:schema|object|mode)|structured.?output|grammar"
         r"|guided.?(?:decoding|json)|schema produces",
@@ -537,7 +537,7 @@ _PARAMETERS = {
     "output_config": _Parameter(
         r"output.?(?:config|format)|json.?schema|structured.?output",
         ("json_schema", LEFT_OUT),
-        _omit("output_config"),
+        _make_omitter("output_config"),
     ),
     "system_role": _Parameter(
         r"(?:system|developer).{0,3} (?:role|message|prompt|instruction)|messages?\W{1,3}\d+\W{1,3}role"
@@ -547,7 +547,7 @@ _PARAMETERS = {
         ("developer", "system", "user"),
         _set_system_role,
     ),
-    "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _omit("encoding_format")),
+    "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _make_omitter("encoding_format")),
 }
 
 

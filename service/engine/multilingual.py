@@ -157,7 +157,7 @@ def multilingual_embedder() -> MultilingualEmbedder:
 
 
 @cache
-def why_unfit() -> str | None:
+def why_package_is_unusable() -> str | None:
     """Return why the package cannot be used: it is missing, or not the tested version; else None."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:

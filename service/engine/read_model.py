@@ -59,7 +59,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         self._read_state: State | None = None
         self._turn = threading.RLock()
 
-    def share(
+    def catch_up_or_join(
         self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float
     ) -> Done | None:
         """Catch up, unless nothing has changed, or another catch-up covers this call.
@@ -78,7 +78,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         Raises:
             Busy: this thread is already catching up.
         """
-        self.check_entry()
+        self.check_not_reentered()
         began = time.monotonic()
         number, state = self._take_state()
         if self._is_read(state):
@@ -105,7 +105,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             self._done = number
             return done
 
-    def check_entry(self) -> None:
+    def check_not_reentered(self) -> None:
         """Raise Busy if this thread is already catching up: a callback or a signal handler is reading."""
         if self._turn._is_owned():  # type: ignore[attr-defined] # as threading.Condition does
             raise Busy(
@@ -193,7 +193,9 @@ class ReadModel(SplitByFork):
         self.people = People() if people is None else people
         self.min_similarity = min_similarity
         self._lock_timeout = lock_timeout
-        self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, models=model.all_known)
+        self.projector = Projector(
+            path, chunk_sizes, lock_timeout=lock_timeout, models=model.list_known_models
+        )
         self._in_use = ForkMutex()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.questions = QuestionVectors()
@@ -261,7 +263,7 @@ class ReadModel(SplitByFork):
         Raises:
             DatabaseError: the read model can neither be read nor rebuilt.
         """
-        return self.with_repair(lambda: ask(self.latest()[0]))
+        return self.run_with_repair(lambda: ask(self.connect_to_latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """Return the result of `ask` on a read model that has caught up completely, to base a decision on.
@@ -278,15 +280,15 @@ class ReadModel(SplitByFork):
             if creates:
                 self.make_store()
             self.check_writable()
-            return ask(self._up_to_date())
+            return ask(self._connect_up_to_date())
 
-        return self.with_repair(read)
+        return self.run_with_repair(read)
 
-    def _up_to_date(self) -> Connection:
+    def _connect_up_to_date(self) -> Connection:
         """Return a connection that sees every event acknowledged before this call."""
         shared = min(_QUERY_LOCK_TIMEOUT, self._lock_timeout)
         with suppress(Busy):
-            done = self._shared_catch_up.share(self._catch_up, shared)
+            done = self._shared_catch_up.catch_up_or_join(self._catch_up, shared)
             if done is not None:
                 self.pass_on_notes(done)
             db = self.projector.live()
@@ -296,7 +298,7 @@ class ReadModel(SplitByFork):
         self.pass_on_notes(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
         return self.projector.live()
 
-    def with_repair(self, work: Callable[[], Answer]) -> Answer:
+    def run_with_repair(self, work: Callable[[], Answer]) -> Answer:
         """Run `work` on the read model; if it is corrupt, rebuild it and retry once.
 
         Raises:
@@ -313,7 +315,7 @@ class ReadModel(SplitByFork):
             with converting_errors("the read model"):
                 return work()
 
-    def latest(
+    def connect_to_latest(
         self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
         """Return a connection to the live generation, and whether it has caught up with the log.
@@ -326,11 +328,11 @@ class ReadModel(SplitByFork):
         check_store(self.path)
         if self.is_read_only:
             return self._open_read_only(), False
-        self._shared_catch_up.check_entry()
+        self._shared_catch_up.check_not_reentered()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
         try:
-            done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
+            done = self._shared_catch_up.catch_up_or_join(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
                 self.pass_on_notes(done)
             self._told_behind.clear()
@@ -374,7 +376,7 @@ class ReadModel(SplitByFork):
     def _catch_up(
         self, lock_timeout: float, before: "_State | None", state: "_State | None"
     ) -> tuple[Projection, bool]:
-        """Catch up with the streams that changed; see `SharedCatchUp.share`."""
+        """Catch up with the streams that changed; see `SharedCatchUp.catch_up_or_join`."""
         streams = None
         if before is not None and state is not None and before.live == state.live:
             changed = changed_streams(self.projector.log, before.log, state.log)
@@ -526,10 +528,10 @@ class ReadPool(SplitByFork):
         finally:
             self._release(claim)
 
-    def with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
-        """See `ReadModel.with_repair`; the read model is passed to `work`."""
+    def run_with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
+        """See `ReadModel.run_with_repair`; the read model is passed to `work`."""
         with self._claim() as read_model:
-            return read_model.with_repair(lambda: work(read_model))
+            return read_model.run_with_repair(lambda: work(read_model))
 
     @contextmanager
     def holding_all_closed(self) -> Iterator[None]:

@@ -56,7 +56,7 @@ def resolve_readable(path: Path) -> Path:
     return root / path
 
 
-def check_source(event: Draft) -> None:
+def check_source_root(event: Draft) -> None:
     """Raise BadInput if an event registers a source whose root is relative or outside the allowed folder."""
     if _ROOT.get() == EVERYTHING or not event.head.startswith(_SOURCE):
         return

@@ -116,9 +116,9 @@ def _answer_request(request: sandbox.Request) -> sandbox.Reply:
 
 def _embed(texts: list[str], *, is_query: bool) -> bytes | Failed:
     # Imported here: reading documents needs no numpy.
-    from memlog.service.engine.multilingual import load_model, why_unfit
+    from memlog.service.engine.multilingual import load_model, why_package_is_unusable
 
-    if (why := why_unfit()) is not None:
+    if (why := why_package_is_unusable()) is not None:
         return Failed("no_reader", _shorten(why))
     vectors: bytes = load_model().encode(texts, is_query=is_query).tobytes()
     return vectors

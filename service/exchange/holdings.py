@@ -91,7 +91,7 @@ class Holding:
                 found.append(change)
         return found
 
-    def has_told(self, text: str) -> bool:
+    def has_had_text(self, text: str) -> bool:
         """Whether the record has, or once had, this text. The log may contain it with keys masked."""
         return not {text, masked(text)}.isdisjoint(
             event_text(each.event) for each in self.changes_of("updated")
@@ -182,7 +182,7 @@ def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | Non
         if not is_core or str(base.event.ts) < record.created:
             return "other_time"
     texts = [event_text(each) or "" for each in record.events if each is event or record.group is not None]
-    if any(holding.has_told(text) for text in texts):
+    if any(holding.has_had_text(text) for text in texts):
         return "same"
     if not is_dated:
         return "other_text"

@@ -410,7 +410,7 @@ class Importing:
         base, field = holding.base.event, holdings.text_field(event)
         if type(base) is not type(event):
             return True
-        is_told = holding.has_told(getattr(event, field)) or any(
+        is_told = holding.has_had_text(getattr(event, field)) or any(
             holdings.split_change_id(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes

@@ -143,7 +143,7 @@ class LanguageModel:
         """Whether what is sent to the provider stays on this machine."""
         return self.provider.is_of_this_machine
 
-    def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+    def request_answer(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         """Send a question to the model, with retries, and return its answer.
 
         schema: the JSON schema that the answer should have.
@@ -155,7 +155,7 @@ class LanguageModel:
         self.check_available()
         try:
             return send_with_retries(
-                partial(self.complete_once, system, user, schema),
+                partial(self.request_answer_once, system, user, schema),
                 _WAITS,
                 lambda error: (error.is_away and not error.is_cut) or error.status in _RETRIED,
             )
@@ -179,10 +179,10 @@ class LanguageModel:
         self.breaker.record_failure(error, rests=not is_of_answer)
         return error
 
-    def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+    def request_answer_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         """Send one request even while the provider rests, and return the answer.
 
-        Raises the errors of `complete`; a failure is not recorded.
+        Raises the errors of `request_answer`; a failure is not recorded.
         """
         provider = self.provider
         url = (provider.base_url or "").rstrip("/")

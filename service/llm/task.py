@@ -199,7 +199,7 @@ class Questions:
         again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
         for request in (user, again):
             self._sent.append(Completion(""))
-            self._sent[-1] = self.model.complete(system, request, schema_of(kind))
+            self._sent[-1] = self.model.request_answer(system, request, schema_of(kind))
             found = read_answer(self._sent[-1].text, kind)
             if found is not None:
                 return found
@@ -235,7 +235,7 @@ class Questions:
         self._sent = []
         if self.model.breaker.record().failures >= _FAILURES_OF_PROVIDER:
             try:
-                self._greet()
+                self._probe_model()
             except ProviderError as error:
                 self.model.breaker.record_failure(error)
                 raise
@@ -273,17 +273,19 @@ class Questions:
         if is_of_provider or not (error.is_late or error.is_cut or error.status):
             return None
         try:
-            self._greet()
+            self._probe_model()
         except ProviderError:
             return None
         if error.is_late:
             return "late"
         return "refused" if error.status is not None and error.status < 500 else "failed"
 
-    def _greet(self) -> None:
+    def _probe_model(self) -> None:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
-            made = self.model.complete_once(read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer))
+            made = self.model.request_answer_once(
+                read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer)
+            )
         except ProviderError as error:
             error.is_of_answer = False
             raise
@@ -316,13 +318,13 @@ class Task(ABC, Generic[A, B]):
         self._has_worked = False
 
     @abstractmethod
-    def batches(self) -> Iterator[B]:
+    def find_batches(self) -> Iterator[B]:
         """Yield what is due, in batches that fit into a request. Each is done, or has failed, before the next
         one is requested.
         """
 
     @abstractmethod
-    def apply(self, db: Connection, batch: B, reply: ModelReply[A]) -> list[Event] | None:
+    def events_of_reply(self, db: Connection, batch: B, reply: ModelReply[A]) -> list[Event] | None:
         """Return the events of an answer, the closing one last; None if the batch has changed meanwhile."""
 
     def _system(self, prompt: str) -> str:
@@ -347,12 +349,12 @@ class Task(ABC, Generic[A, B]):
         """
         self._failures = self._questions.failures()
         self._failure, self._has_worked, self._count = None, False, 0
-        for batch in self.batches():
+        for batch in self.find_batches():
             if self._is_set_aside(batch.chat, batch.event_ids):
                 continue
             self._questions.check()
             try:
-                batch.is_done = self._complete(batch)
+                batch.is_done = self._ask_about_batch(batch)
                 self._has_worked = True
             except ProviderError as error:
                 failure = self._questions.record_failure(self.name, batch, error)
@@ -361,9 +363,9 @@ class Task(ABC, Generic[A, B]):
                 self._failures.add(set_aside_request(failure), failure.kind, failure.requests)
                 self._failure = error
             yield batch
-        self._end()
+        self._end_run()
 
-    def do(self, told: Callable[[str | None], None]) -> Outcome:
+    def run_as_job_step(self, told: Callable[[str | None], None]) -> Outcome:
         """Run the task as a step of a job. told: called after each batch with a line about it, if any.
 
         Raises:
@@ -377,10 +379,10 @@ class Task(ABC, Generic[A, B]):
             notes.append(f"imported memories not sent (extraction.channels does not name them): {withheld}")
         return Outcome(self._count, "; ".join(filter(None, notes)) or None)
 
-    def _complete(self, batch: B) -> bool:
+    def _ask_about_batch(self, batch: B) -> bool:
         used = self._read_prompt()
         reply = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
-        events = self._decide(lambda db: self.apply(db, batch, reply))
+        events = self._decide(lambda db: self.events_of_reply(db, batch, reply))
         if events is not None:
             self._questions.append(events)
         return events is not None
@@ -388,7 +390,7 @@ class Task(ABC, Generic[A, B]):
     def _read_prompt(self) -> Prompt:
         return read_prompt(self.prompt, self._questions.rules.prompts_dir)
 
-    def _end(self) -> None:
+    def _end_run(self) -> None:
         """End a run; raise ProviderError if every request failed."""
         if self._failure is not None or self._has_worked:
             self._decide(lambda _: None)  # `status` reads without a catch-up

@@ -22,7 +22,7 @@ def changes_meaning(word: str) -> bool:
     words, begins = _meaning_changing_words()
     return (
         word in words
-        or negates(word)
+        or negates_next_word(word)
         or word.startswith(begins)
         or _meaning_changing_endings().fullmatch(word) is not None
     )
@@ -39,7 +39,7 @@ def has_certain_words(text: str, language: str) -> bool:
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
 
 
-def negates(word: str) -> bool:
+def negates_next_word(word: str) -> bool:
     """Whether `word`, in lower case, negates or modifies the next word."""
     return word in _all_words("negating") or word.endswith("n't")
 
@@ -159,13 +159,13 @@ class Text:
             and has_certain_words(text, name)
         ]
         is_plain = text.isascii() and len(words) >= _FEWEST_WORDS
-        if is_plain and not (found or latin) and self._known_words() == 1:
+        if is_plain and not (found or latin) and self._fraction_of_known_words() == 1:
             return ENGLISH  # without function words: `User prefers concise summaries`
-        if len(found) != 1 or (found == [ENGLISH] and self._known_words() < _MOST_KNOWN):
+        if len(found) != 1 or (found == [ENGLISH] and self._fraction_of_known_words() < _MOST_KNOWN):
             return None
         return found[0]
 
-    def _known_words(self) -> float:
+    def _fraction_of_known_words(self) -> float:
         """Return the fraction of the words that are in the English dictionary; 1 if there are none."""
         # Lower case only: names are in no dictionary.
         words = re.findall(

@@ -27,11 +27,13 @@ from memlog.query.conflicts import (
 from memlog.query.memories import Memory, memory
 from memlog.service.engine.operation import not_found
 from memlog.service.engine.read_model import Deciding
-from memlog.service.memory.duplicates import own_event
+from memlog.service.memory.duplicates import build_own_event
 from memlog.service.memory.save import Append
 
 
-def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
+def resolve_conflict(
+    append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]
+) -> MemoryConflict:
     """Archive the memories of a conflict that are not in `keep`, and save the others as a person's.
 
     Raises the errors of `Memories.resolve`.
@@ -60,7 +62,9 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
-    changes += [replace(own_event(each), extraction=origin) for each in held if each.memory_id not in own]
+    changes += [
+        replace(build_own_event(each), extraction=origin) for each in held if each.memory_id not in own
+    ]
     closing = MemoriesMerged(
         id=origin.id,
         event_ids=decision.event_ids,
@@ -94,7 +98,7 @@ def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
     return [each.memory_id for each in found.memories], proposed
 
 
-def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
+def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
     """Undo the newest merge into a memory, and return the restored memories.
 
     Raises the errors of `Memories.unmerge`.

@@ -31,7 +31,7 @@ from memlog.query.request import PathField
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import ScopeField
-from memlog.service.memory.core_markdown import is_of_project, parse
+from memlog.service.memory.core_markdown import is_of_project, parse_core_memory
 
 _SHAPE_HINT = 'use the form {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
@@ -263,9 +263,9 @@ class Core(OperationGroup):
             return self._import_view(path, shown.view, shown.base)
         data = read_limited(path)
         if is_json(path):
-            return self._import(parse_json(data, path), force=True)
-        sections, skipped = parse(_decode(data, path), of_project=is_of_project(path.stem))
-        done = self._import(sections, force=force)
+            return self._import_sections(parse_json(data, path), force=True)
+        sections, skipped = parse_core_memory(_decode(data, path), of_project=is_of_project(path.stem))
+        done = self._import_sections(sections, force=force)
         done.skipped = skipped
         return done
 
@@ -275,8 +275,8 @@ class Core(OperationGroup):
         Keys that somebody has deleted stay deleted, and values that a text of this `name` has set before are
         skipped: the id of each event derives from the name, key and value.
         """
-        sections, skipped = parse(text)
-        done = self._diff(sections, force=False)
+        sections, skipped = parse_core_memory(text)
+        done = self._find_changes(sections, force=False)
         deleted = self._decide(deleted_core_keys)
         done.set = [each for each in done.set if (each.section, each.key) not in deleted]
         ids = {each: _import_id(name, each) for each in done.set}
@@ -295,22 +295,26 @@ class Core(OperationGroup):
     def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
         sections = parse_json(view, path)
         # Without memlog's copy, the view before the change is unknown.
-        done = self._import(sections, force=True, base=None if base is None else parse_json(base, path))
+        done = self._import_sections(
+            sections, force=True, base=None if base is None else parse_json(base, path)
+        )
         self._view.take_over(view)
         self.get()  # rewrites the view
         return done
 
-    def _import(
+    def _import_sections(
         self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
     ) -> CoreImportReport:
-        done = self._diff(sections, force=force, base=base)
+        done = self._find_changes(sections, force=force, base=base)
         events: list[Event] = [_set_event(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
             done.warnings = warnings_of(self._append(events))
         return done
 
-    def _diff(self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+    def _find_changes(
+        self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
+    ) -> CoreImportReport:
         """Return the changes that give the core memory the values of a file.
 
         base: the file before a manual edit; only its differences from the edited file count.

@@ -125,7 +125,7 @@ def _technologies() -> frozenset[str]:
 
 
 @cache
-def _begins() -> re.Pattern[str]:
+def _leading_technology_pattern() -> re.Pattern[str]:
     """Return the pattern of a technology at the beginning of a text, possibly with a Finnish ending."""
     names = map(re.escape, sorted(_technologies(), key=len, reverse=True))
     ending = r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
@@ -175,7 +175,7 @@ def is_about_project(text: str) -> bool:
     if begins is None:
         return False
     used = begins.string[begins.end() :]
-    return _begins().match(_patterns()["leading"].sub("", used, count=1)) is not None
+    return _leading_technology_pattern().match(_patterns()["leading"].sub("", used, count=1)) is not None
 
 
 def _split_items(value: str) -> list[str]:
@@ -213,7 +213,7 @@ def is_of_project(name: str) -> bool:
     return name.casefold() in _OF_PROJECTS
 
 
-def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
+def parse_core_memory(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
     """Return the values in `text`, and how many lines were not understood.
 
     of_project: whether the file is about a project, so that only values marked as the user's are accepted.
@@ -287,9 +287,9 @@ class _MarkdownReader:
             self._label = self._heading
         pair = None if self._label.key in _KNOWN else _split_pair(text)
         if pair is None:
-            self._add(self._label.key, text)
+            self._add_value(self._label.key, text)
         elif pair[1]:
-            self._add(*pair)
+            self._add_value(*pair)
         else:
             self._label = _Label(pair[0], indent)
 
@@ -297,15 +297,15 @@ class _MarkdownReader:
         pair = _split_pair(text)
         if pair is None:
             is_told = self._label is self._heading and self._heading.key in _KNOWN
-            self._add(self._heading.key if is_told else "", text)
+            self._add_value(self._heading.key if is_told else "", text)
         elif pair[1]:
             self._label = self._heading
-            self._add(*pair)
+            self._add_value(*pair)
             self._is_in_item = False
         else:
             self._label = _Label(pair[0], -1)
 
-    def _add(self, key: str, value: str) -> None:
+    def _add_value(self, key: str, value: str) -> None:
         """Add a value, which the lines up to the next blank line continue."""
         key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)

@@ -37,9 +37,17 @@ from memlog.service.memory.compared_text import (
     is_in_dictionary,
     is_in_latin,
     join_tokens,
-    negates,
+    negates_next_word,
 )
-from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, new_report, save
+from memlog.service.memory.save import (
+    ALREADY_KNOWN,
+    SAVED,
+    Append,
+    SaveReport,
+    append_saved_memory,
+    format_merge_decision,
+    new_report,
+)
 
 # Near duplicates have a normalised Levenshtein similarity above 0.8. That alone would merge "pays 300" with
 # "pays 800", so each difference must also be known to be harmless: punctuation; and in a language with known
@@ -158,7 +166,7 @@ def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | 
         if language is None or any(token.is_fixed for token in (*lost, *added)):
             return False
         # "Not" differs from "not always".
-        if (lost or added) and leading is not None and negates(leading.word):
+        if (lost or added) and leading is not None and negates_next_word(leading.word):
             return False
         # Chinese words look like names, so only fillers may be added.
         characters = [token for token in added if token.is_cjk]
@@ -308,7 +316,7 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
 _OWN_FIELDS = ("category", "kind", "importance", "topic", "title")
 
 
-def own_event(memory: Memory) -> MemorySaved:
+def build_own_event(memory: Memory) -> MemorySaved:
     """Return an event that saves a memory unchanged, as if a person had saved it."""
     return MemorySaved(
         memory_id=memory.memory_id,
@@ -336,7 +344,7 @@ def takeover_event(memory: Memory, event: MemorySaved, content: str) -> MemorySa
     owned = replace(
         event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None
     )
-    kept = {name: getattr(own_event(memory), name) for name in _OWN_FIELDS}
+    kept = {name: getattr(build_own_event(memory), name) for name in _OWN_FIELDS}
     return replace(owned, **kept | given)
 
 
@@ -375,7 +383,7 @@ def save_once(
         draft(event)
     except BadInput:
         # `save` refuses it, with a message that contains no key.
-        return save(append, event)
+        return append_saved_memory(append, event)
     memory_id, decision, found = decide(lambda db: decide_save(db, log, event, any_chat), creates=True)
     (position,) = append([found])
     return new_report(memory_id, decision, position)
@@ -488,7 +496,7 @@ def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decisio
         importance=min(1.0, round(max(memory.importance, event.importance) + _OF_A_MERGE, _DIGITS)),
         tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
     )
-    return Decision(memory.memory_id, merged_into(memory.memory_id), updated)
+    return Decision(memory.memory_id, format_merge_decision(memory.memory_id), updated)
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
@@ -514,7 +522,7 @@ def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> De
     is_same = before.type == "memory_accessed" or _is_same(members.get("content") or "", event.content)
     decision = {
         "memory_saved": SAVED,
-        "memory_updated": merged_into(memory_id),
+        "memory_updated": format_merge_decision(memory_id),
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not is_same:

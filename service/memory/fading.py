@@ -45,7 +45,7 @@ class PruneReport(msgspec.Struct, kw_only=True):
     dry_run: bool
 
 
-def decay(append: Append, decide: Deciding, rates: Mapping[str, float]) -> DecayReport:
+def append_todays_decay(append: Append, decide: Deciding, rates: Mapping[str, float]) -> DecayReport:
     """Append today's decay, unless an earlier call has done so.
 
     Raises the errors of `Memories.decay`.
@@ -79,7 +79,7 @@ def _decay_report(standing: Decay, appended: Position | None, changed: int = 0) 
     )
 
 
-def prune(
+def archive_faded_memories(
     append: Append,
     decide: Deciding,
     categories: Iterable[str],

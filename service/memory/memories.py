@@ -35,7 +35,7 @@ from memlog.service.engine.requests import (
     check_chat,
     check_rates,
 )
-from memlog.service.memory.save import SaveReport, save
+from memlog.service.memory.save import SaveReport, append_saved_memory
 
 if TYPE_CHECKING:
     from memlog.query.conflicts import MemoryConflict
@@ -125,7 +125,7 @@ class Memories(OperationGroup):
             **{"event_id": event_id, "ts": ts, "chat": chat},
         )
         if not looks_for_duplicates(dedup, memory_id):
-            return save(self._append, event)
+            return append_saved_memory(self._append, event)
         from memlog.service.memory.duplicates import save_once
 
         return save_once(self._append, self._decide, self._engine.log_path, event, any_chat=any_chat)
@@ -174,9 +174,9 @@ class Memories(OperationGroup):
             BadInput: `keep` is empty, or names another or a deleted memory; or as `Store.append`.
             Busy, LogError: as `Store.append`.
         """
-        from memlog.service.memory.conflicts import resolve
+        from memlog.service.memory.conflicts import resolve_conflict
 
-        return resolve(self._append, self._decide, self._engine.log_path, conflict, [*keep])
+        return resolve_conflict(self._append, self._decide, self._engine.log_path, conflict, [*keep])
 
     @operation("append")
     def unmerge(self, memory_id: MemoryId) -> _Memories:
@@ -190,9 +190,9 @@ class Memories(OperationGroup):
             BadInput: there is no merge to undo, or its result was merged into another memory.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        from memlog.service.memory.conflicts import unmerge
+        from memlog.service.memory.conflicts import undo_newest_merge
 
-        return unmerge(self._append, self._decide, memory_id)
+        return undo_newest_merge(self._append, self._decide, memory_id)
 
     @operation("append")
     def update(
@@ -337,7 +337,7 @@ class Memories(OperationGroup):
         from memlog.service.memory import fading
 
         chosen = self._engine.decay_rules.all_rates() if rates is None else rates
-        return fading.decay(self._append, self._decide, chosen)
+        return fading.append_todays_decay(self._append, self._decide, chosen)
 
     @operation("append")
     def prune(
@@ -359,7 +359,9 @@ class Memories(OperationGroup):
         """
         from memlog.service.memory import fading
 
-        return fading.prune(self._append, self._decide, categories, threshold, dry_run=dry_run)
+        return fading.archive_faded_memories(
+            self._append, self._decide, categories, threshold, dry_run=dry_run
+        )
 
     def _append_change(self, memory_ids: Sequence[str], event: Event) -> Position:
         if unknown := self._unknown_ids(memory_ids):

@@ -8,7 +8,7 @@ from memlog.eventlog.codec.content_ids import fold_content
 from memlog.projector.text.stemming import stop_words_in
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
-from memlog.service.memory.compared_text import Text, is_in_dictionary, negates
+from memlog.service.memory.compared_text import Text, is_in_dictionary, negates_next_word
 from memlog.service.memory.duplicates import first_difference, similarity
 from memlog.service.memory.word_tables import load_patterns, load_tables, load_words
 
@@ -112,7 +112,7 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
     if similarity(new, was) is not None or similarity(was, new) is not None:
         return True
     added, missing = new_words - old_words, old_words - new_words
-    if any(negates(word) or word.isdigit() for word in added | missing) or (added and missing):
+    if any(negates_next_word(word) or word.isdigit() for word in added | missing) or (added and missing):
         return False
     if are_alike and len(added | missing) <= _MOST_MORE:
         return True
@@ -165,7 +165,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
 def _contradicts(value: str, old: str) -> bool:
     """Whether a value negates the old value, or puts it in the past."""
     added = _token_words(value) - _token_words(old)
-    return any(map(negates, added)) or (
+    return any(map(negates_next_word, added)) or (
         _patterns()["past"].search(fold_content(value)) is not None
         and not _patterns()["past"].search(fold_content(old))
     )

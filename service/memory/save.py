@@ -17,7 +17,7 @@ SAVED = "saved"
 ALREADY_KNOWN = "already known"
 
 
-def merged_into(memory_id: str) -> str:
+def format_merge_decision(memory_id: str) -> str:
     """Return the `decision` that reports a merge into a memory."""
     return f"merged into {memory_id}"
 
@@ -40,7 +40,7 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     warnings: list[AppendWarning] = []
 
 
-def save(append: Append, event: MemorySaved) -> SaveReport:
+def append_saved_memory(append: Append, event: MemorySaved) -> SaveReport:
     """Append `event`, deriving its memory_id from the chat and content if it has none.
 
     The id is part of the event, so that a search of the log finds it. Raises the errors of `Append`.

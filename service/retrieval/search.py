@@ -53,7 +53,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     least = reads.first.min_similarity if request.min_similarity is None else request.min_similarity
     wanted = replace(request, k=most, min_similarity=least)
-    result = reads.with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
+    result = reads.run_with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
         result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])
     if not client.models.loaded and request.mode == "vector":
@@ -108,8 +108,10 @@ class EmbeddingClient:
             self.has_key = (
                 has_key(text)
                 if chat is None
-                else reads.with_repair(
-                    lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
+                else reads.run_with_repair(
+                    lambda read_model: question_has_key(
+                        read_model.connect_to_latest(sync=is_synced)[0], text, chat
+                    )
                 )
             )
         questions = reads.first.questions
@@ -175,7 +177,7 @@ def prepare_search(
     """Return a connection, whether it has caught up, the models to use, and why any part is missing."""
     models, silent = client.models, dict(client.silent)
     first = models.first
-    db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
+    db, synced = read_model.connect_to_latest(sync=is_synced, models=models, silent=silent)
     if models.loaded:
         report_pending(db, silent)
     there = vectors.model_of(db) if client.embeds else None
@@ -210,13 +212,15 @@ def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         )
     try:
         if request.part == "stable":
-            given, _ = reads.with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
+            given, _ = reads.run_with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
             return given
         client = EmbeddingClient(reads, request.text, chat=request.conversation, is_synced=request.sync)
-        given, record = reads.with_repair(lambda read_model: _search_and_build(read_model, request, client))
+        given, record = reads.run_with_repair(
+            lambda read_model: _search_and_build(read_model, request, client)
+        )
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.with_repair(lambda read_model: _build_from_hits(read_model, request, found))
+        given, record = reads.run_with_repair(lambda read_model: _build_from_hits(read_model, request, found))
     if record is not None:
         try:
             _record_context(log, given.memory_ids, record)
@@ -248,7 +252,7 @@ def _search_and_build(
 
 
 def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
-    db, synced = read_model.latest(sync=request.sync)
+    db, synced = read_model.connect_to_latest(sync=request.sync)
     return _build_context(
         read_model, db, request, lambda _, prompt_key: replace(found, prompt_key=prompt_key), synced=synced
     )

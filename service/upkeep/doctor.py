@@ -92,7 +92,7 @@ _FEW, _PART = 5, 0.1
 """The number and share of non-English texts from which the multilingual model is worth its 90 MB."""
 
 
-def find_error(works: Callable[[], object]) -> MemlogError | None:
+def find_error_raised_by(works: Callable[[], object]) -> MemlogError | None:
     """Return the error of memlog that `works` raises, or None if it works."""
     try:
         works()
@@ -103,7 +103,7 @@ def find_error(works: Callable[[], object]) -> MemlogError | None:
 
 def ask_embedder(embedder: Embedder) -> MemlogError | None:
     """Let a model embed a short text; return its error, or None if it works."""
-    return find_error(lambda: embedder.embed(["Does it answer?"], "query"))
+    return find_error_raised_by(lambda: embedder.embed(["Does it answer?"], "query"))
 
 
 def _from_error(check: str, error: MemlogError | None, message: str, state: State = "warning") -> Finding:
@@ -137,7 +137,7 @@ def _check_model(read_model: ReadModel) -> Finding:
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
     """Return a message if many texts have no vector without the multilingual model; otherwise None."""
-    known = model.known()
+    known = model.find_known_model()
     if model.multilingual is not None or known is None or not is_bundled(known):
         return None
     foreign, every = count_not_english(db)
@@ -167,7 +167,9 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
     if provider is None:
         return []
     model = LanguageModel(provider, read_model.path)
-    error = find_error(lambda: model.complete_once("Answer with {}", "{}", {"type": "object"}))
+    error = find_error_raised_by(
+        lambda: model.request_answer_once("Answer with {}", "{}", {"type": "object"})
+    )
     return [_from_error("language model", error, f"{provider.name} answers")]
 
 
@@ -177,7 +179,7 @@ def _check_reranker(read_model: ReadModel) -> list[Finding]:
     if rerank is None:
         return []
     texts = ["It does.", "It does not."]
-    error = find_error(lambda: rerank.rank("Does it answer?", texts, though_it_rests=True))
+    error = find_error_raised_by(lambda: rerank.rank("Does it answer?", texts, though_it_rests=True))
     return [_from_error("rerank", error, "it answers")]
 
 
@@ -199,7 +201,7 @@ def examine_log(log: Path) -> list[Finding]:
         *findings_or_ok("tail", _check_tails(segments), "every segment ends with a newline"),
         *findings_or_ok("seals", _check_seals(log, segments, seals), sealed),
         *findings_or_ok(
-            "days", _check_days(segments), "the days of each writer's segments follow each other"
+            "days", _check_segment_dates(segments), "the days of each writer's segments follow each other"
         ),
         *findings_or_ok("unread files", unread, "everything below log/ is read"),
     ]
@@ -269,7 +271,7 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
         yield Finding("seals", "warning", message, remedy)
 
 
-def _check_days(segments: list[Segment]) -> Iterator[Finding]:
+def _check_segment_dates(segments: list[Segment]) -> Iterator[Finding]:
     """Yield a finding for each segment dated before its predecessor, which means that a clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
@@ -349,7 +351,7 @@ _OVER_A_NETWORK = re.compile(
 )
 
 
-def examine(
+def examine_store(
     read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
 ) -> list[Finding]:
     """Run all checks. A check that cannot read its subject reports a problem.
@@ -406,7 +408,7 @@ def _check_vector_search() -> Finding:
 
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
-    error = find_error(lambda: check_store(read_model.path))
+    error = find_error_raised_by(lambda: check_store(read_model.path))
     return _from_error("store", error, shown(read_model.path), "problem")
 
 

@@ -25,7 +25,7 @@ from memlog.projector.sqlite import converting_errors
 from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import DryRun, ProgressField
-from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, forget, scrub_store
+from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, forget_events, scrub_store
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Proof(msgspec.Struct):
     git: list[str]
 
 
-def prove(store: Path, text: str) -> Proof:
+def search_store_for_text(store: Path, text: str) -> Proof:
     """Search every file below `store`, and the names of files, for `text`.
 
     Finds the text as UTF-8, as JSON, and as JSON within JSON, with canonically equivalent letters, too; and
@@ -110,7 +110,7 @@ def prove(store: Path, text: str) -> Proof:
     forms, proof = _Forms.of(text), Proof([], 0, 0, [], _find_git_folders(store))
     names = {each for form in _FORMS for each in (normalize(form, text), encode_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
-    for path in (each for folder in (store, *sorted(linked)) for each in _walk(folder)):
+    for path in (each for folder in (store, *sorted(linked)) for each in _list_paths_below(folder)):
         name = shown(path.relative_to(store))
         if any(form in name for form in {text, encode_name(text), *names}):
             proof.found.append(Occurrence(name, None))
@@ -228,7 +228,7 @@ def _spellings(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
     return tuple(sorted(spelt, key=lambda each: (-len(each), each)))
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _list_paths_below(folder: Path) -> Iterator[Path]:
     """Yield every path below a folder without following links."""
 
     def refuse(error: OSError) -> None:
@@ -333,7 +333,7 @@ class Erasure(OperationGroup):
         )
         try:
             target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
-            return forget(log, engine.read_model, target, reason=reason, dry_run=dry_run)
+            return forget_events(log, engine.read_model, target, reason=reason, dry_run=dry_run)
         finally:
             engine.read_model.questions.clear()
 
@@ -372,7 +372,7 @@ class Erasure(OperationGroup):
         # Closing a file drops the POSIX locks that SQLite has on it in the same process.
         with self._engine.reads.holding_all_closed():
             self._engine.known_ids.close()
-            return prove(self._engine.path, text)
+            return search_store_for_text(self._engine.path, text)
 
     @operation("read")
     def secrets(self) -> list[SecretPlace]:

@@ -138,7 +138,7 @@ class Target(NamedTuple):
     match: str | None
 
 
-def forget(
+def forget_events(
     log: Log, read_model: ReadModel, target: Target, *, reason: str | None, dry_run: bool
 ) -> ForgetReport:
     """Forget events; see `Erasure.forget`.
@@ -146,7 +146,9 @@ def forget(
     log: appends redactions with fsync, whatever the setting of the store.
     """
     if target.match is None:
-        return _forget(log, read_model, lambda db: _select_target(db, log.path, target), reason, dry_run)
+        return _forget_selected_lines(
+            log, read_model, lambda db: _select_target(db, log.path, target), reason, dry_run
+        )
     try:
         with _pattern_search(target.match) as finds:
             if finds([""]):
@@ -160,7 +162,7 @@ def forget(
                 )
             segments = select_segments(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
-            return _forget(log, read_model, lambda _: selection, reason, dry_run)
+            return _forget_selected_lines(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
         hint = "see https://docs.python.org/3/library/re.html; avoid nested repeats like (a+)+"
         raise BadInput(f"the pattern {target.match!r} cannot be used: {error}", hint=hint) from error
@@ -193,7 +195,7 @@ def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
         yield matches
 
 
-def _forget(
+def _forget_selected_lines(
     log: Log,
     read_model: ReadModel,
     select: Callable[[Connection], _Selection],
@@ -306,7 +308,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
         wanted[segment] += shown
         for entry in _forgettable_entries(segment, leave_out={line.offset for line in shown}):
             if selection.wants(entry):
-                keys.update(dict.fromkeys(_further_keys(entry)))
+                keys.update(dict.fromkeys(_keys_of_newer_event(entry)))
                 wanted[segment].append(_doomed_line(entry))
             else:
                 mixed.add(segment)
@@ -351,7 +353,7 @@ def _forgettable_entries(segment: Segment, leave_out: Container[int] = ()) -> It
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
-def _further_keys(entry: LogEntry) -> list[Key]:
+def _keys_of_newer_event(entry: LogEntry) -> list[Key]:
     """Return the key of an event that only a newer memlog understands, if it has a valid id; else []."""
     if isinstance(entry.event, BadLine) and entry.event.reason in _FROM_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
@@ -440,7 +442,7 @@ def scrub_store(
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
     # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
-    read_model.with_repair(lambda: read_model.pass_on_notes(read_model.projector.catch_up()))
+    read_model.run_with_repair(lambda: read_model.pass_on_notes(read_model.projector.catch_up()))
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
         lines=sum(map(len, due.values())),

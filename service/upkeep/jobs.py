@@ -189,9 +189,9 @@ class JobRunner:
         self._heartbeat, self._notify = heartbeat, notify
         self._schedules = _job_rules(engine).schedules()
         self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
-            ("daily", "decay"): self._decay,
+            ("daily", "decay"): self._decay_memories,
             ("weekly", "duplicates"): lambda: merge_exact(engine),
-            ("weekly", "prune"): self._prune,
+            ("weekly", "prune"): self._prune_memories,
         }
         self._why_no_model = why_no_model(engine)
         if self._why_no_model is None:
@@ -203,7 +203,9 @@ class JobRunner:
                 is_requested=is_requested,
             )
             for task in load_tasks():
-                self._works[task.job, task.step] = partial(task(engine, self._questions).do, self._report)
+                self._works[task.job, task.step] = partial(
+                    task(engine, self._questions).run_as_job_step, self._report_line
+                )
 
     def may_be_due(self, db: Connection) -> bool:
         """Whether a job may be due, judged by a read model that may lag behind the log.
@@ -300,18 +302,20 @@ class JobRunner:
         why = self._why_no_model
         return self._questions.why_over_budget() if why is None else why.message
 
-    def _decay(self) -> Outcome:
+    def _decay_memories(self) -> Outcome:
         engine = self._engine
-        return Outcome(fading.decay(engine.append, engine.decide, engine.decay_rules.all_rates()).changed)
+        return Outcome(
+            fading.append_todays_decay(engine.append, engine.decide, engine.decay_rules.all_rates()).changed
+        )
 
-    def _prune(self) -> Outcome:
+    def _prune_memories(self) -> Outcome:
         now = timestamps.now()
         if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
             return Outcome(0, why)
         append, decide, least = self._engine.append, self._engine.decide, DEFAULTS.archive_threshold
-        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
+        return Outcome(fading.archive_faded_memories(append, decide, PRUNED, least, dry_run=False).archived)
 
-    def _report(self, line: str | None) -> None:
+    def _report_line(self, line: str | None) -> None:
         if line is not None:
             self._notify(line)
         self._heartbeat()

@@ -33,7 +33,7 @@ from memlog.query.provenance import QuarantinedLine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.requests import ProgressField
-from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed, project
+from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed_pending_passages, project_log
 from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Maintenance(OperationGroup):
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
-        return project(self._engine.reads.maintenance, progress, from_scratch=from_scratch, embed=embed)
+        return project_log(self._engine.reads.maintenance, progress, from_scratch=from_scratch, embed=embed)
 
     @operation("maintain")
     def embed(
@@ -87,7 +87,7 @@ class Maintenance(OperationGroup):
             Busy, DatabaseError: as `project`.
         """
         read_model = self._engine.reads.maintenance
-        return read_model.with_repair(lambda: embed(read_model, progress, batch))
+        return read_model.run_with_repair(lambda: embed_pending_passages(read_model, progress, batch))
 
     @operation("maintain", is_endless=True)
     def watch(
@@ -121,7 +121,7 @@ class Maintenance(OperationGroup):
         """
         from memlog.service.documents.documents import Documents
         from memlog.service.upkeep.jobs import JobRunner
-        from memlog.service.upkeep.watch import watch, watch_once
+        from memlog.service.upkeep.watch import watch_once, watch_store
 
         engine, tell = self._engine, tell or (lambda _: None)
         if engine.read_model.is_off:
@@ -130,7 +130,7 @@ class Maintenance(OperationGroup):
             check_store(engine.path)
             watch_once(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
             return
-        watch(
+        watch_store(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
             lambda read_model, heartbeat, notify: JobRunner(
@@ -174,12 +174,12 @@ class Maintenance(OperationGroup):
         model, the cache, and the log's tails, seals, days and unread files. What cannot be read is a problem.
         The log never changes.
         """
-        from memlog.service.upkeep.doctor import examine
+        from memlog.service.upkeep.doctor import examine_store
 
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return examine(read_model, self._engine.language_model, fix=fix)
+            return examine_store(read_model, self._engine.language_model, fix=fix)
 
     @operation("maintain")
     def seal(
@@ -195,7 +195,7 @@ class Maintenance(OperationGroup):
         Segments with a successor are sealed automatically; this seals the rest, for example before a backup.
         The next append begins a new segment.
         """
-        return seal(self._engine.log, accept_loss=accept_loss)
+        return seal_all_segments(self._engine.log, accept_loss=accept_loss)
 
     @operation("read")
     def digest(
@@ -209,17 +209,19 @@ class Maintenance(OperationGroup):
 
         Read models of the same log have the same digest on every machine, whatever their history.
         """
-        return self._engine.reads.with_repair(lambda model: digest(model.latest()[0], content=content))
+        return self._engine.reads.run_with_repair(
+            lambda model: digest(model.connect_to_latest()[0], content=content)
+        )
 
     @operation("read")
     def status(self) -> Status:
         """Show the state of the store and its read model, and which parts work here. Does not catch up."""
-        return self._engine.reads.with_repair(partial(status_of, self._engine.language_model))
+        return self._engine.reads.run_with_repair(partial(status_of, self._engine.language_model))
 
     @operation("read")
     def stats(self) -> Stats:
         """Count events, messages, memories, vectors and bytes, and report how far the read model lagged."""
-        return self._engine.reads.with_repair(stats_of)
+        return self._engine.reads.run_with_repair(stats_of)
 
     @operation("read")
     def quarantine(self) -> list[QuarantinedLine]:
@@ -270,7 +272,7 @@ class SealReport(msgspec.Struct, kw_only=True):
     lost: list[SegmentLoss]
 
 
-def seal(log: Log, *, accept_loss: bool) -> SealReport:
+def seal_all_segments(log: Log, *, accept_loss: bool) -> SealReport:
     """Seal all segments and, with `accept_loss`, accept losses; see `Maintenance.seal`."""
     check_store(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)

@@ -82,14 +82,14 @@ class _ReleasingEmbedder:
             self._mutex.acquire()
 
 
-def project(
+def project_log(
     read_model: ReadModel, progress: Progress | None, *, from_scratch: bool = False, embed: bool = True
 ) -> ProjectReport:
     """Catch up with the log or rebuild, then embed; see `Maintenance.project`."""
-    return read_model.with_repair(lambda: _project(read_model, progress, from_scratch, embed))
+    return read_model.run_with_repair(lambda: _project_log(read_model, progress, from_scratch, embed))
 
 
-def _project(
+def _project_log(
     read_model: ReadModel, progress: Progress | None, from_scratch: bool, embed: bool
 ) -> ProjectReport:
     started = time.monotonic()
@@ -124,7 +124,7 @@ def _project(
     )
 
 
-def embed(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
+def embed_pending_passages(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     """Embed the pending passages; see `Maintenance.embed`."""
     models, _ = read_model.model.models_or_why("command")
     if not models.loaded:

@@ -82,7 +82,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
     (embedder, multilingual), silent = read_model.model.models_or_why()
     if multilingual is not None and (problem := ask_embedder(multilingual)):
         multilingual, silent["multilingual"] = None, problem.message
-    db, _ = read_model.latest(sync=False)
+    db, _ = read_model.connect_to_latest(sync=False)
     current = projector.generations.current()
     with converting_errors("the read model"):
         if embedder is not None or multilingual is not None:
@@ -165,12 +165,12 @@ class Stats(msgspec.Struct, kw_only=True):
 def stats_of(read_model: ReadModel) -> Stats:
     """Return the statistics of a store. The lag is measured before the read model catches up."""
     log = read_model.projector.log
-    behind, _ = read_model.latest(sync=False)
+    behind, _ = read_model.connect_to_latest(sync=False)
     unread_bytes, unread_lines = (
         catchup.count_unread_bytes(behind, log),
         catchup.count_unread_lines(behind, log),
     )
-    db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
+    db, synced = (behind, False) if read_model.is_read_only else read_model.connect_to_latest()
     errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
         by_type = records.count_by(db, "type", "events")

@@ -28,13 +28,13 @@ from memlog.projector.sqlite import Connection
 from memlog.query import documents as queries
 from memlog.query.documents import Registered
 from memlog.service.documents.documents import Documents
-from memlog.service.documents.scan import walk
+from memlog.service.documents.scan import walk_source_folder
 from memlog.service.documents.sources import IndexingReport, why_not_refreshed
 from memlog.service.documents.text_files import Root
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import Readers
 from memlog.service.upkeep.jobs import JobRunner
-from memlog.service.upkeep.project import project
+from memlog.service.upkeep.project import project_log
 from memlog.service.upkeep.worker import Shared, WatchLock, WatchStep, Worker
 
 _AT_A_TIME = 0.1  # so that new events need not wait for a long catch-up with many documents
@@ -53,7 +53,7 @@ class Rows(Worker):
         self._done: tuple[list[FileState], Path | None] | None = None
         self._is_first = True
 
-    def _work(self) -> None:
+    def _work_until_stopped(self) -> None:
         for _ in watch_changes(self._log, self._shared.stop):
             self._run_and_report(self._poll)
 
@@ -67,7 +67,7 @@ class Rows(Worker):
             return False
         self._done = None
         self._shared.caught_up.clear()
-        while not self._project():
+        while not self._catch_up_for_a_moment():
             if self._shared.stop.is_set():
                 return True
         self._shared.caught_up.set()
@@ -92,17 +92,17 @@ class Rows(Worker):
         self._shared.stop.wait(_SETTLED)
         return not self._shared.lock.holds()
 
-    def _project(self) -> bool:
+    def _catch_up_for_a_moment(self) -> bool:
         """Catch up for at most `_AT_A_TIME` seconds. Return whether the whole log has been read."""
         started = time.perf_counter()
         read_model = self._read_model
-        done = read_model.with_repair(
-            lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
+        done = read_model.run_with_repair(
+            lambda: read_model.projector.catch_up(progress=self._show_progress, seconds=_AT_A_TIME)
         )
         read_model.pass_on_notes(done)
         if done.read.bytes or done.rebuilt or self._is_first:
             self._shared.rows_came.set()
-            self._tell(WatchStep(projected=done.read.events), started)
+            self._tell_of_work(WatchStep(projected=done.read.events), started)
         self._is_first = False
         return done.read.is_whole
 
@@ -110,7 +110,7 @@ class Rows(Worker):
 class Vectors(Worker):
     """Embeds passages in small steps, at low priority."""
 
-    def _work(self) -> None:
+    def _work_until_stopped(self) -> None:
         if sys.platform == "linux":  # only Linux has a niceness per thread; new threads inherit it
             thread = threading.get_native_id()
             niceness = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
@@ -123,9 +123,9 @@ class Vectors(Worker):
                 if not self._shared.lock.holds():
                     self._read_model.close()
                 elif self._read_model.projector.generations.current() is not None:
-                    self._run_and_report(lambda: self._read_model.with_repair(self._embed))
+                    self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_some_passages))
 
-    def _embed(self) -> bool:
+    def _embed_some_passages(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model
         was_due = False
         while self._has_work(projector.live()):
@@ -138,17 +138,17 @@ class Vectors(Worker):
             done = Embedded()
             for embedder in models.loaded:
                 done += projector.embed(
-                    embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
+                    embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._show_progress
                 )
             embedded = done.computed + done.cached
             if not embedded + done.withheld:  # another process was faster
                 break
-            self._tell(WatchStep(embedded=embedded), started)
+            self._tell_of_work(WatchStep(embedded=embedded), started)
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
         """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
-        known = self._read_model.model.all_known()
+        known = self._read_model.model.list_known_models()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
 
@@ -191,7 +191,7 @@ class _Watched:
         self.folders = {self.root}
         state = _GONE
         with suppress(OSError), Root(self.root) as root:
-            files = walk(root, self.source, store, readers).files
+            files = walk_source_folder(root, self.source, store, readers).files
             self.folders |= {(self.root / file).parent for file in files}
             state = sum(_hash_file(root, file) for file in files)
         now = time.monotonic()
@@ -207,13 +207,13 @@ class Folders(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
         super().__init__(shared, read_model)
-        self._documents = documents_by(self._read_model, self._heartbeat)
+        self._documents = documents_by(self._read_model, self._end_if_stopped)
         self._store = read_model.path
         self._watched: dict[str, _Watched] = {}
         self._left_to_others: list[str] = []
         self._links: dict[str, list[str]] = {}
 
-    def _work(self) -> None:
+    def _work_until_stopped(self) -> None:
         stop = self._shared.stop
         hints = ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)
         with closing(hints), closing(self._documents):
@@ -236,7 +236,7 @@ class Folders(Worker):
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
-            self._watch_only(self._read_model.with_repair(self._own_sources))
+            self._watch_only(self._read_model.run_with_repair(self._own_sources))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._refresh_source(each) for each in due) > 0
         return False
@@ -277,8 +277,8 @@ class Folders(Worker):
             return False
         # Otherwise this thread would project instead of the rows thread, and delay it.
         while not self._shared.caught_up.wait(_TICK):
-            self._heartbeat()
-        reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
+            self._end_if_stopped()
+        reports = self._documents.refresh(watched.source.source_id, progress=self._show_progress)
         notes = notes_on_problems(reports)
         self._notes += [*notes, *self._notes_on_new_links(reports)]
         # Retry what could not be read, except a missing folder: `read_state` notices its return.
@@ -287,7 +287,7 @@ class Folders(Worker):
             indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
         )
         if step.indexed or step.removed:
-            self._tell(step, started)
+            self._tell_of_work(step, started)
         return True
 
 
@@ -326,9 +326,9 @@ class DueJobs(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, runner_by: RunnerBy) -> None:
         super().__init__(shared, read_model)
-        self._runner = runner_by(self._read_model, self._heartbeat, self._notify)
+        self._runner = runner_by(self._read_model, self._end_if_stopped, self._notify)
 
-    def _work(self) -> None:
+    def _work_until_stopped(self) -> None:
         pause = 0.0
         while not self._shared.stop.wait(pause):
             is_there = self._shared.lock.holds() and self._read_model.projector.generations.current()
@@ -345,7 +345,7 @@ class DueJobs(Worker):
                 done = True
                 if report.period is not None:
                     self._notes.append(f"ran the {report.job} job of {report.period}")
-                self._heartbeat()
+                self._end_if_stopped()
         except Busy:  # another process runs jobs
             return done
         return done
@@ -358,7 +358,7 @@ _PATIENCE = 0.3
 _CALLS_TICK = 0.2
 
 
-def watch(
+def watch_store(
     read_model: ReadModel,
     documents_by: DocumentsBy,
     runner_by: RunnerBy,
@@ -397,14 +397,14 @@ def watch_once(read_model: ReadModel, documents: Documents, *, tell: Tell, progr
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
         # First, as documents are compared with the rows.
-        rows = project(read_model, progress, embed=False)
+        rows = project_log(read_model, progress, embed=False)
         _notify_all(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
         _notify_all(
             read_model,
             [*notes_on_problems(reports), *(note for each in reports for note in notes_on_links(each))],
         )
-        done = project(read_model, progress)
+        done = project_log(read_model, progress)
     _notify_all(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
     tell(
         WatchStep(

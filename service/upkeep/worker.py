@@ -134,7 +134,7 @@ class Worker(ABC):
         """Work until the watch stops."""
         try:
             with closing(self._read_model):
-                self._work()
+                self._work_until_stopped()
         except _Stopped:
             pass
         except BaseException as outcome:  # noqa: BLE001 - the caller's thread raises it
@@ -142,7 +142,7 @@ class Worker(ABC):
         self._shared.calls.put(None)
 
     @abstractmethod
-    def _work(self) -> None:
+    def _work_until_stopped(self) -> None:
         """Work until the watch stops."""
 
     def _run_and_report(self, work: Callable[[], bool]) -> None:
@@ -168,19 +168,19 @@ class Worker(ABC):
     def _notify(self, note: str) -> None:
         self._shared.calls.put(partial(self._shared.notify, note))
 
-    def _heartbeat(self) -> None:
+    def _end_if_stopped(self) -> None:
         """End the thread if the watch has been stopped."""
         if self._shared.stop.is_set():
             raise _Stopped
 
-    def _progress(self, what: str, done: int, total: int) -> None:
-        self._heartbeat()
+    def _show_progress(self, what: str, done: int, total: int) -> None:
+        self._end_if_stopped()
         now = time.monotonic()
         if self._shared.progress is not None and now - self._shown >= _BETWEEN_STAGES:
             self._shown = now
             self._shared.calls.put(partial(self._shared.progress, what, done, total))
 
-    def _tell(self, done: WatchStep, started: float) -> None:
+    def _tell_of_work(self, done: WatchStep, started: float) -> None:
         """Report the work done since `started`, a value of `time.perf_counter()`."""
         done.pending = index.count_all_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)

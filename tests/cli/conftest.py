@@ -107,7 +107,7 @@ def memlog_here(
             patch.chdir(cwd)
             patch.setattr(sys, "argv", ["memlog", *map(os.fsdecode, args)])
             patch.setattr(sys, "stdin", stdin)
-            code = main_module.run()
+            code = main_module.run_command_line()
         return Finished(code, *capfdbinary.readouterr())
 
     return run

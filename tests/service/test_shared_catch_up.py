@@ -57,10 +57,10 @@ def test_reads_that_wait_share_the_next_catch_up():
         began.set()
         return None, heartbeat.wait(60)
 
-    first = threading.Thread(target=shared.share, args=(catch_up, 10))
+    first = threading.Thread(target=shared.catch_up_or_join, args=(catch_up, 10))
     first.start()
     began.wait(60)
-    others = [threading.Thread(target=shared.share, args=(catch_up, 10)) for _ in range(5)]
+    others = [threading.Thread(target=shared.catch_up_or_join, args=(catch_up, 10)) for _ in range(5)]
     for thread in others:
         thread.start()
     turn.wait_for(len(others))
@@ -83,7 +83,7 @@ def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
     threads = []
     for now in ("a", "b", "c"):
         state[0] = now
-        threads.append(threading.Thread(target=shared.share, args=(catch_up, 10)))
+        threads.append(threading.Thread(target=shared.catch_up_or_join, args=(catch_up, 10)))
         threads[-1].start()
         began.wait(60)
         turn.wait_for(len(threads[:2]) - 1)
@@ -103,7 +103,7 @@ def test_while_nothing_changes_no_read_catches_up():
 
     for now in ("a", "a", "b", "b", None, None):
         state[0] = now
-        shared.share(catch_up, 1)
+        shared.catch_up_or_join(catch_up, 1)
     assert made == ["a", "b", None, None]
 
 
@@ -117,11 +117,11 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
             raise result
         return None, result
 
-    shared.share(catch_up, 1)
+    shared.catch_up_or_join(catch_up, 1)
     with pytest.raises(ValueError, match="no room"):
-        shared.share(catch_up, 1)
-    shared.share(catch_up, 1)
-    shared.share(catch_up, 1)
+        shared.catch_up_or_join(catch_up, 1)
+    shared.catch_up_or_join(catch_up, 1)
+    shared.catch_up_or_join(catch_up, 1)
     assert len(made) == 3
 
 
@@ -137,7 +137,7 @@ def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait
 
     def share():
         with pytest.raises(memlog.Busy):
-            shared.share(busy, 0.01)
+            shared.catch_up_or_join(busy, 0.01)
 
     threads = [threading.Thread(target=share) for _ in range(3)]
     for thread in threads:
@@ -244,7 +244,7 @@ def test_a_catch_up_is_given_the_state_up_to_which_everything_was_read():
 
     for now in ("a", "b", "c", "d"):
         state[0] = now
-        shared.share(catch_up, 1)
+        shared.catch_up_or_join(catch_up, 1)
     assert given == [(None, "a"), ("a", "b"), ("b", "c"), (None, "d")]
 
 

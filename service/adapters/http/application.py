@@ -22,7 +22,7 @@ from memlog.service.adapters.http.guard import JSON, Admission
 from memlog.service.adapters.local_sockets import CHALLENGE, token_proof
 from memlog.service.adapters.problems import Problem, ProblemAnswer, append_and_acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
-from memlog.service.engine.engine import HEADER, acting_for
+from memlog.service.engine.engine import HEADER, recording_client
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
 from memlog.service.projects import DEFAULT, OpenStores
@@ -256,7 +256,7 @@ async def _run_and_answer(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
     client = call.headers.get(HEADER)
-    with acting_for(client and unquote(client)):
+    with recording_client(client and unquote(client)):
         data = await run_in_threadpool(stores.run, call.path_params["project"], answer)
     return Response(data, media_type=media_type)
 
@@ -279,7 +279,7 @@ async def _answer_challenge(admission: Admission, call: Call) -> Response:
 
 
 async def _answer_readiness(stores: OpenStores, call: Call) -> Response:
-    if troubles := await run_in_threadpool(stores.troubles):
+    if troubles := await run_in_threadpool(stores.find_problems_of_stores):
         # This route needs no token, so the reasons are only in `status`, which does.
         message = f"not ready: {', '.join(troubles)}"
         return guard.problem_response(

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlog.eventlog.errors import MemlogError
 from memlog.service.adapters.local_sockets import CHALLENGE
-from memlog.service.adapters.problems import Problem, ProblemAnswer, problem_of, status_of
+from memlog.service.adapters.problems import Problem, ProblemAnswer, http_status_of_error, problem_of
 
 Call = Request
 JSON = "application/json"
@@ -51,7 +51,7 @@ class Budget:
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
-    async def reserve(self, call: Call) -> AsyncIterator[None]:
+    async def reserve_room_for_body(self, call: Call) -> AsyncIterator[None]:
         """Reserve room for a request's body while the context lasts."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
@@ -82,15 +82,15 @@ def answer_errors(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[
 
     async def answer(call: Call) -> Response:
         try:
-            async with _IN_FLIGHT.reserve(call):
+            async with _IN_FLIGHT.reserve_room_for_body(call):
                 return await endpoint(call)
         except Refused as refused:
             return refused.answer()
         except ClientDisconnect:
             return Refused(400, "bad_request", "the client disconnected", "send the whole body").answer()
         except MemlogError as error:
-            again = {"retry-after": "1"} if status_of(error) == 503 else {}
-            return problem_response(problem_of(error), status_of(error), **again)
+            again = {"retry-after": "1"} if http_status_of_error(error) == 503 else {}
+            return problem_response(problem_of(error), http_status_of_error(error), **again)
 
     return answer
 

@@ -22,7 +22,7 @@ from memlog.eventlog.errors import MemlogError, NotFound
 from memlog.service.adapters.problems import problem_of
 from memlog.service.adapters.remote_store import RemoteStore
 from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
-from memlog.service.engine.engine import HEADER, acting_for
+from memlog.service.engine.engine import HEADER, recording_client
 from memlog.service.engine.operation import operation_named
 from memlog.service.engine.requests import description_of, schema_of
 from memlog.service.store import Store
@@ -134,7 +134,7 @@ def _describe_tool(name: str) -> types.Tool:
 
 def _call_tool(name: str, run: Runs, ctx: Context, given: Mapping[str, Any]) -> types.CallToolResult:
     def run_operation(store: Any) -> Any:  # noqa: ANN401
-        with acting_for(_client_name(ctx)):
+        with recording_client(_client_name(ctx)):
             return call_operation(store, name, given, root=None)
 
     try:

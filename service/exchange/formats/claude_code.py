@@ -128,7 +128,7 @@ class _Transcript:
             return Skipped("unsupported")
         if line.get("isMeta"):
             return Skipped("harness")
-        messages = [*self._events(line, blocks)]
+        messages = [*self._convert_blocks(line, blocks)]
         if not messages:
             is_thought = any("thinking" in each["type"] for each in blocks)
             return Skipped("thinking" if is_thought else "harness")
@@ -148,7 +148,7 @@ class _Transcript:
             from_message_id=self._first,
         )
 
-    def _events(self, line: Line, blocks: list[Line]) -> Iterator[Message]:
+    def _convert_blocks(self, line: Line, blocks: list[Line]) -> Iterator[Message]:
         session = self._path.stem if self._agent is None else str(line["sessionId"])
         agent = line.get("agentId") or self._agent or "sidechain"
         chat = f"{session}.{agent}" if line.get("isSidechain") or self._agent else session

@@ -61,7 +61,7 @@ class DaysTask(Distilling[DayBatch]):
     def _count_waiting(self) -> int:
         return self._left
 
-    def batches(self) -> Iterator[DayBatch]:
+    def find_batches(self) -> Iterator[DayBatch]:
         """Yield the daily events of each day and owner."""
         _, found = self.pending()
         self._left = len(found)
@@ -80,7 +80,9 @@ class DaysTask(Distilling[DayBatch]):
             )
             self._left -= len(days)
 
-    def apply(self, db: Connection, batch: DayBatch, reply: ModelReply[MemoryAnswer]) -> list[Event]:
+    def events_of_reply(
+        self, db: Connection, batch: DayBatch, reply: ModelReply[MemoryAnswer]
+    ) -> list[Event]:
         """Return the memories that only the chat of the daily events sees."""
         reply.origin = replace(reply.origin, chat_id=batch.chat)
         ts = min(f"{batch.date}T12:00:00.000Z", timestamps.now())

@@ -111,7 +111,7 @@ class Distilling(Task[MemoryAnswer, D]):
                 if not error.is_of_budget:
                     raise
                 yield waiting_report(self._count_waiting(), error.message)
-                self._end()
+                self._end_run()
             for each in self._set_aside():
                 if chat is None or each.chat == str(chat):
                     yield ExtractionReport(
@@ -122,8 +122,8 @@ class Distilling(Task[MemoryAnswer, D]):
                         set_aside=each.why,
                     )
 
-    def do(self, told: Callable[[str | None], None]) -> Outcome:
-        """Run the task as a step of a job; see `Task.do`."""
+    def run_as_job_step(self, told: Callable[[str | None], None]) -> Outcome:
+        """Run the task as a step of a job; see `Task.run_as_job_step`."""
         done, whys = 0, []
         for report in self.reports():
             if report.set_aside is not None:
@@ -246,7 +246,7 @@ class ExtractTask(Distilling[MessageBatch]):
         why = f"imported, and extraction.channels does not name {', '.join(names)}"
         return [waiting_report(kept.total(), why)] if names else []
 
-    def batches(self) -> Iterator[MessageBatch]:
+    def find_batches(self) -> Iterator[MessageBatch]:
         """Yield the messages of each buffer that is due, within the token limit and of one day."""
         due = [buffer.chat for buffer in self._find_buffers(self._chat) if self._is_due(buffer)]
         for name in due:
@@ -278,7 +278,7 @@ class ExtractTask(Distilling[MessageBatch]):
             messages=messages,
         )
 
-    def apply(
+    def events_of_reply(
         self, db: Connection, batch: MessageBatch, reply: ModelReply[MemoryAnswer]
     ) -> list[Event] | None:
         """Return the memories and the daily event."""

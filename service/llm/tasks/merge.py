@@ -154,11 +154,11 @@ class _RelatedMemories(NamedTuple):
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
     """Return the id of the member that already has this text; None if no member has it."""
-    text = _fold(content)
-    return next((memory.memory_id for memory in members if _fold(memory.content) == text), None)
+    text = _fold_text(content)
+    return next((memory.memory_id for memory in members if _fold_text(memory.content) == text), None)
 
 
-def _fold(content: str) -> str:
+def _fold_text(content: str) -> str:
     """Return a text without what equal texts may differ in."""
     return fold_content(mark_quantities(content))
 
@@ -239,7 +239,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         self._withheld: set[str] = set()
         self._made: list[MergeBatch] = []
 
-    def batches(self) -> Iterator[MergeBatch]:
+    def find_batches(self) -> Iterator[MergeBatch]:
         """Yield the new memories of each partition beside those to compare them with."""
         self._withheld.clear()
         self._made.clear()
@@ -274,7 +274,9 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                         partition, self._decide(self._partitions).get(partition, [])
                     )
 
-    def apply(self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]) -> list[Event] | None:
+    def events_of_reply(
+        self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]
+    ) -> list[Event] | None:
         """Return the merged memories and the archived ones."""
         partition, shown = batch.partition, batch.shown
         now = {memory.event_id for memory in self._partitions(db).get(partition, [])}
@@ -409,7 +411,7 @@ def merge_exact(engine: Engine) -> Outcome:
         by_text: defaultdict[str, list[Memory]] = defaultdict(list)
         for memory in found:
             if memory.event_id not in separated:
-                by_text[_fold(memory.content)].append(memory)
+                by_text[_fold_text(memory.content)].append(memory)
         groups = [group for group in by_text.values() if len(group) > 1]
         if groups:
             archived += _archive_exact(engine, partition, groups)

@@ -25,7 +25,7 @@ from memlog.query.records import CoreValueSource, core_sources, profile_keys, re
 from memlog.service.engine.engine import Engine
 from memlog.service.llm import task
 from memlog.service.llm.task import Batch, ModelReply, Questions, Task
-from memlog.service.memory.compared_text import negates
+from memlog.service.memory.compared_text import negates_next_word
 from memlog.service.memory.core_markdown import is_about_project, is_fact_of_project
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 from memlog.service.memory.rejected_values import is_rejected
@@ -82,23 +82,25 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         super().__init__(engine, questions)
         self._refused = 0
 
-    def batches(self) -> Iterator[ProfileBatch]:
+    def find_batches(self) -> Iterator[ProfileBatch]:
         """Yield the memories of each group that has new ones, or obsolete values."""
         self._refused = 0
         groups = self._decide(lambda db: chat_groups(db, self._engine.read_model.people))
         # The profiles of groups that no longer exist.
         chats = {group.chat for group in groups}
         keys = self._decide(lambda db: profile_keys(db, _SECTION))
-        self._remove([_deletion_event(chat, key) for chat, key in keys if chat not in chats])
+        self._append_deletions([_deletion_event(chat, key) for chat, key in keys if chat not in chats])
         for group in groups:
             batch = self._decide(partial(self._read_batch, group=group))
             if not batch.shown:
-                self._remove([_deletion_event(group.chat, key) for key in sorted(batch.stale)])
+                self._append_deletions([_deletion_event(group.chat, key) for key in sorted(batch.stale)])
             elif batch.is_due:
                 yield batch
                 self._refused += batch.refused
 
-    def apply(self, db: Connection, batch: ProfileBatch, reply: ModelReply[ProfileAnswer]) -> list[Event]:
+    def events_of_reply(
+        self, db: Connection, batch: ProfileBatch, reply: ModelReply[ProfileAnswer]
+    ) -> list[Event]:
         """Return the events that set and remove values."""
         # Read again: a person may have set a value while the model worked.
         values = core_sources(db, _SECTION, batch.chat)
@@ -146,7 +148,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
     def _count_withheld(self) -> int:
         return self._decide(lambda db: len(self._questions.withheld_memories(db, memories(db))))
 
-    def _remove(self, events: list[CoreMemoryDeleted]) -> None:
+    def _append_deletions(self, events: list[CoreMemoryDeleted]) -> None:
         if events:
             self._engine.append(events)
         self._count += len(events)
@@ -249,7 +251,7 @@ def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
 def _denies_topic(memory: Memory, key: str) -> bool:
     words = re.findall(r"\w+(?:['’]\w+)?", memory.content.casefold())
     stems = {word[:_STEM] for word in key.split("_") if len(word) >= _STEM}
-    return any(map(negates, words)) and not stems.isdisjoint(word[:_STEM] for word in words)
+    return any(map(negates_next_word, words)) and not stems.isdisjoint(word[:_STEM] for word in words)
 
 
 def _is_usable(event: CoreMemoryUpdated) -> bool:

@@ -61,7 +61,7 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
         yield from super().run()
         self._seen, self._day = seen, today
 
-    def batches(self) -> Iterator[SummaryBatch]:
+    def find_batches(self) -> Iterator[SummaryBatch]:
         """Yield the messages of each summary in turn."""
         for chat in self._news:
             for stretch in self._decide(partial(unsummarised_sessions, chat=chat)):
@@ -95,7 +95,9 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
                 return
             before, due = part.text, due[len(messages) :]
 
-    def apply(self, _: Connection, batch: SummaryBatch, reply: ModelReply[SummaryAnswer]) -> list[Event]:
+    def events_of_reply(
+        self, _: Connection, batch: SummaryBatch, reply: ModelReply[SummaryAnswer]
+    ) -> list[Event]:
         """Return the summary, which closes itself."""
         batch.text, batch.count = masked(reply.answer.summary), len(batch.event_ids)
         batch.line = f"summarised {batch.count} messages"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.process.main import run
+from memlog.cli.process.main import run_command_line
 
 
 @dataclass
@@ -45,7 +45,7 @@ def memlog_here(*args: str | Path, input: bytes = b"", env: dict[str, str] | Non
         monkeypatch.setattr(sys, "stderr", err)
         # What goes wrong while objects are removed is told on stderr, too: pytest would take it.
         monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-        code = run()
+        code = run_command_line()
     return Ended(code, _written(out), _written(err))
 
 

@@ -2,11 +2,11 @@
 
 import tracemalloc
 
-from memlog.service.memory.core_markdown import _content_lines, label_to_key, parse
+from memlog.service.memory.core_markdown import _content_lines, label_to_key, parse_core_memory
 
 
 def user(text):
-    memory, _ = parse(text)
+    memory, _ = parse_core_memory(text)
     return memory.user
 
 
@@ -72,7 +72,7 @@ def test_text_under_the_heading_of_a_documented_key_is_its_value():
 
 
 def test_the_keys_of_the_agent_are_the_agents():
-    memory, _ = parse("Personality notes: calm\n## Learned rules\n- be brief\n## Name\nAnna")
+    memory, _ = parse_core_memory("Personality notes: calm\n## Learned rules\n- be brief\n## Name\nAnna")
     assert memory.agent == {"personality_notes": "calm", "learned_rules": "be brief"}
     assert memory.user == {"name": "Anna"}
 
@@ -117,7 +117,7 @@ def test_what_says_no_key_is_left_out():
 
 
 def test_lines_that_are_left_out_are_counted():
-    assert parse("prose\n\n- lost\nName: Anna\n```\ncode\n```\nmore")[1] == 3
+    assert parse_core_memory("prose\n\n- lost\nName: Anna\n```\ncode\n```\nmore")[1] == 3
 
 
 def test_line_ends_of_all_systems_are_line_ends():

@@ -316,7 +316,7 @@ def test_what_becomes_a_link_out_of_the_source_after_it_was_listed_is_not_follow
     store, folder, tmp_path, monkeypatch
 ):
     made(tmp_path, {"secret.md": "needle"})
-    walk = indexing.walk
+    walk = indexing.walk_source_folder
 
     def walked(*args, **options):
         result = walk(*args, **options)
@@ -324,7 +324,7 @@ def test_what_becomes_a_link_out_of_the_source_after_it_was_listed_is_not_follow
         (folder / "tea.md").symlink_to(tmp_path / "secret.md")
         return result
 
-    monkeypatch.setattr(indexing, "walk", walked)
+    monkeypatch.setattr(indexing, "walk_source_folder", walked)
     assert reasons(store.documents.add(folder)) == {"tea.md": "link"}
     assert found(store, "needle") == []
 

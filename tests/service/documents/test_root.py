@@ -12,7 +12,7 @@ import pytest
 import memlog
 from memlog.eventlog.events import SourceRegistered
 from memlog.service.documents import text_files
-from memlog.service.documents.scan import walk
+from memlog.service.documents.scan import walk_source_folder
 from memlog.service.documents.text_files import Root, Unfit
 from memlog.service.engine.sandbox import Readers
 
@@ -52,7 +52,7 @@ def exchanged(tmp_path):
 def texts(folder, readers):
     """What a walk finds, and what its files say, as far as they can be read."""
     with Root(folder) as root:
-        found = walk(root, SourceRegistered(source_id="notes"), folder / "store", readers)
+        found = walk_source_folder(root, SourceRegistered(source_id="notes"), folder / "store", readers)
         for file in found.files:
             with suppress(Unfit, OSError):
                 yield text_files.read_text_file(root, file, readers).content

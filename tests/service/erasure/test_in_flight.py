@@ -146,13 +146,13 @@ def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
 def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypatch):
     gone = path / "model" / "gone.db"
     gone.write_text(SECRET)
-    real = erasure._walk
+    real = erasure._list_paths_below
 
     def then_removed(folder):
         found = list(real(folder))
         gone.unlink()
         return found
 
-    monkeypatch.setattr(erasure, "_walk", then_removed)
+    monkeypatch.setattr(erasure, "_list_paths_below", then_removed)
     with memlog.open(path) as store:
         assert "model/gone.db" not in {each.file for each in store.erasure.prove(SECRET).found}

@@ -271,7 +271,7 @@ def test_of_two_calls_at_once_the_first_line_counts_and_both_say_so(store):
         return store.append(events)
 
     decide = store._engine.read_model.decide
-    done = fading.decay(append_behind, decide, {"context": 0.25})
+    done = fading.append_todays_decay(append_behind, decide, {"context": 0.25})
     assert [done.decision, others[0].decision] == ["already done today", "decayed"]
     assert (done.rates, done.position) == ({"context": 0.5}, None)
     assert saliences(store.memories) == {"m": 0.5}

@@ -162,8 +162,8 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.engine.provider_embedders.RemoteEmbedder._post": (embed, embed_texts, ask),
     "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
-    "service.llm.model.LanguageModel.complete_once": (),  # by those who ask it
-    "service.llm.task.Task._complete": (distil, distil_one_by_one, distil_days, weekly, summaries),
+    "service.llm.model.LanguageModel.request_answer_once": (),  # by those who ask it
+    "service.llm.task.Task._ask_about_batch": (distil, distil_one_by_one, distil_days, weekly, summaries),
 }
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""
 
