@@ -90,7 +90,7 @@ def memory() -> None:
 
 
 @request_command("memories.save", group=memory, arguments=[], types=_TYPES, gets="context")
-def append_saved_memory(ctx: click.Context, given: Given) -> Done:
+def save(ctx: click.Context, given: Given) -> Done:
     if looks_for_duplicates(given.dedup, given.memory_id):
         with open_store(ctx) as store:
             done = store.memories.save(given)

@@ -86,7 +86,8 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
 def chat_of_folder(store: Path, name: str) -> tuple[str, str] | None:
     """Return the chat whose folder in the log has this name; None if there is no such folder."""
     stream = f"{CONVERSATIONS}/{name}"
-    return chat_of_stream(stream) if is_stream(stream) and disk.is_folder(store / LOG / stream) else None
+    is_name = is_stream(stream) and len(name.encode(errors="replace")) <= _NAME_LIMIT
+    return chat_of_stream(stream) if is_name and disk.is_folder(store / LOG / stream) else None
 
 
 _STREAMS = frozenset(kind.STREAM for kind in TYPES.values() if issubclass(kind, Change))

@@ -248,7 +248,7 @@ class Importing:
         in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = holdings.recognise_source(
-            read(ForeignFiles(path, self._tables, project=project)),
+            read(ForeignFiles(path, self._tables, project=project, log=self._engine.log_path)),
             prefix,
             sorted(self._suffixes),
             self._find_holdings,
@@ -262,7 +262,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(path, self._tables, self._suffix, project)
+        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path)
         what = "records imported" if project is None else f"records of {project} imported"
         used = self._count_records(read(source))
         for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):

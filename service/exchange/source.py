@@ -9,8 +9,9 @@ from typing import Any
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
+from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import conversation_stream, shown
 from memlog.eventlog.secrets.detection import masked
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
@@ -60,12 +61,21 @@ class ForeignFiles:
 
     tables: reads the program's databases.
     suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
-    project: the only project to read; None for all.
+    project: the only project to read; None for all. log: that of the store, if it is known.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
-    def __init__(self, path: Path, tables: Tables, suffix: str = "", project: str | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        tables: Tables,
+        suffix: str = "",
+        project: str | None = None,
+        log: Path | None = None,
+    ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
+        self._log = log
+        self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
 
     def find_files(self, *patterns: str) -> list[Path]:
@@ -148,6 +158,14 @@ class ForeignFiles:
         except OSError as error:
             yield Unreadable(self.display_name(path), error.strerror or str(error))
 
+    def has_chat(self, channel: str, chat_id: str) -> bool:
+        """Whether the log has a conversation, even if it was forgotten."""
+        if self._log is None:
+            return False
+        # As it was at first: the import itself creates chats.
+        folder = self._log / conversation_stream(channel, chat_id)
+        return self._had_chat.setdefault((channel, chat_id), disk.is_folder(folder))
+
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and NUL and lone surrogates replaced."""
         return masked(text.replace("\0", "\ufffd").encode(errors="replace").decode()).rstrip("\n")
@@ -157,7 +175,8 @@ class ForeignFiles:
 
         The ids of events hold for this form: it must not change.
         """
-        data = text.encode(errors="replace")
+        text = self.clean_text(text)  # first: half a key is not recognised
+        data = text.encode()
         if len(data) <= _LONGEST_RESULT:
             return text
         middle = f"\n[… {len(data):,} bytes, sha256 {sha256(data).hexdigest()} …]\n"
@@ -218,9 +237,19 @@ class ForeignFiles:
 
 def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it holds
     try:
-        return json.loads(line.decode("utf-8-sig"))
+        value = json.loads(line.decode("utf-8-sig"))
+        return _without_surrogates(value) if b"\\ud" in line.lower() else value
     except (ValueError, RecursionError) as error:
         return Unreadable(where, f"no JSON: {error}") if line.endswith(b"\n") else Skipped("tail")
+
+
+def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return a value whose strings have U+FFFD for each lone surrogate."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
+    return [*map(_without_surrogates, value)] if isinstance(value, list) else value
 
 
 def _add_remedy(path: Path, error: str) -> str:

@@ -28,7 +28,7 @@ TOUCHING = {
 """Methods of Path; `replace`, `open`, `stat` and `unlink` are looked for by themselves."""
 
 
-ELSEWHERE = {"locks.py": ["read_text"], "copy_identity.py": ["os.uname"], "settings.py": ["read_text"]}
+ELSEWHERE = {"locks.py": ["read_text"], "copy_identity.py": ["os.uname"], "sections.py": ["read_text"]}
 """/proc, the host's name and the file of a key are no files of the log."""
 
 

@@ -27,7 +27,9 @@ def test_klaw_logs_chat_telegram_123456(tmp_path: Path, call: Callable[[memlog.S
         assert [each.content for each in call(store)] == ["I drink tea"]
 
 
-@pytest.mark.parametrize("name", ["telegram_99", "telegram", "telegram_../memory", "x/telegram_123456"])
+@pytest.mark.parametrize(
+    "name", ["telegram_99", "telegram", "telegram_../memory", "x/telegram_123456", "x" * 5000 + "_7"]
+)
 def test_another_name_is_no_chat(tmp_path: Path, name: str) -> None:
     with memlog.open(tmp_path) as store:
         store.append([SAID])

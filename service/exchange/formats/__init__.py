@@ -97,6 +97,9 @@ class ForeignData(Protocol):
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file; a `Skipped` or `Unreadable` for a line without one."""
 
+    def has_chat(self, channel: str, chat_id: str) -> bool:
+        """Whether the log has a conversation, even if it was forgotten."""
+
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and with what JSON cannot hold replaced."""
 

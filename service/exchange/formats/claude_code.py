@@ -24,15 +24,14 @@ _KINDS: dict[Reason, str] = {
     " cost-state continued-in turn_end",
 }
 _SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
-_HARNESS = re.compile(
-    r"\s*(?:$|<system-reminder>|<local-command-(?:stdout|caveat)>|<task-notification>|<bash-stdout>|Caveat:"
-    r"|\[Request interrupted|Stop hook feedback:)"
+_HARNESS = (
+    *("<local-command-stdout>", "<local-command-caveat>", "<task-notification>", "<bash-stdout>"),
+    *("Caveat: The messages below", "[Request interrupted", "Stop hook feedback:"),
 )
-_IDE = re.compile(r"<(ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
-_COMMAND = re.compile(
-    r"<command-name>(.*?)</command-name>(?:.*<command-args>(.*?)</command-args>)?", re.DOTALL
-)
-_STORED_OUTPUT = re.compile(r"<persisted-output>.*?([^/\\\s]+\.txt)\s", re.DOTALL)
+_ENVELOPES = ("ide_opened_file", "ide_selection", "system-reminder")
+_STORED_OUTPUT = re.compile(r"<persisted-output>.*?([\w.-]{1,200}\.txt)\s", re.DOTALL)
+_SEARCHED = 2000
+"""In how many characters of a result the name of its file is searched."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
@@ -73,7 +72,7 @@ def _convert_prompt(source: ForeignData, line: Any, sessions: set[str]) -> Recor
     """Convert a line of history.jsonl, which repeats the prompts of the sessions that still exist."""
     match line:
         case {"display": str(text), "timestamp": at, "sessionId": str(chat)} if chat and text.strip():
-            if chat in sessions:
+            if chat in sessions or source.has_chat(_CHANNEL, chat):
                 return Skipped("mirror")
             name, ts = f"{_CHANNEL}{source.suffix}/h-{chat}-{at}", source.parse_time(at)
             content = source.clean_text(text)
@@ -82,12 +81,27 @@ def _convert_prompt(source: ForeignData, line: Any, sessions: set[str]) -> Recor
     return line if isinstance(line, Skipped | Unreadable) else Skipped("unsupported")
 
 
+def _prompt_of(text: str) -> str:
+    """Return what a person typed; "" for what the program wrote in the person's name."""
+    text = text.lstrip()
+    while (tag := next((each for each in _ENVELOPES if text.startswith(f"<{each}>")), None)) is not None:
+        text = text.partition(f"</{tag}>")[2].lstrip()
+    if text.startswith("<command-"):
+        command, arguments = (
+            text.partition(f"<command-{each}>")[2].partition(f"</command-{each}>")[0]
+            for each in ("name", "args")
+        )
+        return f"{command} {arguments}".strip()
+    return "" if text.startswith(_HARNESS) else text
+
+
 class _Transcript:
     """The file of a session or subagent. seen: the uuids of all lines that were read before."""
 
     def __init__(self, source: ForeignData, path: Path, seen: set[str]) -> None:
         self._source, self._path, self._seen = source, path, seen
-        self._agent = path.stem.removeprefix("agent-") if path.stem.startswith("agent-") else None
+        self._name = path.stem.encode(errors="replace").decode()
+        self._agent = self._name.removeprefix("agent-") if self._name.startswith("agent-") else None
         self._calls: dict[str, Line] = {}
         self._first: str | None = None
 
@@ -149,7 +163,7 @@ class _Transcript:
         )
 
     def _convert_blocks(self, line: Line, blocks: list[Line]) -> Iterator[Message]:
-        session = self._path.stem if self._agent is None else str(line["sessionId"])
+        session = self._name if self._agent is None else str(line["sessionId"])
         agent = line.get("agentId") or self._agent or "sidechain"
         chat = f"{session}.{agent}" if line.get("isSidechain") or self._agent else session
         ts = self._source.parse_time(line.get("timestamp"))
@@ -168,12 +182,10 @@ class _Transcript:
         is_user = line["type"] != "assistant"
         match block:
             case {"type": "text", "text": str(text)}:
-                text = _IDE.sub("", text)
-                if (command := _COMMAND.search(text)) is not None:
-                    text = f"{command[1]} {command[2] or ''}".strip()
+                text = _prompt_of(text) if is_user else text
                 by_agent = {"meta": {"author": "agent"}} if is_user and line.get("isSidechain") else {}
                 members = {"role": "user" if is_user else "assistant", "content": text} | by_agent
-                return None if _HARNESS.match(text) else members
+                return members if text.strip() else None
             case {"type": "tool_use", "id": call, "name": tool}:
                 given = block.get("input") or {}
                 first = next((each for each in given.values() if isinstance(each, str)), "")
@@ -202,10 +214,11 @@ class _Transcript:
             [given] if isinstance(given, str) else [each.get("text", f"[{each['type']}]") for each in given]
         )
         text = "\n".join(parts)
-        if (stored := _STORED_OUTPUT.match(text)) is not None:
+        if (stored := _STORED_OUTPUT.match(text[:_SEARCHED])) is not None:
             # Only the base name counts: the path is one of another machine, or anything.
             folder = self._path.parent.parent if self._agent else self._path.with_suffix("")
-            found = self._source.find_files(f"**/{folder.name}/tool-results/{stored[1]}")
-            whole = self._source.read_text(found[0]) if found else text
+            found = folder / "tool-results" / stored[1]
+            is_inside = found.resolve().parent == folder.resolve() / "tool-results"
+            whole = self._source.read_text(found) if is_inside and found.is_file() else text
             text = text if isinstance(whole, Unreadable) else whole
         return self._source.shorten_result(text)

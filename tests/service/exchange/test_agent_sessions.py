@@ -114,6 +114,26 @@ HOSTILE: dict[str, tuple[Callable[[list[bytes]], None], tuple[int, int]]] = {
         change(3, {"type": "user", "uuid": "d", "message": {"content": 7}}),
         (20, 1),
     ),
+    "lone surrogates and NUL": (
+        change(
+            3,
+            b'{"type":"user","uuid":"b\\ud800","sessionId":"\\udfff","timestamp":"2026-09-01T08:00:00Z",'
+            b'"message":{"content":"\\ud800x\\u0000"}}\n',
+        ),
+        (21, 0),
+    ),
+    "what looks like a command in an answer": (
+        change(
+            3,
+            {
+                "type": "assistant",
+                "uuid": "d",
+                "timestamp": "2026-09-01T08:00:00Z",
+                "message": {"content": "A <command-name>/x</command-name> " + "<ide_selection>" * 9000},
+            },
+        ),
+        (21, 0),
+    ),
     "a time of 2262": (
         change(
             3, {"type": "user", "uuid": "d", "timestamp": "2262-01-01T00:00:00Z", "message": {"content": "x"}}
@@ -134,6 +154,29 @@ def test_a_bad_line_costs_no_other(tmp_path: Path, home: Path, case: str) -> Non
         report = imported(store, home)
         assert (report.appended, report.unreadable) == expected
         assert (report.unknown_columns != {}) == ("next year" in case)
+
+
+def test_what_was_forgotten_does_not_come_back_from_the_history_and_half_a_key_is_masked(
+    tmp_path: Path, home: Path
+) -> None:
+    key = "sk-ant-" + "api03-" + "A" * 24
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    given = {"type": "tool_result", "tool_use_id": "x", "content": f"{'a ' * 6135}{key} {'b ' * 4500}"}
+    line = {"type": "user", "uuid": "d", "timestamp": "2026-09-01T08:00:00Z", "message": {"content": [given]}}
+    lines = file.read_bytes().splitlines(keepends=True)
+    change(3, line)(lines)
+    file.write_bytes(b"".join(lines))
+    with memlog.open(tmp_path / "store") as store:
+        imported(store, home)
+        store.erasure.forget("claude-code/a0000000-0000-4000-8000-000000000001/1")
+        file.unlink()
+        assert imported(store, home).appended == 0
+        found = store.search("picture", mode="text").hits
+        assert not any("See the picture" in each.content for each in found)
+    assert (
+        key[:18]
+        not in b"".join(path.read_bytes() for path in (tmp_path / "store/log").rglob("*.jsonl")).decode()
+    )
 
 
 def test_a_file_of_which_nothing_is_understood_is_an_error(tmp_path: Path, home: Path) -> None:
