@@ -88,6 +88,7 @@ SLOW = {
 
 NO_OPERATIONS = {
     *("append_lines", "close", "core.take_over", "documents.close", "documents.is_of_another_copy", "warm"),
+    *("embedder.embed", "embedder.is_available"),
 }
 """Public methods that are no operations, and read no rows."""
 
