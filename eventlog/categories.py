@@ -70,7 +70,7 @@ def known_category(name: str) -> str:
     return known
 
 
-def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
+def resolve_rate_aliases(rates: dict[str, float]) -> dict[str, float]:
     """Return `rates` with aliases replaced by their categories; a rate under the category's own name wins."""
     return {resolve_alias(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if resolve_alias(name) == name
@@ -87,7 +87,7 @@ def read_rates(rates: Mapping[str, float]) -> dict[str, float]:
         known_category(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
             raise BadInput(f"the rate of {name} is {rate!r}", hint="use a number from 0 to 1")
-    return rates_by_category(dict(rates))
+    return resolve_rate_aliases(dict(rates))
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:

@@ -158,7 +158,7 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
         hints |= vars(base).get("__annotations__", {})
     if any(isinstance(hint, str) for hint in hints.values()):
         hints = get_type_hints(struct, include_extras=True)  # slow, since it rebuilds each type
-    return tuple(_describe(each, hints[each.name]) for each in msgspec.structs.fields(struct))
+    return tuple(_describe_field(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
@@ -168,7 +168,7 @@ def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(choice for member in get_args(hint) for choice in choices_of(member))
 
 
-def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
+def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
     kind, marks, is_optional = _unwrap(hint)
     reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
     wire = reads.wire if reads else kind
@@ -292,14 +292,14 @@ def to_path(given: str | Path) -> Path:
 def _field_readers(struct: type[Checked]) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return each field's name and the function that checks and converts its value."""
     fields = fields_of(struct)
-    return [(field.name, reader_of(field)) for field in fields if not field.is_local] + [
+    return [(field.name, find_field_reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))
         for field in fields
         if field.is_local
     ]
 
 
-def reader_of(field: Field) -> Callable[[Any], Any]:
+def find_field_reader(field: Field) -> Callable[[Any], Any]:
     """Return the function that checks and converts a value of a field."""
     if field.reads is not None:
         read = field.reads.read
@@ -358,7 +358,7 @@ ChatName = tuple[str, str | int] | str
 _MOST_BITS = 64
 
 
-def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
+def chat_id_to_text(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
     """Convert an integer id, as messengers use, to text; return any other value unchanged."""
     is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
@@ -381,7 +381,7 @@ class Chat(tuple[str, str]):
 
     def __new__(cls, channel: str, chat_id: str | int) -> Self:
         """Return the chat with this channel and id. Raises BadInput; see the class."""
-        named = decimal(chat_id)
+        named = chat_id_to_text(chat_id)
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
         raise BadInput(

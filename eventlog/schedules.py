@@ -58,7 +58,7 @@ class Schedule(NamedTuple):
         local = datetime.combine(day, self.at)
         # A time in a skipped hour is moved to the hour after it; of a repeated hour, the first counts.
         moment = local.astimezone(UTC) if self.zone is None else local.replace(tzinfo=self.zone)
-        return Slot(str(day), timestamps.normalise(moment.isoformat(), naive_is_utc=False))
+        return Slot(str(day), timestamps.normalise_timestamp(moment.isoformat(), naive_is_utc=False))
 
 
 def parse_schedule(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:

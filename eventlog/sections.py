@@ -242,15 +242,15 @@ class Provider(Checked, frozen=True, kw_only=True):
         if self.api_key_file is None:
             return None
         # Imported here: most programs have no such file.
-        from memlog.eventlog.log.streams import shown
-        from memlog.eventlog.secrets.detection import masked
+        from memlog.eventlog.log.streams import escape_invalid_utf8
+        from memlog.eventlog.secrets.detection import mask_keys
 
         try:
             lines = self.api_key_file.read_text().splitlines()
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise BadInput(
-                masked(f"{shown(self.api_key_file)}: {why}"),
+                mask_keys(f"{escape_invalid_utf8(self.api_key_file)}: {why}"),
                 hint="set api_key_file to a file with the key in its first line",
             ) from error
         return lines[0].strip() if lines else ""
@@ -522,7 +522,7 @@ def _check_url(name: str, url: str) -> None:
     # Imported here: most programs have no provider.
     from urllib.parse import urlsplit
 
-    from memlog.eventlog.secrets.detection import masked
+    from memlog.eventlog.secrets.detection import mask_keys
 
     example = "https://api.example.com/v1" if name == "base_url" else "http://127.0.0.1:3128"
     try:
@@ -531,7 +531,7 @@ def _check_url(name: str, url: str) -> None:
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise BadInput(f"{name} is {masked(shown_value(url))}", hint=f"use a URL such as {example}")
+        raise BadInput(f"{name} is {mask_keys(shown_value(url))}", hint=f"use a URL such as {example}")
     if parts.username or parts.password or parts.query or parts.fragment:
         hint = 'set api_key = "${NAME}" instead' if name == "base_url" else f"use a URL such as {example}"
         raise BadInput(f"{name} has a password, a query or a fragment", hint=hint)

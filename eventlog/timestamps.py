@@ -40,7 +40,7 @@ def is_written_form(text: str) -> bool:
     return _WRITTEN.fullmatch(text) is not None
 
 
-def normalise(text: str, *, naive_is_utc: bool) -> str:
+def normalise_timestamp(text: str, *, naive_is_utc: bool) -> str:
     """Convert an RFC 3339 time with any offset and precision to canonical format, truncated to milliseconds.
 
     A leap second (23:59:60 UTC) becomes 23:59:59.999.
@@ -85,8 +85,8 @@ def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = Fa
         except (OverflowError, ValueError, OSError):  # depending on the system's functions
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
-        return normalise(text, naive_is_utc=True)
-    moment = datetime.fromisoformat(normalise(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
+        return normalise_timestamp(text, naive_is_utc=True)
+    moment = datetime.fromisoformat(normalise_timestamp(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
     return _format_moment(moment.astimezone(UTC))
 
 
@@ -123,7 +123,7 @@ def check_day(text: str) -> str:
     return text
 
 
-def shift(text: str, milliseconds: int) -> str:
+def shift_timestamp(text: str, milliseconds: int) -> str:
     """Shift a timestamp by `milliseconds`, up to LAST; return an impossible date unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)

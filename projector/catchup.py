@@ -14,12 +14,12 @@ from memlog.eventlog.codec import decode, upcast
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import blocks
-from memlog.eventlog.integrity.seal_losses import LOST, Loss, losses
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.files.file_io import read_blocks
+from memlog.eventlog.integrity.seal_losses import LOST, Loss, find_losses
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import WATERMARKS
 from memlog.eventlog.log.reader import Fingerprint, open_segment
-from memlog.eventlog.log.streams import Segment, SegmentName, segments_of, shown
+from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8, segments_of
 from memlog.projector import checkpoints, limits, schema, subjects
 from memlog.projector.checkpoints import (
     NOTHING_READ,
@@ -131,7 +131,7 @@ def catch_up(
     """
     refused: dict[str, OSError] = {}
     # Read before the segments: seals made after the listing are left to the next catch-up.
-    sealed = sealed_bytes(log)
+    sealed = read_sealed_lengths(log)
     segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(
         notes=[*_describe_strangers(log, strangers), *starmap(_describe_refusal, refused.items())]
@@ -140,11 +140,13 @@ def catch_up(
     def is_read(stream: str) -> bool:
         return stream not in refused and stream.partition("/")[0] not in refused
 
-    known = {name: point for name, point in checkpoints.load_all(db, streams).items() if is_read(name[0])}
+    known = {
+        name: point for name, point in checkpoints.load_checkpoints(db, streams).items() if is_read(name[0])
+    }
     only = None
     if refused or streams is not None:
         only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
-    report.notes += _describe_losses(losses(log, only=only, sealed=sealed))
+    report.notes += _describe_losses(find_losses(log, only=only, sealed=sealed))
     work = _find_unread(log, segments, known, bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
@@ -167,7 +169,7 @@ def catch_up(
     if watermarks is not None and begins_to_remember:
         # For example in a copied store, whose read model covers segments that have no new lines.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
-        report.notes += remember(db, watermarks, readable)
+        report.notes += raise_watermarks(db, watermarks, readable)
     return report
 
 
@@ -178,7 +180,7 @@ def watermarks_of(log: Path) -> "Watermarks":
     return Watermarks(log.parent)
 
 
-def remember(
+def raise_watermarks(
     db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
 ) -> list[str]:
     """Raise the watermarks to the point up to which `segments` were read; return notes about losses.
@@ -190,10 +192,10 @@ def remember(
     """
     from memlog.eventlog.log.watermarks import Read
 
-    read = [(segment, checkpoints.load(db, segment)) for segment in segments]
+    read = [(segment, checkpoints.load_checkpoint(db, segment)) for segment in segments]
     known = [Read(segment, now.fingerprint, before) for segment, now in read if now != NOTHING_READ]
     try:
-        lost = watermarks.remember(known)
+        lost = watermarks.raise_watermarks(known)
     except OSError as error:
         why = error.strerror or error
         return [f"{WATERMARKS}: {why}: a loss of these bytes would go unnoticed"]
@@ -214,13 +216,13 @@ def _describe_strangers(log: Path, strangers: list[Path]) -> list[str]:
 
 
 def _describe_refusal(stream: str, error: OSError) -> str:
-    place = shown(str(error.filename or stream))
+    place = escape_invalid_utf8(str(error.filename or stream))
     return f"{place}: {error.strerror}: skipped; chown it to the store's owner"
 
 
 def count_unread_bytes(db: Connection, log: Path) -> int:
     """Return the number of bytes of the log that the read model has not read yet."""
-    known = checkpoints.load_all(db)
+    known = checkpoints.load_checkpoints(db)
     return sum(
         max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
         for segment in segments_of(log)[0]
@@ -229,18 +231,18 @@ def count_unread_bytes(db: Connection, log: Path) -> int:
 
 def count_unread_lines(db: Connection, log: Path) -> int:
     """Return the number of complete lines of the log that the read model has not read yet."""
-    known = checkpoints.load_all(db)
+    known = checkpoints.load_checkpoints(db)
     count = 0
     for segment in segments_of(log)[0]:
         with open_segment(segment) as fd:
             offset = known.get(segment.key, NOTHING_READ).offset
-            count += sum(block.count(b"\n") for block in blocks(fd, offset))
+            count += sum(block.count(b"\n") for block in read_blocks(fd, offset))
     return count
 
 
 def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
     """Return the streams that must be replayed: a segment is gone, or bytes that were read have changed."""
-    known = checkpoints.load_all(db)
+    known = checkpoints.load_checkpoints(db)
     found = set()
     for segment in segments_of(log)[0]:
         checkpoint = known.pop(segment.key, NOTHING_READ)
@@ -277,11 +279,11 @@ class _Reader(msgspec.Struct):
         with closing(fold_segment(self.db, stretch, self.sizes, share=share)) as batches:
             while self.end is None or time.monotonic() < self.end:
                 with self.turn():
-                    before = checkpoints.load(self.db, stretch.segment).fingerprint
+                    before = checkpoints.load_checkpoint(self.db, stretch.segment).fingerprint
                     tally = next(batches, None)
-                    is_done = checkpoints.load(self.db, stretch.segment).offset == stretch.end
+                    is_done = checkpoints.load_checkpoint(self.db, stretch.segment).offset == stretch.end
                     if self.watermarks and tally and tally.bytes:
-                        notes = remember(self.db, self.watermarks, [stretch.segment], before)
+                        notes = raise_watermarks(self.db, self.watermarks, [stretch.segment], before)
                         self.report.notes += notes
                 if tally is None:
                     return True
@@ -305,8 +307,8 @@ class _Reader(msgspec.Struct):
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]
-                        notes = remember(self.db, self.watermarks, segments)
-                        notes += _describe_losses(self.watermarks.losses(stream=stream))
+                        notes = raise_watermarks(self.db, self.watermarks, segments)
+                        notes += _describe_losses(self.watermarks.find_losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
                 return self._add_to_report(tally)
             except (HistoryChanged, FileNotFoundError):
@@ -355,7 +357,7 @@ def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | Non
     return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)
 
 
-def build(
+def build_read_model(
     db: Connection,
     log: Path,
     sizes: ChunkSizes,

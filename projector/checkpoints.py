@@ -12,7 +12,7 @@ from msgspec.structs import astuple, replace
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, open_segment, read_lines, take_fingerprint
 from memlog.eventlog.log.streams import Segment
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 
 
 class FileHints(Struct, frozen=True):
@@ -84,15 +84,17 @@ NOTHING_READ = Checkpoint()
 _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
 
-def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
+def load_checkpoints(
+    db: Connection, streams: Collection[str] | None = None
+) -> dict[tuple[str, str], Checkpoint]:
     """Return the checkpoints of `streams`, or of all streams if None, by (stream, segment)."""
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
-    values = () if streams is None else (as_list(streams),)
+    values = () if streams is None else (to_json_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
     return {(stream, segment): _checkpoint_from_row(columns) for stream, segment, *columns in rows}
 
 
-def load(db: Connection, segment: Segment) -> Checkpoint:
+def load_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
@@ -101,7 +103,7 @@ def load(db: Connection, segment: Segment) -> Checkpoint:
     return _checkpoint_from_row(row) if row else NOTHING_READ
 
 
-def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
+def save_checkpoint(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
     """Save a checkpoint, in the same transaction as the rows."""
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
@@ -117,12 +119,14 @@ def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator
 
     Must be used within the caller's transaction.
     """
-    before = load(db, segment)
+    before = load_checkpoint(db, segment)
     held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
     yield
     if before != NOTHING_READ and held:
         hints = replace(FileHints.of(disk.status(fd)), size=before.hints.size)
-        save(db, segment, replace(before, fingerprint=take_fingerprint(fd, before.offset), hints=hints))
+        save_checkpoint(
+            db, segment, replace(before, fingerprint=take_fingerprint(fd, before.offset), hints=hints)
+        )
 
 
 def _checkpoint_from_row(row: Sequence[Any]) -> Checkpoint:
@@ -145,7 +149,7 @@ class ReadRange(NamedTuple):
         """Return where a read from `offset` ends; never before it, since another projector may be ahead."""
         return None if self.end is None else max(self.end, offset)
 
-    def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
+    def read_unread_lines(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
         """Yield the lines of the open segment after a checkpoint."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
         end, tail_is_a_line = self.end_after(offset), self.tail_is_a_line

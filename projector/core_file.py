@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection
 
 
@@ -28,7 +28,7 @@ def write(path: Path, data: bytes) -> None:
     """Write a new file at `path` and sync it; only its owner may read it."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
-    with file_io.closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
+    with file_io.closing_descriptor(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
         file_io.write_all(fd, data)
         disk.sync(fd)
 
@@ -39,7 +39,7 @@ def read(path: Path) -> bytes | None:
     Raises OSError; FileExistsError if it is not a regular file.
     """
     try:
-        with file_io.closing(file_io.open_regular(path, disk.READ)) as fd:
+        with file_io.closing_descriptor(file_io.open_regular(path, disk.READ)) as fd:
             return file_io.read_all(fd)
     except FileNotFoundError:
         return None
@@ -47,7 +47,7 @@ def read(path: Path) -> bytes | None:
 
 def sync(path: Path) -> None:
     """Sync a file, or the names in a folder, to disk."""
-    with file_io.closing(disk.open(path, disk.READ, follow=True)) as fd:
+    with file_io.closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
 
 
@@ -153,13 +153,13 @@ class CoreView:
                     disk.unlink(self._pending)
 
     def _locked(self) -> AbstractContextManager[None]:
-        return locked(self._lock, "the read model", self._lock_timeout)
+        return holding_lock(self._lock, "the read model", self._lock_timeout)
 
     def _note_change(self, edited: bytes | None) -> str | None:
         if edited == self._noted:
             return None
         self._noted = edited
-        path = shown(self.path)
+        path = escape_invalid_utf8(self.path)
         return (
             f"{path} was changed by hand: store.core.import_file({str(path)!r}) appends the changes,"
             " deleting the file drops them"

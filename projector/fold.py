@@ -9,7 +9,7 @@ from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Line, LogEntry, entry_of, redactions_in
+from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, redactions_in
 from memlog.eventlog.log.streams import Segment
 from memlog.projector import checkpoints, subjects
 from memlog.projector.checkpoints import (
@@ -22,7 +22,7 @@ from memlog.projector.checkpoints import (
     opened_segment,
 )
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, as_list, insert
+from memlog.projector.sqlite import Connection, insert, to_json_list
 from memlog.projector.subjects.accepted import PositionedEvent
 
 # Strategy: a batch of lines becomes rows in one transaction, together with its checkpoint. A kill loses at
@@ -67,17 +67,17 @@ def fold_segment(
     segment = stretch.segment
     with opened_segment(segment) as fd:
         while True:
-            checkpoint = checkpoints.load(db, segment)
+            checkpoint = checkpoints.load_checkpoint(db, segment)
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_after(checkpoint.offset)
-            batch = _next_batch(stretch.unread(fd, checkpoint), share)
+            batch = _next_batch(stretch.read_unread_lines(fd, checkpoint), share)
             tally = _fold_batch(db, segment, batch, sizes, leave_out)
             read = _advance_checkpoint(checkpoint, batch, fd, hints.up_to(end), stretch)
             # Invariant: a checkpoint only moves forward, and a batch moves it, so no line is folded twice.
             assert read.offset > checkpoint.offset if batch else read.offset == checkpoint.offset
-            checkpoints.save(db, segment, read)
+            checkpoints.save_checkpoint(db, segment, read)
             yield tally
             if not batch or read.offset == end:
                 return
@@ -103,10 +103,10 @@ def _fold_batch(
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
         ]
         bad = [entry for entry in bad if entry.id not in redacted]
-    accepted, duplicates, conflicts = _classify(db, segment, decoded)
+    accepted, duplicates, conflicts = _classify_events(db, segment, decoded)
     _record_lines(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
-    subjects.handle(db, accepted, sizes)
+    subjects.fold_events(db, accepted, sizes)
     return Tally(
         events=len(accepted),
         duplicates=len(duplicates),
@@ -121,7 +121,7 @@ def _fold_batch(
 def _decode_lines(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
     """Decode `lines`; return the events, and the entries of non-blank lines that hold no event."""
     decoded, bad = [], []
-    for entry in filter(None, (entry_of(segment, line) for line in lines)):
+    for entry in filter(None, (decode_entry(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
             bad.append(entry)
         else:
@@ -166,7 +166,7 @@ def _find_redacted(
         raise HistoryChanged(f"{projected} was redacted")
     known = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
-        (segment.stream, as_list(ids)),
+        (segment.stream, to_json_list(ids)),
     )
     return targets.union(target_id for (target_id,) in known)
 
@@ -180,14 +180,14 @@ def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | 
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
         " AND NOT EXISTS (SELECT 1 FROM redactions WHERE stream = ?2 AND target_id = value) LIMIT 1",
-        (as_list(ids), stream),
+        (to_json_list(ids), stream),
     ).fetchone()
     if found is None:
         places = [(*place, name) for name in ids if (place := parse_line_id(name)) is not None]
         found = db.execute(
             "SELECT place.value ->> 2 FROM json_each(?) AS place JOIN quarantine ON stream = ?"
             " AND segment = place.value ->> 0 AND offset = place.value ->> 1 LIMIT 1",
-            (as_list(places), stream),
+            (to_json_list(places), stream),
         ).fetchone()
     return None if found is None else str(found[0])
 
@@ -204,12 +204,12 @@ def _find_projected(
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
-        (stream, as_list([placed.id for placed in decoded])),
+        (stream, to_json_list([placed.id for placed in decoded])),
     )
     return {event_id: (tuple(place), content) for event_id, content, *place in rows}
 
 
-def _classify(
+def _classify_events(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
     """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id wins.
@@ -316,7 +316,7 @@ def _advance_checkpoint(
         return Checkpoint(checkpoint.fingerprint, checkpoint.lines, checkpoint.is_open, hints)
     last = batch[-1]
     return Checkpoint(
-        fingerprint=checkpoint.fingerprint.extended(fd, last.end),
+        fingerprint=checkpoint.fingerprint.extend_to_offset(fd, last.end),
         lines=last.number - last.is_open,
         is_open=last.is_open and stretch.tail_is_a_line,
         # Only up to the last line, so that after a kill the rest counts as growth.
@@ -330,11 +330,11 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
     unchanged = [segment.name.filename for segment, checkpoint in read.items() if checkpoint.offset]
     db.execute(
         "DELETE FROM redactions WHERE stream = ? AND segment NOT IN (SELECT value FROM json_each(?))",
-        (stream, as_list(unchanged)),
+        (stream, to_json_list(unchanged)),
     )
     for stretch in stretches:
         with opened_segment(stretch.segment) as fd:
-            entries = redactions_in(stretch.segment, stretch.unread(fd, read[stretch.segment]))
+            entries = redactions_in(stretch.segment, stretch.read_unread_lines(fd, read[stretch.segment]))
             found = [(position_event(entry, event), event) for entry, event in entries]
         record_redactions(db, found)
     redacted = _find_redacted_lines(db, stream, read)
@@ -350,7 +350,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
 
 def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if bytes before it have changed."""
-    checkpoint = checkpoints.load(db, segment)
+    checkpoint = checkpoints.load_checkpoint(db, segment)
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     return checkpoint if holds else NOTHING_READ

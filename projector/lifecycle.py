@@ -16,15 +16,15 @@ import msgspec
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import file_version, is_regular, status_at
-from memlog.eventlog.files.folders import make_path
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.folders import make_folder_and_parents
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
-from memlog.eventlog.log.streams import segments_of, shown
+from memlog.eventlog.log.streams import escape_invalid_utf8, segments_of
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector import catchup, core_file, sqlite
 from memlog.projector.core_file import CoreView
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.fill import Embedded, fill, take_cached_vectors
+from memlog.projector.embedding.fill import Embedded, fill_missing_vectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
 from memlog.projector.passages.chunking import ChunkSizes
 
@@ -78,7 +78,7 @@ class Generations:
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
         return path
 
-    def scratch(self) -> AbstractContextManager[sqlite.Connection]:
+    def scratch_database(self) -> AbstractContextManager[sqlite.Connection]:
         """Return a context manager for an empty, private database that leaves no file behind.
 
         Its name is removed before the first write. A kill just before that leaves an empty file, which the
@@ -96,7 +96,7 @@ class Generations:
             sqlite.remove_database(path)
             return closing(db)
 
-    def publish(self, path: Path) -> None:
+    def make_live(self, path: Path) -> None:
         """Make the closed file `path` the live generation, keeping the previous one.
 
         The caller must hold the build lock and the projector lock.
@@ -225,8 +225,10 @@ class Projector:
             Busy: another process takes too long to build, or was stopped while building.
             DatabaseError: the new generation cannot be written.
         """
-        make_path(self.generations.folder)
-        with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
+        make_folder_and_parents(self.generations.folder)
+        with holding_lock(
+            self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout
+        ):
             if not is_due():
                 return self._extend_live(self._lock_timeout, progress)
             path, replaced = self.generations.new_file(), self.generations.current()
@@ -237,7 +239,7 @@ class Projector:
                     sqlite.remove_database(path)
                 raise
         done = Projection(read, why, replaced, cached)
-        return self._update_core_view(self.live(), done, self._lock_timeout)
+        return self._update_core_view(self.connect_to_live(), done, self._lock_timeout)
 
     def replace_damaged(
         self, error: DatabaseError, *, progress: catchup.Progress | None = None
@@ -275,9 +277,11 @@ class Projector:
             return counts
         while True:
             with suppress(_GenerationChanged), sqlite.converting_errors("the read model"):
-                db = self.live()
+                db = self.connect_to_live()
                 turn = partial(self._turn, timeout, db)
-                fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
+                fill_missing_vectors(
+                    db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress
+                )
                 return counts
 
     def remove_other_generations(self) -> None:
@@ -285,7 +289,7 @@ class Projector:
 
         Raises Busy if another process takes too long to build.
         """
-        with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
+        with holding_lock(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
     def write_transaction(self, write: Callable[[sqlite.Connection], T]) -> T:
@@ -295,7 +299,7 @@ class Projector:
             Busy, DatabaseError: as for `catch_up`.
         """
         for _ in range(_ATTEMPTS):
-            db = self.live()
+            db = self.connect_to_live()
             try:
                 with sqlite.converting_errors("the read model"), self._turn(self._lock_timeout):
                     return write(db)
@@ -303,7 +307,7 @@ class Projector:
                 continue
         raise DatabaseError("the read model keeps being replaced", hint="try again")
 
-    def live(self, *, read_only: bool = False) -> sqlite.Connection:
+    def connect_to_live(self, *, read_only: bool = False) -> sqlite.Connection:
         """Return the connection to the live generation. read_only: whether its folder is read-only.
 
         Without room for the files that SQLite needs for writing, the connection is read-only; see `frozen`.
@@ -329,7 +333,7 @@ class Projector:
     def why_unusable(self) -> str | None:
         """Return why the live generation cannot be brought up to date; None if it can."""
         try:
-            db = self.live()
+            db = self.connect_to_live()
             with sqlite.converting_errors("the read model"):
                 stored = catchup.stored_projection_id(db)
         except DatabaseError as error:
@@ -359,7 +363,7 @@ class Projector:
         streams: Collection[str] | None = None,
     ) -> Projection:
         # The caller has just checked the live generation; each turn checks that it is still live.
-        db = self.live() if self._live is None else self._live[1]
+        db = self.connect_to_live() if self._live is None else self._live[1]
         with sqlite.converting_errors("the read model"):
             read = catchup.catch_up(
                 db,
@@ -386,7 +390,9 @@ class Projector:
             # The other process writes the view from what it has projected, which is at least as much.
             return done
         except OSError as error:
-            done.read.notes.append(f"{shown(self.core_view.path)} is not updated: {error.strerror}")
+            done.read.notes.append(
+                f"{escape_invalid_utf8(self.core_view.path)} is not updated: {error.strerror}"
+            )
         return done
 
     @contextmanager
@@ -407,7 +413,9 @@ class Projector:
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
         """Hold the projector lock; `timeout` limits the wait for other processes, but not for threads."""
-        with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
+        with holding_lock(
+            self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here
+        ):
             _held_here.add(self._lock)
             try:
                 yield
@@ -418,19 +426,19 @@ class Projector:
         db = sqlite.connect(path, "bulk")
         try:
             with sqlite.converting_errors(path):
-                report = catchup.build(db, self.log, self.sizes, progress=progress)
+                report = catchup.build_read_model(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
                 with self._locked(self._lock_timeout):
                     with sqlite.transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
                     watermarks = catchup.watermarks_of(self.log)
-                    lost = catchup.remember(db, watermarks, segments_of(self.log, unread={})[0])
+                    lost = catchup.raise_watermarks(db, watermarks, segments_of(self.log, unread={})[0])
                     report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()
-                    self.generations.publish(path)
+                    self.generations.make_live(path)
         finally:
             db.close()
         return report, cached

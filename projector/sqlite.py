@@ -332,7 +332,7 @@ Row = dict[str, Any]
 """The values of a row by column."""
 
 
-def as_list(values: Collection[Any]) -> str:
+def to_json_list(values: Collection[Any]) -> str:
     """Encode values as JSON for `json_each`; `json.dumps` is four times slower and holds the GIL."""
     return msgspec.json.encode(values).decode()
 

@@ -10,9 +10,9 @@ import msgspec
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.integrity.verify import Lines, count_lines
 from memlog.eventlog.log.quarantine import DAMAGE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector import checkpoints, schema, sqlite
-from memlog.projector.catchup import Progress, build, find_rewritten_streams
+from memlog.projector.catchup import Progress, build_read_model, find_rewritten_streams
 from memlog.projector.embedding.models import may_refuse
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -48,7 +48,7 @@ _WHERE_AND_WHEN_APPENDED = {
 """Columns that tell where an event is and when it was appended, not what it contains."""
 
 
-def dump(db: sqlite.Connection, *, content: bool = False) -> Iterator[str]:
+def dump_tables(db: sqlite.Connection, *, content: bool = False) -> Iterator[str]:
     """Yield each table as its name, followed by one line per row: a JSON object of its columns.
 
     content: omit positions and times of appending, and sort rows by the remaining columns.
@@ -64,10 +64,10 @@ def dump(db: sqlite.Connection, *, content: bool = False) -> Iterator[str]:
             yield msgspec.json.encode(dict(zip(columns, map(_to_json_value, row), strict=True))).decode()
 
 
-def digest(db: sqlite.Connection, *, content: bool = False) -> str:
+def hash_dump(db: sqlite.Connection, *, content: bool = False) -> str:
     """Return the SHA-256 of the dump in hex; with `content`, equal for stores with the same events."""
     result = sha256()
-    for line in dump(db, content=content):
+    for line in dump_tables(db, content=content):
         result.update(line.encode() + b"\n")
     return result.hexdigest()
 
@@ -181,7 +181,7 @@ class Verification(msgspec.Struct, kw_only=True):
         return self.ok and not odd
 
 
-def verify(
+def verify_read_model(
     db: sqlite.Connection,
     log: Path,
     sizes: ChunkSizes,
@@ -204,7 +204,7 @@ def verify(
         if rewritten:
             found = Verification(notes=[_describe_rewritten(rewritten)])
         else:
-            found = _compare(db, log, sizes, scratch, progress)
+            found = _compare_with_replay(db, log, sizes, scratch, progress)
         found.problems += _check_vectors(db)
         found.problems += _check_file(db)
     for table in () if read_only else TABLES:
@@ -219,23 +219,25 @@ def verify(
 
 
 def _describe_rewritten(streams: list[str]) -> str:
-    listed = ", ".join(map(shown, streams[:_MOST_STREAMS])) + (", …" if len(streams) > _MOST_STREAMS else "")
+    listed = ", ".join(map(escape_invalid_utf8, streams[:_MOST_STREAMS])) + (
+        ", …" if len(streams) > _MOST_STREAMS else ""
+    )
     return (
         f"the log was rewritten after the last read: {listed}; the next read replays it:"
         " the read model was not compared"
     )
 
 
-def _compare(
+def _compare_with_replay(
     db: sqlite.Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
     """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
     found = _describe_read_model(db)
     fulltext = fulltext_digest(db)
-    bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
+    bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_checkpoints(db).items()}
     with scratch() as replay, sqlite.converting_errors("the replay"):
-        build(replay, log, sizes, bounds=bounds, progress=progress)
-        found.replayed, replayed_fulltext = digest(replay), fulltext_digest(replay)
+        build_read_model(replay, log, sizes, bounds=bounds, progress=progress)
+        found.replayed, replayed_fulltext = hash_dump(replay), fulltext_digest(replay)
     if found.digest != found.replayed:
         found.problems.append(f"the read model differs from a replay of its log{_REMEDY}")
     if fulltext != replayed_fulltext:
@@ -271,14 +273,14 @@ _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY strea
 def _describe_read_model(db: sqlite.Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
-        digest=digest(db),
+        digest=hash_dump(db),
         events=sqlite.count_rows(db, "events"),
         duplicates=sqlite.count_rows(db, "duplicates"),
         conflicts=sqlite.count_rows(db, "conflicts"),
         quarantined=quarantined,
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=sum(vectors.count(db, of) for of in vectors.SETS),
+        vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),
         missing_vectors=index.count_all_pending(db),
         withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _tables_with_vectors(db)),
     )
@@ -286,7 +288,10 @@ def _describe_read_model(db: sqlite.Connection) -> Verification:
 
 def _tables_with_vectors(db: sqlite.Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
     return [
-        (of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.passage_tables(of)
+        (of, shelf)
+        for of in vectors.SETS
+        if vectors.list_vector_tables(db, of)
+        for shelf in index.passage_tables(of)
     ]
 
 

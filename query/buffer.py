@@ -270,4 +270,4 @@ def set_aside_request(event: ModelFailed) -> SetAside:
 
 
 def _end_of_day(ts: str) -> str:
-    return timestamps.shift(f"{ts[:10]}T00:00:00.000Z", _DAY)
+    return timestamps.shift_timestamp(f"{ts[:10]}T00:00:00.000Z", _DAY)

@@ -10,13 +10,13 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text import language_files, phrases
 from memlog.query.context.floor import rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.hits import Hit
-from memlog.query.search.request import parse
+from memlog.query.search.request import parse_query
 
 _ENDING = 2
 """The most final letters in which two forms of a word may differ."""
@@ -95,7 +95,7 @@ class Changes:
         rows = self._db.execute(
             "SELECT memory_id, content, topic, category, updated_at FROM memories"
             " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
-            (as_list([*memory_ids]),),
+            (to_json_list([*memory_ids]),),
         ).fetchall()
         by_id = {row[0]: _DatedText(*row) for row in rows}
         found = {}
@@ -129,7 +129,7 @@ def _may_change(
             return False
     elif newer.category != older.category:
         return False
-    words, subject = parse(_strip_quotes(newer.content)), _search_words(older.content)[:1]
+    words, subject = parse_query(_strip_quotes(newer.content)), _search_words(older.content)[:1]
     # "Nina's husband" is not Nina. "Now in the drawer" may be the keys: without a cue, the subject recurs.
     is_of_another = any(
         re.search(rf"\b{re.escape(word)}['’]s\b", newer.content, re.IGNORECASE) for word in subject
@@ -165,7 +165,7 @@ def _load_phrases(member: str) -> phrases.Phrases:
 
 
 def _search_words(text: str) -> tuple[str, ...]:
-    return parse(_strip_quotes(text)).words
+    return parse_query(_strip_quotes(text)).words
 
 
 def _strip_quotes(text: str) -> str:
@@ -196,7 +196,9 @@ def _nearest_memory(db: Connection, memory: _DatedText) -> str | None:
 
 def _nearest_by_meaning(db: Connection, memory: _DatedText) -> list[str]:
     for of in reversed(vectors.SETS):
-        if not vectors.tables(db, of) or (of is vectors.FIRST and not nearest.is_english(memory.content)):
+        if not vectors.list_vector_tables(db, of) or (
+            of is vectors.FIRST and not nearest.is_english(memory.content)
+        ):
             continue
         shelf = index.passage_tables(of)[0]
         row = db.execute(
@@ -211,7 +213,7 @@ def _nearest_by_meaning(db: Connection, memory: _DatedText) -> list[str]:
 
 
 def _nearest_by_words(db: Connection, memory: _DatedText) -> list[str]:
-    expression = parse(_strip_quotes(memory.content)).expression
+    expression = parse_query(_strip_quotes(memory.content)).expression
     if expression is None:
         return []
     lists = fulltext.best_matches(db, expression, _MEMORIES, _FOUND)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.provenance import EVENT_COLUMNS, read_event
 
 
@@ -214,7 +214,7 @@ ORDER BY d.ts DESC LIMIT 1
 
 def memories_worded_by_hand(db: Connection) -> set[str]:
     """Return the ids of memories that a person or an agent saved or reworded."""
-    return {memory_id for (memory_id,) in db.execute(_OWN, (as_list(DISTILLED),))}
+    return {memory_id for (memory_id,) in db.execute(_OWN, (to_json_list(DISTILLED),))}
 
 
 def last_merge(db: Connection, memory_id: str) -> Merge | None:

@@ -12,7 +12,7 @@ from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.fields import fields_of
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.streams import chat_of_stream, conversation_stream
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 
 Key = tuple[str, str]
 """(stream, event id)."""
@@ -67,7 +67,7 @@ def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
-        (as_list(list(events)),),
+        (to_json_list(list(events)),),
     )
     return [memory_id for (memory_id,) in rows]
 
@@ -76,7 +76,7 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     """Return the keys of events that touch any of these memories."""
     rows = db.execute(
         "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
-        (as_list(list(memory_ids)),),
+        (to_json_list(list(memory_ids)),),
     )
     return {(stream, event_id) for stream, event_id in rows}
 
@@ -102,7 +102,7 @@ def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
         " AND NOT EXISTS (SELECT 1 FROM decisions a"
         " WHERE a.relation = 'accepted' AND a.memory_id = d.proposal_id AND NOT a.is_undone)",
-        (as_list(list(memory_ids)),),
+        (to_json_list(list(memory_ids)),),
     )
     return [name for (name,) in rows]
 
@@ -115,7 +115,7 @@ def undone_merge_events(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
         " WHERE d.is_undone AND m.type IN ('memory_saved', 'memory_updated') AND EXISTS"
         " (SELECT 1 FROM json_each(d.memory_ids) v JOIN json_each(?) g ON g.value = v.value)"
         " AND EXISTS (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (m.stream, m.event_id))",
-        (as_list(list(memory_ids)),),
+        (to_json_list(list(memory_ids)),),
     )
     return {(stream, event_id) for stream, event_id in rows}
 
@@ -143,7 +143,7 @@ def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
         " JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
         " WHERE e.type IN ('memory_saved', 'memory_updated')"
         " AND (t.stream, t.event_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-        (as_list([key for key in events if key[0] == "memory"]),),
+        (to_json_list([key for key in events if key[0] == "memory"]),),
     )
     memories = [("", memory_id) for (memory_id,) in told]
     return _contexts_naming_any(db, [*events, *_prompt_keys(events), *memories])
@@ -153,7 +153,7 @@ def _contexts_naming_any(db: Connection, things: Collection[Key]) -> set[Key]:
     rows = db.execute(
         "SELECT stream, event_id FROM named_in_contexts WHERE (thing_stream, thing_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-        (as_list(things),),
+        (to_json_list(things),),
     )
     return {(stream, event_id) for stream, event_id in rows}
 

@@ -6,13 +6,13 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput, LineFault, NotFound
 from memlog.eventlog.log.quarantine import HINTS, BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.conversations import Surroundings, surroundings_of_event
 from memlog.query.event_index import LinePosition
 
@@ -124,7 +124,7 @@ def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
     detail = ""
     if name is not None and reason != "too_long":
         try:
-            decode(
+            decode_line(
                 read_line_at(log, line.stream, line.segment, line.offset, line.bytes),
                 Place(line.stream, name, line.offset),
             )
@@ -140,7 +140,7 @@ def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "
     """Return the `ids` missing from `table`, without duplicates, in the order given."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
-        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
+        f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (to_json_list(ids),)
     )
     return list(dict.fromkeys(name for (name,) in rows))
 
@@ -150,7 +150,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
-        (stream, as_list(ids)),
+        (stream, to_json_list(ids)),
     )
     return {event_id: (segment, offset, length) for event_id, segment, offset, length in rows}
 
@@ -159,7 +159,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
     """Return which of `ids` were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
-        (stream, as_list(ids)),
+        (stream, to_json_list(ids)),
     )
     return {event_id for (event_id,) in rows}
 
@@ -181,8 +181,10 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
     """
     wanted = "IN (SELECT value FROM json_each(?))"
     events = f"SELECT id, stream, segment, offset, length FROM events WHERE +id {wanted}"
-    known = [IdInUse(*row) for row in db.execute(events, (as_list(ids),))]
-    forgotten = db.execute(f"SELECT target_id FROM redactions WHERE +target_id {wanted}", (as_list(ids),))
+    known = [IdInUse(*row) for row in db.execute(events, (to_json_list(ids),))]
+    forgotten = db.execute(
+        f"SELECT target_id FROM redactions WHERE +target_id {wanted}", (to_json_list(ids),)
+    )
     return known, {name for (name,) in forgotten}
 
 
@@ -196,7 +198,7 @@ def ids_with_prefixes(
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
     # CROSS JOIN fixes the order: each name is a range of the index.
     source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
-    given = (as_list(streams), as_list(names))
+    given = (to_json_list(streams), to_json_list(names))
     events = db.execute(
         f"SELECT e.id, e.stream, e.segment, e.offset, e.length {source} events AS e"
         f" WHERE e.stream = s.value AND e.id {below.format('e.id')}",

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, JobStep
-from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector import core_file
-from memlog.projector.sqlite import Connection, as_list, count_rows
+from memlog.projector.sqlite import Connection, count_rows, to_json_list
 from memlog.projector.subjects.facts import PROFILE
 from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
 
@@ -180,10 +180,10 @@ def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) ->
 
     None if it isn't, or if there is no active memory in `categories`, those that jobs prune.
     """
-    if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
+    if db.execute(_ANY_OF, (to_json_list([*categories]),)).fetchone() is None:
         return None
     (newest,) = db.execute(_BY_OTHERS).fetchone()
-    if newest is None or now <= timestamps.shift(newest, _AHEAD * _DAY):
+    if newest is None or now <= timestamps.shift_timestamp(newest, _AHEAD * _DAY):
         return None
     return (
         f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
@@ -203,7 +203,7 @@ def count_by(db: Connection, column: str, rows: str) -> Counts:
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 
 
-def counters(db: Connection, events_by_type: Counts) -> Counts:
+def count_for_monitoring(db: Connection, events_by_type: Counts) -> Counts:
     """Return counters for monitoring. They are counted from events, so a replay gives the same values.
 
     memory.saved.count: saves, including those of memories that existed or were deleted.
@@ -383,9 +383,11 @@ def _core_changes(
     for day, number, writer, offset, length, segment in db.execute(_CHANGES).fetchall():
         name = cast("SegmentName", SegmentName.parse(segment))
         try:
-            event = decode(read_line_at(log, "core", segment, offset, length), Place("core", name, offset))
+            event = decode_line(
+                read_line_at(log, "core", segment, offset, length), Place("core", name, offset)
+            )
         except BadLine:  # forgotten, and overwritten meanwhile
             continue
         if isinstance(event, CoreMemoryUpdated | CoreMemoryDeleted) and event.section == section:
-            found.append(((precedence(event, name), day, number, writer, offset), event))
+            found.append(((compute_precedence(event, name), day, number, writer, offset), event))
     return found

@@ -30,7 +30,7 @@ from memlog.eventlog.log.layout import (
     seals_files,
 )
 from memlog.eventlog.log.reader import last_append_time
-from memlog.eventlog.log.streams import project_folder, segments_of, shown
+from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder, segments_of
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
 from memlog.service.engine.operation import not_found, operation
@@ -161,7 +161,9 @@ class Projects:
             left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
             found = (
-                _examine_project(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
+                _examine_project(path, name)
+                if is_standing
+                else ProjectRemoval(name=name, folder=escape_invalid_utf8(path))
             )
             if dry_run:
                 return found
@@ -190,11 +192,13 @@ class Projects:
             raise not_found("project_not_found", name) from None
         if stat.S_ISLNK(mode):
             raise BadInput(
-                f"{shown(path)} is a symbolic link: nothing was removed",
+                f"{escape_invalid_utf8(path)} is a symbolic link: nothing was removed",
                 hint="remove the link and the folder that it points to by hand",
             )
         if not _is_store(path):
-            raise BadInput(f"{shown(path)} is not a store: nothing was removed", hint="Projects.list()")
+            raise BadInput(
+                f"{escape_invalid_utf8(path)} is not a store: nothing was removed", hint="Projects.list()"
+            )
         return True
 
     def _rename_aside(self, path: Path, lock_timeout: float) -> Path:
@@ -206,13 +210,19 @@ class Projects:
         log = path / LOG
         with ExitStack() as held:
             # A watch holds its lock while it runs, and would create the store again.
-            held.enter_context(locks.locked_if_there(path / WATCH_LOCK, "the store", 0))
-            held.enter_context(locks.locked_if_there(path / SCRUB_LOCK, "the scrub", lock_timeout))
-            held.enter_context(locks.locked_if_there(path / BUILD_LOCK, "the rebuild", lock_timeout))
-            held.enter_context(locks.locked(path / PROJECTOR_LOCK, "the read model", lock_timeout))
+            held.enter_context(locks.holding_lock_if_file_exists(path / WATCH_LOCK, "the store", 0))
+            held.enter_context(
+                locks.holding_lock_if_file_exists(path / SCRUB_LOCK, "the scrub", lock_timeout)
+            )
+            held.enter_context(
+                locks.holding_lock_if_file_exists(path / BUILD_LOCK, "the rebuild", lock_timeout)
+            )
+            held.enter_context(locks.holding_lock(path / PROJECTOR_LOCK, "the read model", lock_timeout))
             seals = [log / name for name in seals_files(log)]
             for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
-                with locks.locked_if_there(file, shown(file.relative_to(path)), lock_timeout):
+                with locks.holding_lock_if_file_exists(
+                    file, escape_invalid_utf8(file.relative_to(path)), lock_timeout
+                ):
                     pass
             disk.rename(path, aside)
         sync_folder(self.folder)
@@ -225,7 +235,7 @@ def _as_log_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        where = shown(error.filename or path)
+        where = escape_invalid_utf8(error.filename or path)
         raise LogError(f"{where}: {error.strerror}", hint=_NOT_WRITTEN, retryable=False) from error
 
 
@@ -266,7 +276,7 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
         return Project(
             name=name,
-            folder=shown(folder),
+            folder=escape_invalid_utf8(folder),
             conversations=len(conversations),
             log_bytes=sum(segment.status().st_size for segment in segments),
             last_append=last_append_time(segments),
@@ -277,14 +287,16 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
 
 def _examine_project(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(
-        name=name, folder=shown(folder), last_append=last_append_time(segments_of(folder / LOG)[0])
+        name=name,
+        folder=escape_invalid_utf8(folder),
+        last_append=last_append_time(segments_of(folder / LOG)[0]),
     )
     for entry in _walk_below(folder):
         path = Path(entry.path)
         if path.parent == folder and entry.name not in TOP:
-            found.others.append(shown(entry.name))
+            found.others.append(escape_invalid_utf8(entry.name))
         if entry.is_symlink():
-            found.links.append(shown(path.relative_to(folder)))
+            found.links.append(escape_invalid_utf8(path.relative_to(folder)))
         if not entry.is_dir(follow_symlinks=False):
             found.files += 1
             found.bytes += disk.look(path).st_size
@@ -354,7 +366,7 @@ def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
         return NotFound(message, hint="the project's first append creates its store", code=error.code)
-    above = f"{shown(store.parent)}/"
+    above = f"{escape_invalid_utf8(store.parent)}/"
     error.message, error.hint = (text.replace(above, "") for text in (error.message, error.hint))
     return error
 

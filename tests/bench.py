@@ -68,7 +68,7 @@ def one_line(store: Path) -> float:
     with memlog.open(store, durability="os") as opened:
         opened.append([memlog.Message(channel="bench", chat_id="1", role="user", content="one new line")])
     projector = Projector(store)
-    projector.live()
+    projector.connect_to_live()
     started = time.perf_counter()
     projector.catch_up()
     taken = time.perf_counter() - started

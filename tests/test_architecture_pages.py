@@ -54,7 +54,11 @@ def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
     with memlog.open(tmp_path) as store:
         store.maintenance.status()
     projector = Projector(tmp_path)
-    made = projector.live().execute("SELECT sql FROM sqlite_master WHERE sql LIKE '%USING vec0%'").fetchall()
+    made = (
+        projector.connect_to_live()
+        .execute("SELECT sql FROM sqlite_master WHERE sql LIKE '%USING vec0%'")
+        .fetchall()
+    )
     projector.close()
     assert len(made) == 2
     for (sql,) in made:

@@ -6,7 +6,7 @@ from typing import get_args
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
@@ -29,12 +29,14 @@ def test_the_worked_example_is_a_line_that_memlog_reads():
     assert len(line) + 1 == 223
     body, _, crc = line.rpartition(b',"crc":"')
     assert crc == b'fea2511c"}' == b'%08x"}' % zlib.crc32(body)
-    event = decode(line, Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
+    event = decode_line(line, Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
     assert event.content == "Is there any green tea left?"
 
 
 def test_the_foreign_example_is_read_too():
-    event = decode(examples()[1].encode(), Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
+    event = decode_line(
+        examples()[1].encode(), Place("conversations/telegram_7", SegmentName("2026-02-24"), 0)
+    )
     assert (event.ts, event.chat_id) == ("2026-02-24T06:00:00.000Z", "7")
 
 
@@ -43,7 +45,7 @@ def test_the_seal_of_the_worked_example_is_the_one_that_is_made(tmp_path, monkey
     folder = tmp_path / "log" / "conversations" / "telegram_7"
     folder.mkdir(parents=True)
     (folder / "2026-02-24.jsonl").write_bytes(examples()[0].encode() + b"\n")
-    SealFiles(tmp_path / "log").seal("conversations/telegram_7", ["2026-02-24.jsonl"])
+    SealFiles(tmp_path / "log").seal_segments("conversations/telegram_7", ["2026-02-24.jsonl"])
     line = (tmp_path / "log" / "seals.jsonl").read_bytes()
     assert line == examples()[2].encode() + b"\n"
     assert len(line) == 288

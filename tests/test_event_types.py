@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import memlog
 from memlog.eventlog.events import TYPES
-from memlog.projector.verify import dump
+from memlog.projector.verify import dump_tables
 from tests.support.drawn_events import DRAWN_TYPES
 from tests.support.forked_memlog import run_memlog
 from tests.support.places import FIXTURES
@@ -94,7 +94,7 @@ def tables(store: Path) -> dict[str, list[str]]:
     with memlog.open(store) as opened:
         opened.maintenance.digest()
         found: dict[str, list[str]] = {}
-        for line in dump(opened._engine.read_model.projector.live()):
+        for line in dump_tables(opened._engine.read_model.projector.connect_to_live()):
             if line.startswith("# "):
                 found[line[2:]] = rows = []
             else:

@@ -28,7 +28,7 @@ from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answ
 from memlog.cli.output.output import escape_controls, with_options
 from memlog.cli.process.confirmation import migrate_notes
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import create_store
 
 
@@ -100,7 +100,10 @@ def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
     if isinstance(given, Path):
         given = str(given.absolute())
     change_settings_file(path, setting, given, is_own=is_user)
-    return Done({"file": shown(path), "setting": setting}, f"{shown(path)}: set {setting}.")
+    return Done(
+        {"file": escape_invalid_utf8(path), "setting": setting},
+        f"{escape_invalid_utf8(path)}: set {setting}.",
+    )
 
 
 def _known_setting(name: str) -> Setting:
@@ -115,7 +118,7 @@ def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
     value, origin = settings.find(setting.name)
     if setting.is_secret and value is not None and origin not in (IN_FILE, IN_USER_FILE):
         value = "…"  # a file has the name of a variable, a variable the key
-    plain = shown(value) if isinstance(value, Path) else value
+    plain = escape_invalid_utf8(value) if isinstance(value, Path) else value
     return {"name": setting.name, "value": plain, "origin": origin, "unit": setting.unit}
 
 

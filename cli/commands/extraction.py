@@ -13,7 +13,7 @@ from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_ans
 from memlog.cli.output.output import count_noun, escape_controls, one_line, print_note
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import write_settings
 from memlog.service.engine.prompts import prompt_names, read_prompt
 
@@ -114,4 +114,7 @@ def edit(ctx: click.Context, name: str) -> Done:
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         click.edit(filename=str(path))
     used = read_prompt(name, folder)
-    return Done({"file": shown(path), "prompt": used.id}, f"{shown(path)}: prompt {used.id}.")
+    return Done(
+        {"file": escape_invalid_utf8(path), "prompt": used.id},
+        f"{escape_invalid_utf8(path)}: prompt {used.id}.",
+    )

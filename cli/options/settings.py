@@ -166,9 +166,9 @@ def projects_folder() -> Path:
 def _act_as_owner(store: Path) -> None:
     if os.geteuid() == 0:
         # Imported here: only root needs it.
-        from memlog.eventlog.files.locks import become_owner
+        from memlog.eventlog.files.locks import drop_root_privileges
 
-        become_owner(store)
+        drop_root_privileges(store)
 
 
 def _read_settings_file(path: Path) -> dict[str, Any]:
@@ -179,9 +179,9 @@ def _read_settings_file(path: Path) -> dict[str, Any]:
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
     """
-    from memlog.eventlog.log.streams import shown
+    from memlog.eventlog.log.streams import escape_invalid_utf8
 
-    where = shown(path)
+    where = escape_invalid_utf8(path)
     values = _read_settings(_parse_file(path, where), where)
     return {
         name: path.parent / value if isinstance(value, Path) else value
@@ -214,18 +214,18 @@ def change_settings_file(path: Path, name: str, value: object, *, is_own: bool =
     # Imported here: other commands only read such files.
     import tomlkit
 
-    from memlog.eventlog.log.streams import shown
+    from memlog.eventlog.log.streams import escape_invalid_utf8
     from memlog.service.engine.create import write_settings
 
     if setting_named(name).is_of_user and not is_own:
-        raise foreign_key_error(setting_named(name), shown(path))
+        raise foreign_key_error(setting_named(name), escape_invalid_utf8(path))
     if os.path.lexists(path):
-        _parse_file(path, shown(path))  # reports what is wrong with it
+        _parse_file(path, escape_invalid_utf8(path))  # reports what is wrong with it
     document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
     section, _, key = name.rpartition(".")
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
     table["provider" if key == "type" and "provider" in table else key] = value
-    _read_settings(document.unwrap(), shown(path))
+    _read_settings(document.unwrap(), escape_invalid_utf8(path))
     write_settings(path, tomlkit.dumps(document))
 
 

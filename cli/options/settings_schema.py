@@ -11,7 +11,7 @@ import msgspec
 from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, type_of
 from memlog.cli.output.output import print_note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Checked, Field, fields_of, reader_of
+from memlog.eventlog.fields import Checked, Field, fields_of, find_field_reader
 from memlog.eventlog.settings import StoreSettings
 
 
@@ -115,7 +115,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     def _check(self, value: object, given: object) -> Any:  # noqa: ANN401 - of the setting's type
         try:
-            return reader_of(self.field)(value)
+            return find_field_reader(self.field)(value)
         except BadInput as error:
             if error.message.startswith(f"{self.field.name} is "):
                 raise BadInput(f"{given!r} is not {self._describe_allowed()}") from error

@@ -12,7 +12,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given
 from memlog.cli.options.settings import Settings
 from memlog.cli.output.output import count_noun, one_line, print_note
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import find_notes_beside
 
 T = TypeVar("T")
@@ -56,12 +56,12 @@ def migrate_notes(ctx: click.Context, *, may_ask: bool = False) -> None:
     notes = find_notes_beside(settings.store)
     if notes is None:
         return
-    folder = shlex.quote(shown(notes))
+    folder = shlex.quote(escape_invalid_utf8(notes))
     command = shlex.join(["memlog", *settings.store_options, "import", _FORMAT, str(notes)])
     can_ask = may_ask and sys.stdin is not None and sys.stdin.isatty()
     question = f"{folder} has notes, and the store is empty. Import them?"
     if not (settings.value("migrate.auto") or (can_ask and ask_yes_or_no(question))):
-        print_note(f"{folder} has notes; to import them: {shown(command)}")
+        print_note(f"{folder} has notes; to import them: {escape_invalid_utf8(command)}")
         return
     with open_store(ctx) as store:
         done = store.exchange.import_from(_FORMAT, [notes])

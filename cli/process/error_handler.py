@@ -277,9 +277,9 @@ def _provider_words(error: BaseException) -> str:
 
 def _mask_secrets(text: str) -> str:
     # Imported here: most runs end without an error.
-    from memlog.eventlog.secrets.detection import masked
+    from memlog.eventlog.secrets.detection import mask_keys
 
-    return masked(text)
+    return mask_keys(text)
 
 
 def print_error(error: BaseException, *, as_json: bool) -> None:
@@ -294,10 +294,12 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
     failure = failure_of(error)
     if as_json:
         # Imported here: most runs end without an error, and --version needs no event.
-        from memlog.eventlog.log.streams import shown
+        from memlog.eventlog.log.streams import escape_invalid_utf8
 
         # A message may contain a name that is not UTF-8.
-        safe = msgspec.structs.replace(failure, message=shown(failure.message), hint=shown(failure.hint))
+        safe = msgspec.structs.replace(
+            failure, message=escape_invalid_utf8(failure.message), hint=escape_invalid_utf8(failure.hint)
+        )
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import inspect
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.upcast import Place, upcast
+from memlog.eventlog.codec.upcast import Place, convert_foreign_members
 from memlog.eventlog.escapes import CRC_LENGTH, encode_json_buffer, has_its_crc
 from memlog.eventlog.events import TYPES, Change, Event
-from memlog.eventlog.fields import decimal
+from memlog.eventlog.fields import chat_id_to_text
 from memlog.eventlog.log.quarantine import BadLine, check_utf8_and_depth, diagnose_json
-from memlog.eventlog.log.streams import belongs_in, stream_of
+from memlog.eventlog.log.streams import may_be_in_stream, stream_of
 
 INTEGERS = range(-(2**63), 2**63)
 """The integers that every reader, including SQLite, can represent exactly."""
@@ -160,7 +160,7 @@ raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _canonical = msgspec.json.Encoder(order="deterministic")
 
 
-def decode(line: bytes, place: Place) -> Event:
+def decode_line(line: bytes, place: Place) -> Event:
     """Decode a line, without its newline, into an event of the current schema. Raises BadLine."""
     line = strip_bom(line.removesuffix(b"\r"))
     # Check the crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
@@ -174,7 +174,7 @@ def decode(line: bytes, place: Place) -> Event:
         raise
     if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
         raise BadLine("invalid", f"wins {event.wins!r}")
-    if not belongs_in(event, place.stream):
+    if not may_be_in_stream(event, place.stream):
         raise BadLine("wrong_stream", f"belongs in {_describe_stream(event)}")
     return event
 
@@ -270,7 +270,7 @@ def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
     if members.get("at") is not None and not has_crc:
         raise BadLine("missing_crc")
     try:
-        today = upcast(members, place)
+        today = convert_foreign_members(members, place)
     except ValueError as error:
         raise BadLine("invalid", str(error)) from error
     event = build_event(today)
@@ -295,7 +295,7 @@ def build_event(members: dict[str, Any]) -> Event:
     if isinstance(version, int) and version > TYPES[kind].VERSION:
         raise BadLine("newer_version", f"version {version} of {kind}")
     if "chat_id" in members:
-        members = members | {"chat_id": decimal(members["chat_id"])}
+        members = members | {"chat_id": chat_id_to_text(members["chat_id"])}
     try:
         return msgspec.convert(members, TYPES[kind])
     except msgspec.ValidationError as error:

@@ -63,7 +63,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     content: bytes = b""
     warnings: tuple[AppendWarning, ...] = ()
 
-    def line(self, at: str, wins: str | None = None, highest_wins: str | None = None) -> bytes:
+    def build_line(self, at: str, wins: str | None = None, highest_wins: str | None = None) -> bytes:
         """Return the complete line, including the newline."""
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
@@ -76,13 +76,13 @@ _NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, D
 
 _TIME = "2026-02-24T10:15:00.000Z"
 
-_STAMPS = len(Draft("", "", b"", b"").line(_TIME)) - len(b"\n")
+_STAMPS = len(Draft("", "", b"", b"").build_line(_TIME)) - len(b"\n")
 """The bytes that `at` and `crc` add to a line."""
 
-_STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").line(_TIME, _TIME, _TIME)) - len(b"\n")
+_STAMPS_OF_CHANGE = len(Draft("", "", b"", b"").build_line(_TIME, _TIME, _TIME)) - len(b"\n")
 
 
-def draft(
+def draft_event(
     event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None = None, *, redact: bool = False
 ) -> Draft:
     """Check and encode `event`: a struct, a dict of its members, or a line of JSON.
@@ -195,7 +195,7 @@ def _normalise_time(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
     try:
-        return timestamps.normalise(value, naive_is_utc=False)
+        return timestamps.normalise_timestamp(value, naive_is_utc=False)
     except ValueError as error:
         raise BadLine("invalid", f"{name}: {error}") from error
 
@@ -207,7 +207,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
     chat_id = getattr(event, "chat_id", None)
     if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # given as a number
         members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
-    event_id = event.id or new_id()
+    event_id = event.id or make_event_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
     own = envelope_members(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
@@ -235,7 +235,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
     )
 
 
-def new_id() -> str:
+def make_event_id() -> str:
     """Return a new event id: a UUIDv7 (RFC 9562, section 5.7), so ids sort by creation time."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10))

@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import TYPES, ConversationEvent
-from memlog.eventlog.fields import decimal
+from memlog.eventlog.fields import chat_id_to_text
 from memlog.eventlog.log.streams import SegmentName, chat_of_stream
 
 VERSION = 3
@@ -40,7 +40,7 @@ def parse_line_id(line_id: str) -> tuple[str, int] | None:
     return (filename, int(digits)) if is_offset else None
 
 
-def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
+def convert_foreign_members(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """Convert the members of another program's line to the current schema.
 
     A missing id or time (the segment's day) comes from the line's position; a missing channel or chat_id from
@@ -63,7 +63,7 @@ def _normalise_time(ts: object, day: str) -> str:
         return f"{day}T00:00:00.000Z"
     if not isinstance(ts, str):
         raise ValueError(f"ts is not text: {ts!r}")  # noqa: TRY004 - wrong data, not a wrong call
-    return timestamps.normalise(ts, naive_is_utc=True)
+    return timestamps.normalise_timestamp(ts, naive_is_utc=True)
 
 
 def _fill_chat(line: dict[str, Any], stream: str) -> None:
@@ -71,7 +71,7 @@ def _fill_chat(line: dict[str, Any], stream: str) -> None:
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)
     for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
-        in_meta = decimal(given.get(name))  # chat ids are numbers in many foreign logs
+        in_meta = chat_id_to_text(given.get(name))  # chat ids are numbers in many foreign logs
         value = line.get(name, of_folder if in_meta is None else in_meta)
         if value is not None:
             line[name] = value

@@ -73,7 +73,7 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
 
 
 @contextmanager
-def closing(fd: int) -> Iterator[int]:
+def closing_descriptor(fd: int) -> Iterator[int]:
     """Close the descriptor on leaving the context."""
     try:
         yield fd
@@ -86,7 +86,7 @@ def is_line_start(fd: int, offset: int) -> bool:
     return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
 
 
-def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+def read_blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """Yield the bytes of an open file from `start` to `end` (None: the end of the file) in 1 MiB blocks."""
     while end is None or start < end:
         block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
@@ -98,10 +98,10 @@ def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
 
 def read_all(fd: int) -> bytes:
     """Read all bytes of an open file."""
-    return b"".join(blocks(fd))
+    return b"".join(read_blocks(fd))
 
 
-def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
+def read_lines_backwards(fd: int, start: int, end: int) -> Iterator[bytes]:
     """Yield the bytes after the last newline before `end`, then the preceding lines, last to first."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
@@ -167,7 +167,7 @@ def is_regular(path: Path) -> bool:
     return status is not None and stat.S_ISREG(status.st_mode)
 
 
-def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
+def is_same_file_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
     """Whether `path` is still the file with this status. Raises OSError."""
     there = status_at(path, folder=folder)
     return there is not None and file_identity(there) == file_identity(status)
@@ -183,7 +183,7 @@ def replacing_file(path: Path, draft: Path) -> Iterator[int]:
     """Yield a descriptor for the new file `draft`, then rename it to `path`. Does not sync."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
-    with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
+    with closing_descriptor(open_file(draft, disk.WRITE | disk.NEW)) as fd:
         yield fd
     disk.rename(draft, path)
 

@@ -46,7 +46,7 @@ class ChangeHints:
         """Whether the system reports changes; it may not, for example if it has run out of watches."""
         return self._changes is not None
 
-    def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
+    def wait_for_changes(self, folders: Iterable[Path], seconds: float) -> set[str]:
         """Return the paths that changed; an empty set if no change was reported within `seconds`.
 
         folders: the folders to watch from now on, which may be missing and may differ between calls. If they

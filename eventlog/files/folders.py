@@ -11,7 +11,7 @@ from memlog.eventlog.errors import NotFound
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import (
-    closing,
+    closing_descriptor,
     open_regular,
     overwrite_all,
     read_all,
@@ -20,7 +20,7 @@ from memlog.eventlog.files.file_io import (
     write_all,
 )
 from memlog.eventlog.log.layout import LOG, MODEL, SETTINGS, WRITERS
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 
 
 def check_store(folder: Path) -> None:
@@ -31,7 +31,7 @@ def check_store(folder: Path) -> None:
         return  # the path exists; reading it reports the error
     if not is_store:
         raise NotFound(
-            f"there is no store at {shown(folder)}",
+            f"there is no store at {escape_invalid_utf8(folder)}",
             hint="check the path of the store, or create one with memlog.open(PATH, create=True)",
             code="store_not_found",
         )
@@ -76,11 +76,11 @@ def opened_folders(log: Path, stream: str, *, make: bool = False) -> Iterator[li
         _close_all(folders)
 
 
-def make_path(folder: Path) -> None:
+def make_folder_and_parents(folder: Path) -> None:
     """Create a folder and its missing parents, and sync their names to disk."""
     if disk.is_folder(folder):
         return
-    make_path(folder.parent)
+    make_folder_and_parents(folder.parent)
     try:
         file_io.make_folder(folder)
     except FileExistsError:
@@ -91,7 +91,7 @@ def make_path(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Sync the names in a folder to disk."""
-    with closing(disk.open(folder, disk.FOLDER, follow=True)) as fd:
+    with closing_descriptor(disk.open(folder, disk.FOLDER, follow=True)) as fd:
         disk.sync(fd)
 
 
@@ -113,7 +113,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
         if not make:
             raise
     if parent is None:
-        make_path(Path(path))
+        make_folder_and_parents(Path(path))
     else:
         # Another process may have created it first, and its name may not be durable yet.
         with suppress(FileExistsError):
@@ -138,13 +138,13 @@ class Origin(msgspec.Struct, frozen=True):
         return cls(disk.status(fd).st_ino, disk.generation(fd))
 
 
-def read_original(path: Path, most: int | None = None) -> bytes:
+def read_unless_copied(path: Path, most: int | None = None) -> bytes:
     """Read up to `most` bytes; return b"" if the file is missing, a copy or not regular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
         return b""
-    with closing(fd):
+    with closing_descriptor(fd):
         data = read_all(fd) if most is None else disk.read(fd, most, 0)
         return data if decode_json(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
 
@@ -160,7 +160,7 @@ def replace_lines(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 def append_lines(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
     """Append `lines`, after a newline if `is_torn`, and return the bytes written. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(encode_line, lines))
-    with closing(disk.open(path, disk.APPEND)) as fd:
+    with closing_descriptor(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)
     return added
 

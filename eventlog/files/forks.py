@@ -40,7 +40,7 @@ class ForkMutex:
         self.lock = threading.RLock()
         self._is_held = False
 
-    def take(self, until: float) -> bool:
+    def acquire_for_fork(self, until: float) -> bool:
         """Acquire the mutex for a fork before `until`; return False if a thread, even this one, holds it."""
         is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # as threading.Condition does
         if is_mine or not self.lock.acquire(timeout=max(0.0, until - time.monotonic())):
@@ -48,12 +48,12 @@ class ForkMutex:
         self._is_held = True
         return True
 
-    def renew(self) -> None:
+    def reset_in_child(self) -> None:
         """Reset the mutex in a forked child, since threads of the parent may have held it."""
         self.lock, self._is_held = threading.RLock(), False
 
-    def give_back(self) -> None:
-        """Release the mutex in the parent after the fork, if `take` acquired it."""
+    def release_in_parent(self) -> None:
+        """Release the mutex in the parent after the fork, if `acquire_for_fork` acquired it."""
         if self._is_held:
             self._is_held = False
             self.lock.release()

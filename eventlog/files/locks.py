@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.file_io import closing, status_at
+from memlog.eventlog.files.file_io import closing_descriptor, status_at
 from memlog.eventlog.log.layout import DISPOSABLE, LOG
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.settings import DEFAULTS
 
 TIMEOUT = DEFAULTS.lock_timeout
@@ -25,11 +25,11 @@ _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
 _held_by_thread: set[tuple[int, Path]] = set()
-"""Pairs of a thread and the path of a lock file that it holds; see `locked`."""
+"""Pairs of a thread and the path of a lock file that it holds; see `holding_lock`."""
 os.register_at_fork(after_in_child=_held_by_thread.clear)
 
 
-def acquire(
+def lock_file(
     fd: int,
     what: str,
     timeout: float,
@@ -64,7 +64,7 @@ def acquire(
 
 
 @contextmanager
-def locked(
+def holding_lock(
     path: Path,
     what: str,
     timeout: float,
@@ -72,19 +72,19 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Hold the lock file at `path` within the context, creating it if missing; see `acquire`.
+    """Hold the lock file at `path` within the context, creating it if missing; see `lock_file`.
 
     The file is never removed. Raises Busy immediately if this thread already holds the lock: a callback or a
     signal handler would wait for itself.
     """
     mine = threading.get_ident(), path.absolute()
-    with closing(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
+    with closing_descriptor(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
         if mine in _held_by_thread and not _try_lock(fd):
             raise Busy(
                 f"{what} is in use by this thread",
                 hint="do not call memlog from a callback or a signal handler",
             )
-        acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
+        lock_file(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
         try:
             _held_by_thread.add(mine)
             yield
@@ -93,7 +93,7 @@ def locked(
 
 
 @contextmanager
-def locked_if_there(
+def holding_lock_if_file_exists(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
     """Hold the lock file at `path` if it exists, even if it is read-only; yield whether it does."""
@@ -102,8 +102,8 @@ def locked_if_there(
     except FileNotFoundError:
         yield False
         return
-    with closing(fd):
-        acquire(fd, what, timeout, if_stopped=if_stopped)
+    with closing_descriptor(fd):
+        lock_file(fd, what, timeout, if_stopped=if_stopped)
         yield True
 
 
@@ -113,7 +113,7 @@ def is_held(path: Path) -> bool:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
         return False
-    with closing(fd):
+    with closing_descriptor(fd):
         return not _try_lock(fd)
 
 
@@ -174,7 +174,7 @@ def check_owner(store: Path) -> None:
         raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
-def become_owner(store: Path) -> None:
+def drop_root_privileges(store: Path) -> None:
     """Drop root privileges, if any, by becoming the owner of the store or of its nearest existing parent.
 
     Raises LogError if the system refuses, or if that user cannot read memlog or this Python.
@@ -196,7 +196,9 @@ def become_owner(store: Path) -> None:
         os.seteuid(_ROOT)
         if unread:
             raise _owner_error(
-                store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which memlog needs"
+                store,
+                owner,
+                f"its owner cannot read {escape_invalid_utf8(Path(unread[0]))}, which memlog needs",
             )
         os.setgid(group)
         os.setuid(owner.st_uid)
@@ -226,7 +228,7 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     name = _look_up_account(owner)[0]
     user = f"#{owner.st_uid}" if name is None else name
     return LogError(
-        f"{shown(store)} belongs to {f'user {owner.st_uid}' if name is None else name}: {why}",
+        f"{escape_invalid_utf8(store)} belongs to {f'user {owner.st_uid}' if name is None else name}: {why}",
         hint=f"use sudo -u '{user}' …, or start the container with --user {owner.st_uid}:{owner.st_gid}",
         code="cannot_create",
         retryable=False,
@@ -289,5 +291,5 @@ def remove_unusable(store: Path, refused: OSError) -> str | None:
             disk.rename(folder, aside)
         except OSError:
             return None
-        done = f"{shown(folder)} was renamed to {aside.name}, which root can remove"
-    return f"{shown(path)}: {refused.strerror}: {done}, and memlog will recreate it"
+        done = f"{escape_invalid_utf8(folder)} was renamed to {aside.name}, which root can remove"
+    return f"{escape_invalid_utf8(path)}: {refused.strerror}: {done}, and memlog will recreate it"

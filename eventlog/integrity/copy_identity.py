@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders, locks
-from memlog.eventlog.files.file_io import closing, status_at
-from memlog.eventlog.files.folders import Origin, make_path, read_original
+from memlog.eventlog.files.file_io import closing_descriptor, status_at
+from memlog.eventlog.files.folders import Origin, make_folder_and_parents, read_unless_copied
 from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer
 from memlog.eventlog.log.streams import SegmentName, writer_of
 
@@ -80,18 +80,18 @@ class Writer:
         self._segments = _OwnSegments(self._path.with_suffix(".segments"))
         self._known: tuple[_Identity, int, int] | None = None
 
-    def name(self) -> str:
+    def find_or_create_name(self) -> str:
         """Return the writer's name, creating it if this machine has none. Raises Busy and OSError."""
-        return (self._proven() or self._mint(None)).writer
+        return (self._read_proven_identity() or self._create_identity(None)).writer
 
     def own_names(self) -> tuple[str, ...]:
         """Return the writer's name, followed by its retired names; () before the first append."""
-        identity = self._proven()
+        identity = self._read_proven_identity()
         return () if identity is None else (identity.writer, *identity.retired)
 
-    def retire(self, name: str) -> None:
+    def retire_name(self, name: str) -> None:
         """Replace the writer's name `name` with a new one, if it is still in use. Raises Busy and OSError."""
-        self._mint(name)
+        self._create_identity(name)
 
     def has_made(self, stream: str, segment: str) -> bool:
         """Whether the writer ever created a segment with this name; a copy may have, too. Raises OSError."""
@@ -104,11 +104,11 @@ class Writer:
         """
         known = self._segments.find(stream, segment)
         if known is None and disk.status(fd).st_size == 0:
-            self.remember(stream, segment, fd, lock_timeout=self._lock_timeout)
+            self.record_size(stream, segment, fd, lock_timeout=self._lock_timeout)
             known = self._segments.find(stream, segment)
         return known is not None and known.is_of(fd)
 
-    def remember(
+    def record_size(
         self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
     ) -> None:
         """Record that an open segment has `size` bytes (None: its current size). Raises Busy and OSError."""
@@ -116,13 +116,13 @@ class Writer:
         size = disk.status(fd).st_size if size is None else size
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
-    def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
+    def record_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
         """Record the new size of a segment, unless it belongs to a retired name of the writer.
 
         The loss of such a segment may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
-        if known is not None and writer_of(segment) == self.name():
+        if known is not None and writer_of(segment) == self.find_or_create_name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def recorded_segments(self) -> dict[tuple[str, str], Written]:
@@ -132,7 +132,7 @@ class Writer:
         """
         return self._segments.all()
 
-    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+    def set_recorded_sizes(self, sizes: dict[tuple[str, str], int]) -> None:
         """Set the recorded sizes of segments to `sizes`. Raises Busy and OSError."""
         if sizes.keys() & self.recorded_segments().keys():
             with self._locked(self._lock_timeout):
@@ -142,13 +142,13 @@ class Writer:
         with self._locked(lock_timeout):
             self._segments.add(written)
 
-    def _proven(self) -> _Identity | None:
+    def _read_proven_identity(self) -> _Identity | None:
         """Return the identity if its file is provably the original; None if it may be a copy."""
         try:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
                 return self._known[0]
-            identity = decode_json(read_original(self._path).partition(b"\n")[2], _Identity)
+            identity = decode_json(read_unless_copied(self._path).partition(b"\n")[2], _Identity)
             changed_ns = self._segments.changed_ns()
         except OSError:
             return None
@@ -160,11 +160,11 @@ class Writer:
         self._known = identity, status.st_ino, status.st_ctime_ns
         return identity
 
-    def _mint(self, retired: str | None) -> _Identity:
+    def _create_identity(self, retired: str | None) -> _Identity:
         self._known = None
-        make_path(self._folder)
+        make_folder_and_parents(self._folder)
         with self._locked(self._lock_timeout):
-            identity = self._proven()
+            identity = self._read_proven_identity()
             # Another process may have been faster.
             if identity is None:
                 return self._write_identity(())
@@ -181,8 +181,8 @@ class Writer:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        with closing(disk.open(self._folder, disk.FOLDER)) as folder:
-            locks.acquire(folder, str(self._folder), timeout)
+        with closing_descriptor(disk.open(self._folder, disk.FOLDER)) as folder:
+            locks.lock_file(folder, str(self._folder), timeout)
             yield
 
 
@@ -211,7 +211,7 @@ class _OwnSegments:
 
     def changed_ns(self) -> int | None:
         """Return the recorded change time; None if the file is missing or a copy. Raises OSError."""
-        _, _, lines = read_original(self._path, _BEGINNING).partition(b"\n")
+        _, _, lines = read_unless_copied(self._path, _BEGINNING).partition(b"\n")
         changed = decode_json(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
@@ -251,7 +251,7 @@ class _OwnSegments:
             return
         if (status.st_ino, status.st_size) == (self._inode, self._size):
             return
-        data = read_original(self._path)
+        data = read_unless_copied(self._path)
         end = data.rfind(b"\n") + 1
         if status.st_ino != self._inode or end < self._size:
             self._reset()
@@ -288,7 +288,7 @@ def name_from(drawn: bytes) -> str:
 def _machine_id() -> str:
     """Return a 32-bit hash of the machine's id or host name, which tells apart the machines of a store."""
     for path in _MACHINE_IDS:
-        with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
+        with suppress(OSError), closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()
             if machine_id not in _NO_ID:
                 return f"{zlib.crc32(machine_id):08x}"

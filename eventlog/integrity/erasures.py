@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from memlog.eventlog.codec.decode import ERASING
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import blocks
+from memlog.eventlog.files.file_io import read_blocks
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
-from memlog.eventlog.log.reader import Key, Line, entry_of, is_redacted, read_lines
+from memlog.eventlog.log.reader import Key, Line, decode_entry, is_redacted, read_lines
 from memlog.eventlog.log.streams import Segment
 
 _BLOCK = 1024 * 1024
@@ -48,7 +48,7 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
             erasures.begun.append(bare)
         elif is_erased(fd, line):
             erasures.blank.append(bare)
-        elif (entry := entry_of(segment, line)) is not None:
+        elif (entry := decode_entry(segment, line)) is not None:
             if is_redacted(entry, redacted):
                 erasures.due.append(bare)
             elif isinstance(entry.event, BadLine):
@@ -71,11 +71,11 @@ def erased_lines(fd: int, start: int, end: int) -> list[Line]:
     return []
 
 
-def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
+def is_erasure_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
     """Whether a line is partly erased, or redacted but still readable."""
     if is_partly_erased(fd, line):
         return True
-    entry = entry_of(segment, line)
+    entry = decode_entry(segment, line)
     return entry is not None and is_redacted(entry, redacted) and not is_erased(fd, line)
 
 
@@ -88,10 +88,10 @@ def is_erased(fd: int, line: Line) -> bool:
     """Whether a line consists only of spaces; an empty line does not count."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
-    return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
+    return not any(block.strip(b" ") for block in read_blocks(fd, line.offset, line.offset + line.length))
 
 
-def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
+def merge_into_spans(lines: Iterable[Line]) -> tuple[Span, ...]:
     """Return the spans of `lines` in order, merging adjacent lines."""
     spans: list[Span] = []
     for line in sorted(lines, key=lambda line: line.offset):
@@ -102,7 +102,7 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
     return tuple(spans)
 
 
-def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
+def split_lines_by_spans(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
     """Split `lines` into those inside and those outside `spans`."""
     inside: list[Line] = []
     outside: list[Line] = []

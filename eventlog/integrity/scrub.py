@@ -16,10 +16,16 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.decode import ERASING
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing, is_at, keeping_mtime, open_regular, overwrite_all
+from memlog.eventlog.files.file_io import (
+    closing_descriptor,
+    is_same_file_at,
+    keeping_mtime,
+    open_regular,
+    overwrite_all,
+)
 from memlog.eventlog.files.folders import opened_folders
-from memlog.eventlog.integrity.erasures import is_due
-from memlog.eventlog.integrity.seal_file import SealFiles, measure_open, read_seals
+from memlog.eventlog.integrity.erasures import is_erasure_due
+from memlog.eventlog.integrity.seal_file import SealFiles, measure_open_file, read_seals
 from memlog.eventlog.integrity.seal_losses import differing_segments
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.reader import Key, Line, open_segment, read_lines
@@ -45,7 +51,9 @@ class Erased(msgspec.Struct, frozen=True):
     seal: SealState
 
 
-def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
+def find_lines_to_erase(
+    segments: Iterable[Segment], redacted: set[Key]
+) -> Iterator[tuple[Segment, list[Line]]]:
     """Yield each segment with lines to erase, and those lines, without their bytes. Raises OSError.
 
     redacted: the targets of all redactions, as (stream, id).
@@ -54,12 +62,12 @@ def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple
     for segment in (each for each in segments if each.stream in streams):
         with open_segment(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
-            due = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
+            due = [replace(line, data=None) for line in lines if is_erasure_due(fd, segment, line, redacted)]
         if due:
             yield segment, due
 
 
-def erase(
+def erase_lines(
     segment: Segment,
     lines: Iterable[Line],
     redacted: Container[Key],
@@ -76,7 +84,7 @@ def erase(
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
-        due = [line for line in lines if is_due(fd, segment, _reload(fd, line), redacted)]
+        due = [line for line in lines if is_erasure_due(fd, segment, _reload_line(fd, line), redacted)]
         state = _blank_seals(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
         with around(fd), keeping_mtime(fd, is_foreign):
             _overwrite(fd, due)
@@ -85,7 +93,7 @@ def erase(
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
-def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
+def find_unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
     """Return the erased segments whose seals are out of date. Raises OSError.
 
     Either the erasure was killed before it resealed them, or another writer's seal arrived later.
@@ -108,18 +116,20 @@ def _blank_seals(
     that. Bytes beyond the sealed ones are ignored.
     """
     seals.refresh()
-    seal = seals.valid(*segment.key)
+    seal = seals.find_valid_seal(*segment.key)
     if seal is None:
         return "none"
     if is_foreign and disk.status(fd).st_size < seal.bytes:
-        seals.blank(*segment.key, lock_timeout=lock_timeout)
+        seals.blank_seals(*segment.key, lock_timeout=lock_timeout)
         return "arriving"
     held = (
-        (old, measure_open(fd, old.bytes, gone)) for old in seals.last(*segment.key) for gone in ([], due)
+        (old, measure_open_file(fd, old.bytes, gone))
+        for old in seals.find_last_seals(*segment.key)
+        for gone in ([], due)
     )
     if not (seal.is_blank or any(old.sha256 == now.sha256 for old, now in held)):
         return "unlike"
-    seals.blank(*segment.key, lock_timeout=lock_timeout)
+    seals.blank_seals(*segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 
@@ -129,10 +139,10 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     filename = segment.name.filename
     with (
         opened_folders(segment.log, segment.stream) as folders,
-        closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
+        closing_descriptor(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
-        locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
-        if not is_at(filename, disk.status(fd), folder=folders[-1]):
+        locks.lock_file(fd, f"{segment.stream}/{filename}", timeout)
+        if not is_same_file_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(
                 f"{segment.stream}/{filename} was replaced in the meantime",
                 hint="run store.erasure.scrub() again",
@@ -155,6 +165,6 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
     disk.sync_data(fd)
 
 
-def _reload(fd: int, line: Line) -> Line:
+def _reload_line(fd: int, line: Line) -> Line:
     """Return `line` with its current bytes; a line too long for an event is returned as it is."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))

@@ -11,7 +11,7 @@ from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_file import SealFiles, draft_seal
 from memlog.eventlog.integrity.seal_format import FIRST, Held, Seal
-from memlog.eventlog.integrity.seal_losses import Loss, altered_segments, losses
+from memlog.eventlog.integrity.seal_losses import Loss, altered_segments, find_losses
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.rotation import Rotation
@@ -33,13 +33,13 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
         return []
     rotation = Rotation(store, lock_timeout=lock_timeout)
     # A plain name belongs to no writer: any copy may seal it.
-    own = ("", rotation.writer.name())
+    own = ("", rotation.writer.find_or_create_name())
     for stream, writer in (key for key in written if key[1] in own):
         deadline = time.monotonic() + lock_timeout
         with (
             _os_errors_as_log_errors(stream),
             opened_folders(log, stream) as folders,
-            rotation.last(stream, writer, folders, deadline) as segment,
+            rotation.lock_last_segment(stream, writer, folders, deadline) as segment,
         ):
             made += rotation.seal(segment, deadline, also_grown=True)
     return made
@@ -67,16 +67,16 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
     if not drafts:
         return []
     writer = Writer(log.parent, lock_timeout=lock_timeout)
-    own = SealFiles(log, writer.name()).own
+    own = SealFiles(log, writer.find_or_create_name()).own
     with own.locked(lock_timeout) as fd:
-        made = own.add(fd, drafts)
-    writer.accept({seal.name: seal.bytes for seal in made})
+        made = own.append_seals(fd, drafts)
+    writer.set_recorded_sizes({seal.name: seal.bytes for seal in made})
     return made
 
 
-def all_losses(store: Path) -> list[Loss | OpenLoss]:
+def find_all_losses(store: Path) -> list[Loss | OpenLoss]:
     """Return all losses, of sealed and unsealed segments, that were not accepted. Raises OSError."""
-    return [*losses(store / LOG), *Watermarks(store).losses()]
+    return [*find_losses(store / LOG), *Watermarks(store).find_losses()]
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from memlog.eventlog.escapes import decode_json, has_its_crc
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import (
     check_regular,
-    closing,
+    closing_descriptor,
     file_version,
-    is_at,
+    is_same_file_at,
     keeping_mtime,
     open_regular,
     overwrite_all,
@@ -41,7 +41,7 @@ from memlog.eventlog.integrity.seal_format import (
 )
 from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import SEALS, seals_file, seals_files
-from memlog.eventlog.log.reader import Line, opened, read_blanked
+from memlog.eventlog.log.reader import Line, opening_segment_file, read_blanked
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
 """The start of a non-empty line, capturing stream and segment unless they contain escapes. Indexing 36,500
@@ -63,13 +63,13 @@ class SealIndex:
         self._data = bytearray()
         self._offsets: list[int] = []
         self._offsets_of: defaultdict[bytes, list[int]] = defaultdict(list)
-        self.extend(data)
+        self.index_bytes(data)
 
     def __len__(self) -> int:
         """Return the number of indexed bytes."""
         return len(self._data)
 
-    def extend(self, data: bytes) -> None:
+    def index_bytes(self, data: bytes) -> None:
         """Index more bytes of the file, which must start on a new line."""
         start = len(self._data)
         self._data += data
@@ -80,20 +80,20 @@ class SealIndex:
                 self._offsets.append(offset)
                 self._offsets_of[key].append(offset)
 
-    def overwrite(self, offset: int, data: bytes) -> None:
+    def replace_bytes(self, offset: int, data: bytes) -> None:
         """Replace bytes in place; a line must keep naming the same segment."""
         self._data[offset : offset + len(data)] = data
 
-    def of(self, stream: str, segment: str) -> list[SealPlace]:
+    def find_seals(self, stream: str, segment: str) -> list[SealPlace]:
         """Return all seals of a segment, including those on damaged lines."""
         return list(self._seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
 
-    def valid(self, stream: str, segment: str) -> Seal | None:
+    def find_valid_seal(self, stream: str, segment: str) -> Seal | None:
         """Return the last intact seal of a segment; None if there is none."""
-        whole = [place.seal for place in self.of(stream, segment) if has_its_crc(place.data)]
+        whole = [place.seal for place in self.find_seals(stream, segment) if has_its_crc(place.data)]
         return whole[-1] if whole else None
 
-    def last(self) -> SealPlace | None:
+    def find_last_seal(self) -> SealPlace | None:
         """Return the last seal in the file, to which the next is chained; None if there is none."""
         return next(self._seals_at(reversed(self._offsets)), None)
 
@@ -123,23 +123,23 @@ def _index_key(stream: str, segment: str) -> bytes:
 _READ_BLOCK = 1024 * 1024
 
 
-def measure(log: Path, stream: str, segment: str) -> Held:
+def measure_segment(log: Path, stream: str, segment: str) -> Held:
     """Return the size and hash of a segment. Raises OSError."""
-    with opened(log, stream, segment) as fd:
-        return measure_open(fd)
+    with opening_segment_file(log, stream, segment) as fd:
+        return measure_open_file(fd)
 
 
 def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
     """Sync a segment and its name to disk; return its size and hash. Raises OSError."""
     with (
         opened_folders(log, stream) as folders,
-        closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
+        closing_descriptor(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
     ):
         disk.sync_data(fd)
         for folder in reversed(folders):
             disk.sync(folder)
         sync_folder(log.parent)
-        return measure_open(fd)
+        return measure_open_file(fd)
 
 
 def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
@@ -147,14 +147,14 @@ def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
     if size_of(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
-        return measure(log, stream, segment)
+        return measure_segment(log, stream, segment)
     return None
 
 
 def has_grown(log: Path, old: Seal) -> bool:
     """Whether a segment still has all of its sealed bytes, followed by more."""
-    with suppress(FileNotFoundError), opened(log, *old.name) as fd:
-        return disk.status(fd).st_size > old.bytes and old.is_of(measure_open(fd, old.bytes))
+    with suppress(FileNotFoundError), opening_segment_file(log, *old.name) as fd:
+        return disk.status(fd).st_size > old.bytes and old.is_of(measure_open_file(fd, old.bytes))
     return False
 
 
@@ -165,7 +165,7 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
-def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
+def measure_open_file(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
     """Return the size and hash of an open file, or of its first `end` bytes.
 
     blanked: lines to hash as if erased, sorted. Raises OSError; FileExistsError if the file is not regular.
@@ -195,7 +195,7 @@ def read_seals(log: Path) -> Seals:
 
 def _read_seals_of(log: Path, name: str) -> Seals:
     try:
-        with closing(open_regular(log / name, disk.READ)) as fd:
+        with closing_descriptor(open_regular(log / name, disk.READ)) as fd:
             return parse_seals(read_all(fd), name)
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
@@ -221,17 +221,17 @@ class SealFiles:
         for file in self._files.values():
             file.refresh()
 
-    def last(self, stream: str, segment: str) -> list[Seal]:
+    def find_last_seals(self, stream: str, segment: str) -> list[Seal]:
         """Return the last intact seal of a segment from each file that has one."""
-        seals = (file.index.valid(stream, segment) for file in self._files.values())
+        seals = (file.index.find_valid_seal(stream, segment) for file in self._files.values())
         return [seal for seal in seals if seal is not None]
 
-    def valid(self, stream: str, segment: str) -> Seal | None:
+    def find_valid_seal(self, stream: str, segment: str) -> Seal | None:
         """Return the valid seal of a segment; None if there is none."""
-        last = self.last(stream, segment)
+        last = self.find_last_seals(stream, segment)
         return choose_seal(last) if last else None
 
-    def seal(
+    def seal_segments(
         self,
         stream: str,
         segments: Sequence[str],
@@ -249,7 +249,7 @@ class SealFiles:
         Raises Busy and OSError; some seals may then be stored nevertheless.
         """
         self.refresh()
-        before = {segment: self.valid(stream, segment) for segment in segments}
+        before = {segment: self.find_valid_seal(stream, segment) for segment in segments}
         due = [
             segment
             for segment, old in before.items()
@@ -260,17 +260,17 @@ class SealFiles:
         held = {segment: sync_and_measure(self.log, stream, segment) for segment in due}
         with self.own.locked(lock_timeout) as fd:
             # Another process may have been faster.
-            new = [segment for segment in due if self.valid(stream, segment) == before[segment]]
-            return self.own.add(fd, [draft_seal(stream, segment, held[segment]) for segment in new])
+            new = [segment for segment in due if self.find_valid_seal(stream, segment) == before[segment]]
+            return self.own.append_seals(fd, [draft_seal(stream, segment, held[segment]) for segment in new])
 
-    def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
+    def blank_seals(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
         """Blank the hashes in a segment's seals before an erasure, which stays unfinished until `reseal`.
 
         Raises Busy and OSError.
         """
         self.refresh()
         # Blank the matching hashes last: after a kill in between, a matching hash remains, or none at all.
-        self._blank(stream, segment, lock_timeout, but=measure(self.log, stream, segment))
+        self._blank(stream, segment, lock_timeout, but=measure_segment(self.log, stream, segment))
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
@@ -281,25 +281,25 @@ class SealFiles:
         """
         self.refresh()
         # Damaged lines count: they hold a hash, too.
-        if not any(file.index.of(stream, segment) for file in self._files.values()):
+        if not any(file.index.find_seals(stream, segment) for file in self._files.values()):
             return None
-        before = self.valid(stream, segment)
+        before = self.find_valid_seal(stream, segment)
         held = sync_and_measure(self.log, stream, segment)
         if before is not None and held.bytes < before.bytes:
             return None
         self._blank(stream, segment, lock_timeout, but=held)
         with self.own.locked(lock_timeout) as fd:
-            for seal_of_file in self.last(stream, segment):
+            for seal_of_file in self.find_last_seals(stream, segment):
                 if seal_of_file.is_of(held):
                     return seal_of_file
-            (made,) = self.own.add(fd, [draft_seal(stream, segment, held)])
+            (made,) = self.own.append_seals(fd, [draft_seal(stream, segment, held)])
             return made
 
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
         """Blank the hashes in a segment's seals, except those that match `but`. Raises Busy and OSError."""
 
         def seals_to_blank(file: SealFile) -> list[SealPlace]:
-            places = file.index.of(stream, segment)
+            places = file.index.find_seals(stream, segment)
             return places if but is None else [place for place in places if not place.seal.is_of(but)]
 
         for name, file in self._files.items():
@@ -334,10 +334,10 @@ class SealFile:
         Raises Busy and OSError.
         """
         while True:
-            with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
-                locks.acquire(fd, f"{self._log.name}/{self._path.name}", timeout)
+            with closing_descriptor(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
+                locks.lock_file(fd, f"{self._log.name}/{self._path.name}", timeout)
                 status = disk.status(fd)
-                if not is_at(self._path, status):
+                if not is_same_file_at(self._path, status):
                     continue
                 sync_folder(self._log)
                 sync_folder(self._log.parent)
@@ -345,9 +345,9 @@ class SealFile:
                 yield fd
                 return
 
-    def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
+    def append_seals(self, fd: int, drafts: list[Seal]) -> list[Seal]:
         """Append `drafts` to the locked file, chained to its last seal, and sync it; return the seals."""
-        last = self.index.last()
+        last = self.index.find_last_seal()
         prev = FIRST if last is None else link_hash(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
         made, lines = [], []
@@ -363,12 +363,12 @@ class SealFile:
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
         """Blank the hashes at `places` in the locked file. keeps_time: keep the mtime. Raises OSError."""
-        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
+        with closing_descriptor(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
             for place in places:
                 data = blank_hash(place.data)
                 if data != place.data:
                     overwrite_all(fd, data, place.offset)
-                    self.index.overwrite(place.offset, data)
+                    self.index.replace_bytes(place.offset, data)
             disk.sync_data(fd)
         # Only after `keeping_mtime`, which changes the file's times again.
         self._indexed = file_version(status_at(self._path))
@@ -385,10 +385,10 @@ class SealFile:
         data, status = b"".join(lines), disk.status(fd)
         # Otherwise there is a torn line in between, and the next access reads the file again.
         if status.st_size == known + len(data):
-            self.index.extend(data)
+            self.index.index_bytes(data)
             self._indexed = file_version(status)
 
 
 def draft_seal(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
-    """Return a seal without `prev` and `at`, which `SealFile.add` sets."""
+    """Return a seal without `prev` and `at`, which `SealFile.append_seals` sets."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

@@ -137,7 +137,7 @@ def parse_seals(data: bytes, file: str) -> Seals:
     return Seals(lines, last)
 
 
-def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
+def parse_sealed_lengths(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     """Return the sealed length of each segment by (stream, segment), from the bytes of all seals files."""
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:

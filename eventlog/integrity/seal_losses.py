@@ -9,14 +9,14 @@ import msgspec
 from memlog.eventlog.integrity.seal_file import (
     has_grown,
     measure_if_present,
-    measure_open,
+    measure_open_file,
     read_seals,
     size_of,
 )
 from memlog.eventlog.integrity.seal_format import Held, Seal, choose_seal
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import SegmentRecord, seals_file, seals_files
-from memlog.eventlog.log.reader import opened
+from memlog.eventlog.log.reader import opening_segment_file
 from memlog.eventlog.log.streams import existing_streams, segment_at, segments_of, writer_of
 
 LOST = ": store.maintenance.verify() shows what was lost"
@@ -109,7 +109,7 @@ class Ownership:
         return writer_of(segment) in self._sealed_here
 
 
-def losses(
+def find_losses(
     log: Path,
     *,
     only: Iterable[tuple[str, str]] | None = None,
@@ -117,10 +117,10 @@ def losses(
 ) -> list[Loss]:
     """Return the sealed segments, all or those in `only`, that are missing or too short.
 
-    Segments of other writers are excluded; see `arriving_segments`. sealed: the `sealed_bytes`, if known.
-    Raises OSError.
+    Segments of other writers are excluded; see `arriving_segments`. sealed: the result of
+    `read_sealed_lengths`, if known. Raises OSError.
     """
-    short = [*_find_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
+    short = [*_find_short(log, read_sealed_lengths(log) if sealed is None else sealed, only)]
     if not short:
         return []  # most logs have no loss, and `Ownership` reads three files
     owner = Ownership(log)
@@ -130,7 +130,7 @@ def losses(
 def arriving_segments(log: Path) -> list[Loss]:
     """Return other writers' sealed segments that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
-    return [loss for loss in _find_short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
+    return [loss for loss in _find_short(log, read_sealed_lengths(log)) if owner.is_foreign(loss.segment)]
 
 
 def _find_short(
@@ -154,7 +154,9 @@ def altered_segments(log: Path) -> list[Unlike]:
 
 def grown_segments(log: Path) -> list[Unlike]:
     """Return the segments longer than their seals that differ from them; reads no others. Raises OSError."""
-    longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
+    longer = {
+        name for name, sealed in read_sealed_lengths(log).items() if (size_of(log, *name) or 0) > sealed
+    }
     return differing_segments(log, longer) if longer else []
 
 
@@ -166,15 +168,15 @@ def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None
         if only is not None and name not in only:
             continue
         seal, held = choose_seal(last), measure_if_present(log, *name)
-        if not _matches(last, held):
-            state = _classify(log, owner, last, held, is_erasure_known=name in erased)
+        if not _matches_any_seal(last, held):
+            state = _classify_difference(log, owner, last, held, is_erasure_known=name in erased)
             differences.append(Unlike(seal, held, state, _choose_remedy(log, owner, seal, held)))
         elif held and _has_other_hash(last, held) and (half := _classify_half_erased(log, owner, last, held)):
             differences.append(Unlike(seal, held, half))
     return differences
 
 
-def _classify(
+def _classify_difference(
     log: Path, owner: Ownership, last: Sequence[Seal], held: Held | None, *, is_erasure_known: bool
 ) -> State:
     seal = choose_seal(last)
@@ -216,16 +218,16 @@ def _classify_half_erased(log: Path, owner: Ownership, last: Sequence[Seal], hel
     stream, filename = last[0].name
     segment = segment_at(log, stream, filename)
     redacted = redacted_keys(segments_of(log, [stream])[0])
-    with opened(log, stream, filename) as fd:
+    with opening_segment_file(log, stream, filename) as fd:
         erasures = erasures_in(segment, fd, held.bytes, redacted)
-        as_erased = measure_open(fd, held.bytes, erasures.unfinished)
+        as_erased = measure_open_file(fd, held.bytes, erasures.unfinished)
         if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
         is_proven = segment.name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
         return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None
 
 
-def _matches(seals: Sequence[Seal], held: Held | None) -> bool:
+def _matches_any_seal(seals: Sequence[Seal], held: Held | None) -> bool:
     """Whether `held` matches one of the seals and is not shorter than the valid one.
 
     A seal in any file may match, since copies may know different states of an erasure. If the valid seal is

@@ -70,7 +70,7 @@ def check_log(log: Path) -> LogCheck:
         torn_seals=sum(line.damage == "torn" for line in seals.lines),
         accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
     )
-    differences = Watermarks(log.parent).differences()
+    differences = Watermarks(log.parent).find_differences()
     losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
     _add_line_problems(check)
     _add_seal_findings(check, seals)

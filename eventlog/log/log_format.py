@@ -4,8 +4,8 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all, replacing_file
-from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular, overwrite_all, replacing_file
+from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import FORMAT
 
 NUMBER = 2
@@ -22,7 +22,7 @@ def check_writable(log: Path) -> bool:
     Raises LogError if the format is newer or FORMAT is damaged; OSError if it cannot be read.
     """
     try:
-        with closing(open_regular(log / FORMAT, disk.READ)) as fd:
+        with closing_descriptor(open_regular(log / FORMAT, disk.READ)) as fd:
             number = _parse_number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -44,9 +44,9 @@ def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
     """Write FORMAT unless it exists; return whether it was written. Raises Busy, LogError and OSError."""
     if check_writable(log):
         return False
-    make_path(log)
-    with closing(disk.open(log, disk.FOLDER, follow=True)) as folder:
-        locks.acquire(folder, log.name, lock_timeout)
+    make_folder_and_parents(log)
+    with closing_descriptor(disk.open(log, disk.FOLDER, follow=True)) as folder:
+        locks.lock_file(folder, log.name, lock_timeout)
         # Another process may have been faster.
         if check_writable(log):
             return False

@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import ends_with_crc
 from memlog.eventlog.events import Change, Event
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import closing, file_identity, lines_from_end
+from memlog.eventlog.files.file_io import closing_descriptor, file_identity, read_lines_backwards
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
@@ -20,7 +20,7 @@ CAP = 5 * 60 * 1000
 that Kerberos allows (RFC 4120, 8.2)."""
 
 
-def precedence(event: Event, segment: SegmentName) -> str:
+def compute_precedence(event: Event, segment: SegmentName) -> str:
     """Return the precedence of an event that has a `ts`, as a timestamp.
 
     This is `wins`, or else `ts`, but at most `CAP` later than `at` (in a line from another program: later
@@ -40,12 +40,12 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
       over all earlier ones.
     """
     own = cap_precedence(ts, now)
-    return own if is_dated or own > highest else timestamps.shift(highest, 1)
+    return own if is_dated or own > highest else timestamps.shift_timestamp(highest, 1)
 
 
 def cap_precedence(ts: str, at: str) -> str:
     """Return `ts`, but at most `CAP` milliseconds after `at`."""
-    return ts if ts <= at else min(ts, timestamps.shift(at, CAP))
+    return ts if ts <= at else min(ts, timestamps.shift_timestamp(at, CAP))
 
 
 def end_of_day(day: str) -> str:
@@ -126,7 +126,7 @@ class Clock:
         known = self._changes.get(file_identity(status))
         if known is not None and known.end == status.st_size:
             return known
-        with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
+        with closing_descriptor(disk.open(name.filename, disk.READ, folder=folder)) as fd:
             return self._read_stamps(self._changes, fd, disk.status(fd), name.day)
 
     def _read_stamps(
@@ -149,7 +149,7 @@ def last_at_in(fd: int) -> str:
 
 
 def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
-    lines = lines_from_end(fd, before.end, size)
+    lines = read_lines_backwards(fd, before.end, size)
     pending = next(lines)  # another writer may still be writing it
     end, highest = size - len(pending), ""
     for stamps in filter(None, map(_parse_stamps, chain([pending], lines))):
@@ -182,7 +182,7 @@ def _parse_stamps(line: bytes) -> _Stamps | None:
 
 def _precedence_of(stamps: _Stamps, day: str) -> str:
     try:
-        ts = timestamps.normalise(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
+        ts = timestamps.normalise_timestamp(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:
         return ""
     return cap_precedence(ts, stamps.at or end_of_day(day))

@@ -15,15 +15,22 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.codec.content_ids import content_hash
-from memlog.eventlog.codec.decode import decode, envelope_members, is_blank, is_whole, raw_members, strip_bom
+from memlog.eventlog.codec.decode import (
+    decode_line,
+    envelope_members,
+    is_blank,
+    is_whole,
+    raw_members,
+    strip_bom,
+)
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import as_file_not_found, blocks, closing, open_regular
+from memlog.eventlog.files.file_io import as_file_not_found, closing_descriptor, open_regular, read_blocks
 from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.log.layout import CONVERSATIONS
-from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_length
 from memlog.eventlog.log.streams import (
     Segment,
@@ -63,7 +70,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 @contextmanager
-def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
+def opening_segment_file(log: Path, stream: str, filename: str) -> Iterator[int]:
     """Open a segment for reading, without following links below `log`, and yield its descriptor.
 
     Raises OSError; FileNotFoundError if the segment is missing, a link, or not a regular file.
@@ -74,7 +81,7 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
     except OSError as error:
         error.filename = f"{log}/{stream}/{filename}"
         raise as_file_not_found(error) from None
-    with closing(fd):
+    with closing_descriptor(fd):
         yield fd
 
 
@@ -91,7 +98,7 @@ def read_lines(
     has_nuls = False
     pending: list[bytes] = []
     pending_length = 0
-    for block in blocks(fd, start, end):
+    for block in read_blocks(fd, start, end):
         # One search per block is faster than one per line.
         has_nuls = has_nuls or b"\0" in block
         first, *others = block.split(b"\n")
@@ -122,7 +129,7 @@ def _strip_nuls(line: Line) -> Line:
 
 def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
     """Read the bytes of one line of a segment."""
-    with opened(log, stream, filename) as fd:
+    with opening_segment_file(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
 
 
@@ -169,7 +176,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         start = self.offset // _CHAIN_BLOCK * _CHAIN_BLOCK
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
-    def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
+    def extend_to_offset(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
         """Return the fingerprint up to a later `offset`, treating the lines `blanked` (sorted) as erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
@@ -181,7 +188,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
     """Return the fingerprint of a file's first `offset` bytes, treating the lines `blanked` as erased."""
-    return UNREAD.extended(fd, offset, blanked)
+    return UNREAD.extend_to_offset(fd, offset, blanked)
 
 
 def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
@@ -227,7 +234,9 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     @property
     def order(self) -> tuple[str, SegmentName, int, str]:
         """The line's sort key: its time (the precedence of a change), then its position."""
-        time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
+        time = (
+            compute_precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
+        )
         return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
@@ -254,17 +263,17 @@ def select_segments(
 
 
 def open_segment(segment: Segment) -> AbstractContextManager[int]:
-    """Open a segment for reading; see `opened`."""
-    return opened(segment.log, *segment.key)
+    """Open a segment for reading; see `opening_segment_file`."""
+    return opening_segment_file(segment.log, *segment.key)
 
 
-def entry_of(segment: Segment, line: Line) -> LogEntry | None:
+def decode_entry(segment: Segment, line: Line) -> LogEntry | None:
     """Decode a line into an entry; return None if it is blank."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
             return None
-        event = decode(line.data, Place(segment.stream, segment.name, line.offset))
+        event = decode_line(line.data, Place(segment.stream, segment.name, line.offset))
         return LogEntry(segment, line, event, content_hash(event))
     except BadLine as bad:
         # A copy: the original keeps its traceback's frames alive. Walking through them, the garbage collector
@@ -278,7 +287,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
         # Most lines need no decoding: the type of a redaction appears as plain text, or contains escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
             continue
-        entry = entry_of(segment, line)
+        entry = decode_entry(segment, line)
         if entry is not None and isinstance(entry.event, Redacted):
             yield entry, entry.event
 
@@ -288,7 +297,7 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
     return {
         (segment.stream, target)
         for segment in segments
-        for _, event in redactions_in(segment, lines_of(segment, bounds))
+        for _, event in redactions_in(segment, read_segment_lines(segment, bounds))
         for target in event.targets
     }
 
@@ -317,11 +326,11 @@ def entries_in_log_order(
 ) -> Iterator[LogEntry]:
     """Yield the entries of `segments` up to `bounds`, segment by segment.
 
-    tails: see `lines_of`. leave_out: the offsets of lines to skip.
+    tails: see `read_segment_lines`. leave_out: the offsets of lines to skip.
     """
     for segment in segments:
-        for line in lines_of(segment, bounds, tails=tails):
-            if line.offset not in leave_out and (entry := entry_of(segment, line)) is not None:
+        for line in read_segment_lines(segment, bounds, tails=tails):
+            if line.offset not in leave_out and (entry := decode_entry(segment, line)) is not None:
                 yield entry
 
 
@@ -345,7 +354,7 @@ def accepted_events(
             places.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(places, key=lambda place: place[0]):
         data = read_line_at(segment.log, *segment.key, line.offset, line.length)
-        again = entry_of(segment, replace(line, data=data))
+        again = decode_entry(segment, replace(line, data=data))
         if again is not None:
             yield again
 
@@ -381,7 +390,7 @@ def last_append_time(segments: Iterable[Segment]) -> str | None:
     return None
 
 
-def todays_members(entry: LogEntry) -> dict[str, Any]:
+def members_in_current_schema(entry: LogEntry) -> dict[str, Any]:
     """Return the members of an entry's event in the current schema, with unknown members last.
 
     Raises TypeError if the entry has no event.
@@ -407,7 +416,9 @@ def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
 
-def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
+def read_segment_lines(
+    segment: Segment, bounds: Bounds | None = None, *, tails: bool = False
+) -> Iterator[Line]:
     """Yield the lines of a segment, up to its bound if there are `bounds`.
 
     tails: include the bytes after the last newline of a newest segment, although a writer may not have
@@ -458,9 +469,9 @@ def _last_entries_of_segment(segment: Segment, count: int, redacted: Container[K
     """Return the last `count` entries that are not redacted, decoding only lines at the segment's end."""
     most = count
     while True:
-        lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
+        lines = (line for line in read_segment_lines(segment) if line.data is None or not is_blank(line.data))
         last = deque(lines, maxlen=most)
-        entries = [entry for line in last if (entry := entry_of(segment, line)) is not None]
+        entries = [entry for line in last if (entry := decode_entry(segment, line)) is not None]
         kept = [entry for entry in entries if not is_redacted(entry, redacted)]
         if len(kept) >= count or len(last) < most:
             return kept[max(0, len(kept) - count) :]

@@ -19,7 +19,13 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import file_identity, file_version, is_at, open_regular, status_at
+from memlog.eventlog.files.file_io import (
+    file_identity,
+    file_version,
+    is_same_file_at,
+    open_regular,
+    status_at,
+)
 from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_reader import read_seals_file
@@ -75,18 +81,18 @@ class SealWatch:
                 return False
         own = self.files(writer).own
         own.refresh()
-        return own.index.valid(stream, segment) is not None
+        return own.index.find_valid_seal(stream, segment) is not None
 
 
 # Strategy: every writer appends to segments of its own, so two copies of a store never write to one file,
 # and files from both merge by copying. The current segment is the writer's last by number: the clock may go
 # back.
 #
-# `current` locks the file first and then verifies that the path still names it and that it has no successor,
-# since another process may have rotated between listing and locking. A segment that is full, sealed or of an
-# earlier day is closed under its own lock: seal it, create the successor, start again. The seal comes first,
-# so that a kill in between leaves a sealed last segment, to which the next append adds a successor, and
-# never an unsealed segment with a successor, which `verify` would report.
+# `lock_current_segment` locks the file first and then verifies that the path still names it and that it has
+# no successor, since another process may have rotated between listing and locking. A segment that is full,
+# sealed or of an earlier day is closed under its own lock: seal it, create the successor, start again. The
+# seal comes first, so that a kill in between leaves a sealed last segment, to which the next append adds a
+# successor, and never an unsealed segment with a successor, which `verify` would report.
 #
 # A restored or copied file may lack lines that another copy has under the same name. So if the file is not
 # the one that the writer made, is shorter than recorded, or was deleted, the writer gives up its name and
@@ -144,17 +150,17 @@ class Rotation:
         self._unrecorded: dict[tuple[str, str], int] = {}
 
     @contextmanager
-    def current(self, stream: str) -> Iterator[LockedSegment]:
+    def lock_current_segment(self, stream: str) -> Iterator[LockedSegment]:
         """Yield the writer's current segment of a stream, locked and with room for more lines.
 
         Raises Busy and OSError.
         """
-        writer = self.writer.name()
+        writer = self.writer.find_or_create_name()
         deadline = time.monotonic() + self._lock_timeout
         with opened_folders(self.log, stream, make=True) as folders:
             while True:
                 try:
-                    with self.last(stream, writer, folders, deadline) as segment:
+                    with self.lock_last_segment(stream, writer, folders, deadline) as segment:
                         self._check_own(segment)
                         if self._has_room(segment):
                             self._sync_names(folders, segment.status)
@@ -168,12 +174,14 @@ class Rotation:
                         disk.close(_open_own(following, disk.APPEND | disk.NEW, folders[-1]))
                 except _NameTakenError:
                     self.record_sizes()
-                    self.writer.retire(writer)
-                    writer = self.writer.name()
+                    self.writer.retire_name(writer)
+                    writer = self.writer.find_or_create_name()
                     deadline = time.monotonic() + self._lock_timeout
 
     @contextmanager
-    def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
+    def lock_last_segment(
+        self, stream: str, writer: str, folders: list[int], deadline: float
+    ) -> Iterator[LockedSegment]:
         """Yield a writer's last segment of a stream, locked; create it if missing.
 
         Raises Busy and OSError.
@@ -193,9 +201,9 @@ class Rotation:
                     raise
                 continue
             try:
-                locks.acquire(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
+                locks.lock_file(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
                 status, names = disk.status(fd), segment_names(folders[-1])
-                is_here = is_at(name.filename, status, folder=folders[-1])
+                is_here = is_same_file_at(name.filename, status, folder=folders[-1])
                 if is_here and current_segments(names).get(writer) == name:
                     self._current[stream, writer] = name
                     yield LockedSegment(fd, status, stream, name, folders[-1], names)
@@ -206,16 +214,16 @@ class Rotation:
                 raise Busy(f"{stream}: its current segment keeps changing", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
-        """Seal a locked segment and the older ones of the same writer; see `SealFiles.seal`."""
+        """Seal a locked segment and the older ones of the same writer; see `SealFiles.seal_segments`."""
         own = [name for name in segment.names if name.writer == segment.name.writer]
-        return self._seals.files(self.writer.name()).seal(
+        return self._seals.files(self.writer.find_or_create_name()).seal_segments(
             segment.stream,
             [name.filename for name in own if name.age <= segment.name.age],
             lock_timeout=max(0, deadline - time.monotonic()),
             also_grown=also_grown,
         )
 
-    def remember(self, segment: LockedSegment, size: int) -> None:
+    def remember_size(self, segment: LockedSegment, size: int) -> None:
         """Record a segment's size for other processes, at most once a second."""
         now, key, name = time.monotonic(), _file_key(segment), (segment.stream, segment.name.filename)
         if now < self._remembered.get(key, -math.inf) + _SECONDS_BETWEEN_RECORDS:
@@ -224,18 +232,18 @@ class Rotation:
             return
         # The append has succeeded; without the record, the only risk is that a later loss goes unnoticed.
         try:
-            self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORT_TIMEOUT)
+            self.writer.record_size(*name, segment.fd, size, lock_timeout=_SHORT_TIMEOUT)
             self._unrecorded.pop(name, None)
         except (OSError, Busy):
             self._unrecorded[name] = size
         self._remembered[key] = now
 
     def record_sizes(self, lock_timeout: float | None = None) -> None:
-        """Record the sizes that `remember` has postponed."""
+        """Record the sizes that `remember_size` has postponed."""
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         for name, size in list(self._unrecorded.items()):
             with suppress(OSError, Busy):
-                self.writer.remember_growth(*name, size, lock_timeout=timeout)
+                self.writer.record_growth(*name, size, lock_timeout=timeout)
                 self._unrecorded.pop(name, None)
 
     def _check_own(self, segment: LockedSegment) -> None:
@@ -253,7 +261,7 @@ class Rotation:
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
         # A clock that steps back over midnight, by at most CAP, does not start a new segment.
-        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shift(now, CAP)[:10]
+        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shift_timestamp(now, CAP)[:10]
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 

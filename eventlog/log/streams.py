@@ -110,7 +110,7 @@ def is_stream(name: str) -> bool:
     return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
 
 
-def belongs_in(event: Event, stream: str) -> bool:
+def may_be_in_stream(event: Event, stream: str) -> bool:
     """Whether an event may be in `stream`: its own, or a folder made by hand that names its chat."""
     if isinstance(event, Redacted):
         return event.stream in (None, stream)
@@ -244,9 +244,9 @@ def segments_of(
         folders, strangers = existing_streams(log, only), []
     if sealed is None:
         # Imported here: an append lists no segments.
-        from memlog.eventlog.integrity.seal_reader import sealed_bytes
+        from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 
-        sealed = sealed_bytes(log)
+        sealed = read_sealed_lengths(log)
     for stream, folder in folders:
         try:
             names, others = _segment_names(folder)
@@ -274,7 +274,7 @@ def may_be_stream(folder: str) -> bool:
     return not folder.startswith(".") or "_" in folder
 
 
-def shown(name: Path | str) -> str:
+def escape_invalid_utf8(name: Path | str) -> str:
     """Return a file name, or text with file names, with bytes that are not valid UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 

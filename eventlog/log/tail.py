@@ -8,13 +8,13 @@ from pathlib import Path
 from threading import Event
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import blocks, lines_from_end
+from memlog.eventlog.files.file_io import read_blocks, read_lines_backwards
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.integrity.copy_identity import name_from
 from memlog.eventlog.integrity.seal_file import measure_if_present, size_of
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT
-from memlog.eventlog.log.reader import LogEntry, entry_of, open_segment, read_lines
-from memlog.eventlog.log.streams import Segment, SegmentName, shown
+from memlog.eventlog.log.reader import LogEntry, decode_entry, open_segment, read_lines
+from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8
 
 SWEEP_SECONDS = 2.0
 """The longest delay until a change that the system did not report is noticed."""
@@ -63,11 +63,11 @@ class Follower:
         with open_segment(segment) as fd:
             number = self._lines.get(segment.path, -1) + 1
             if number == 0:
-                number = sum(block.count(b"\n") for block in blocks(fd, end=start)) + 1
+                number = sum(block.count(b"\n") for block in read_blocks(fd, end=start)) + 1
             tail_is_a_line = not segment.is_newest
             for line in read_lines(fd, start, number=number, tail_is_a_line=tail_is_a_line):
                 self._reached[segment.path], self._lines[segment.path] = line.end, line.number - line.is_open
-                entry = entry_of(segment, line)
+                entry = decode_entry(segment, line)
                 if entry is not None:
                     yield entry
 
@@ -84,7 +84,7 @@ def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
             started = time.monotonic()
             yield
             took = time.monotonic() - started
-            has_changed = bool(hints.wait([folder], pause))
+            has_changed = bool(hints.wait_for_changes([folder], pause))
             pause = _AFTERWARDS if has_changed else _choose_pause(hints, folder, took)
 
 
@@ -101,7 +101,7 @@ def _next_line_start(segment: Segment) -> int:
     """Return the offset where a segment's next line starts; a line without a newline may be unfinished."""
     with open_segment(segment) as fd:
         size = disk.status(fd).st_size
-        return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
+        return size - len(next(read_lines_backwards(fd, 0, size))) if segment.is_newest else size
 
 
 _CONFLICT_COPY = re.compile(
@@ -122,7 +122,7 @@ def is_conflict_copy(filename: str) -> bool:
 def why_not_read(log: Path, path: Path) -> str:
     """Return a sentence that explains why a file in the log is not read."""
     what = "a conflict copy made by a file sync" if is_conflict_copy(path.name) else "not a segment"
-    return f"{shown(path.relative_to(log.parent))} is {what}: not read"
+    return f"{escape_invalid_utf8(path.relative_to(log.parent))} is {what}: not read"
 
 
 def advise_on_unread_file(log: Path, path: Path) -> str:
@@ -152,7 +152,7 @@ def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
     from shlex import quote
 
     segment = path.with_name(SegmentName(day, 0, name_from(bytes.fromhex(held.sha256))).filename)
-    copy, target = (quote(shown(file.relative_to(log.parent))) for file in (path, segment))
+    copy, target = (quote(escape_invalid_utf8(file.relative_to(log.parent))) for file in (path, segment))
     # The size suffices, since a scrub does not change it.
     if (size_of(log, stream, segment.name) or -1) >= held.bytes:
         return f"{target} already has its events: in the store's folder, rm {copy}"

@@ -15,16 +15,28 @@ import msgspec
 
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders
-from memlog.eventlog.files.file_io import closing, file_version, overwrite_all, status_at
-from memlog.eventlog.files.folders import read_original
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.file_io import closing_descriptor, file_version, overwrite_all, status_at
+from memlog.eventlog.files.folders import read_unless_copied
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.erasures import Span, erased_lines, erasures_in, spans_of, split_by
+from memlog.eventlog.integrity.erasures import (
+    Span,
+    erased_lines,
+    erasures_in,
+    merge_into_spans,
+    split_lines_by_spans,
+)
 from memlog.eventlog.integrity.seal_file import read_seals, size_of
-from memlog.eventlog.integrity.seal_losses import Ownership, losses
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_losses import Ownership, find_losses
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import LOG, PROJECTOR_LOCK, WATERMARKS, SegmentRecord
-from memlog.eventlog.log.reader import Fingerprint, Line, opened, redacted_keys, take_fingerprint
+from memlog.eventlog.log.reader import (
+    Fingerprint,
+    Line,
+    opening_segment_file,
+    redacted_keys,
+    take_fingerprint,
+)
 from memlog.eventlog.log.streams import Segment, segment_at, segments_of
 
 # The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
@@ -91,7 +103,7 @@ class WatermarkFile:
         """Reread the file if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
-            self._load(read_original(self._path))
+            self._load(read_unless_copied(self._path))
             self._version = version
 
     @property
@@ -136,7 +148,7 @@ class WatermarkFile:
 
         Raises OSError.
         """
-        with closing(disk.open(self._path, disk.WRITE)) as fd:
+        with closing_descriptor(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
                 blank = _blank_line(bytes(self._data[offset : offset + length]), is_lost=is_lost)
                 overwrite_all(fd, blank, offset)
@@ -245,7 +257,7 @@ class Read(NamedTuple):
 
 
 class Watermarks:
-    """The watermarks of a store. `remember` and `erasing` require the projector lock."""
+    """The watermarks of a store. `raise_watermarks` and `erasing` require the projector lock."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -263,7 +275,7 @@ class Watermarks:
         self._file.refresh()
         return self._file.is_void
 
-    def remember(self, reads: list[Read]) -> list[OpenLoss]:
+    def raise_watermarks(self, reads: list[Read]) -> list[OpenLoss]:
         """Raise the watermarks to `reads`; return the losses found, whose watermarks stay unchanged.
 
         Raises OSError.
@@ -283,18 +295,18 @@ class Watermarks:
         self._file.add(raised, self._still_needed)
         return lost
 
-    def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
+    def find_losses(self, *, stream: str | None = None) -> list[OpenLoss]:
         """Return the losses in one stream or in all that were not accepted and that no seal shows.
 
         Raises OSError.
         """
-        return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
+        return [each for each in self.find_differences(stream=stream) if isinstance(each, OpenLoss)]
 
-    def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
-        """Return the `losses`, and the segments in which erased text has come back. Raises OSError."""
+    def find_differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
+        """Return the losses, and the segments in which erased text has come back. Raises OSError."""
         self._file.refresh()
         marks = self._file.all(stream)
-        shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
+        shown_by_seals = {loss.name for loss in find_losses(self._log, only=[mark.name for mark in marks])}
         differences = (_find_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
         found = {difference.name: difference for difference in differences if difference is not None}
         lost = [loss for loss in self._write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)]
@@ -317,22 +329,22 @@ class Watermarks:
 
         Acquires the projector lock. If it raises Busy or OSError, nothing was accepted.
         """
-        if not self.losses():
+        if not self.find_losses():
             return []
-        with locked(self._store / PROJECTOR_LOCK, "the read model", lock_timeout):
-            lost = self.losses()
+        with holding_lock(self._store / PROJECTOR_LOCK, "the read model", lock_timeout):
+            lost = self.find_losses()
             marks = {mark.name: mark for mark in self._file.all()}
             for loss in lost:
                 marks.pop(loss.name, None)
                 if loss.bytes is not None:
-                    with opened(self._log, loss.stream, loss.segment) as fd:
+                    with opening_segment_file(self._log, loss.stream, loss.segment) as fd:
                         marks[loss.name] = _measure(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
             if sizes.keys() & self._writer.recorded_segments().keys():
                 # Another copy may still have the lost bytes, so later events must go to other segments.
-                self._writer.retire(self._writer.name())
-            self._writer.accept(sizes)
+                self._writer.retire_name(self._writer.find_or_create_name())
+            self._writer.set_recorded_sizes(sizes)
         return lost
 
     @contextmanager
@@ -366,7 +378,7 @@ class Watermarks:
 
         Seals of other writers' segments would not: a segment that is too short may still be arriving.
         """
-        sealed, owner = sealed_bytes(self._log), Ownership(self._log)
+        sealed, owner = read_sealed_lengths(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
 
 
@@ -379,17 +391,17 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
     if old is not None and now.offset == old.bytes and old.is_of(now):
         return None
     try:
-        with opened(segment.log, *segment.key) as fd:
+        with opening_segment_file(segment.log, *segment.key) as fd:
             if old is None:
-                return _make_watermark(segment.key, now, spans_of(erased_lines(fd, 0, now.offset)))
+                return _make_watermark(segment.key, now, merge_into_spans(erased_lines(fd, 0, now.offset)))
             if old.is_being_erased and now.offset >= old.bytes:
                 return _measure(old.name, fd, now.offset)
             held = _held_prefix(fd, old, read.before)
             if held is not None:
                 if now.offset <= old.bytes:
                     return None
-                new = held.extended(fd, now.offset)
-                erased = spans_of(erased_lines(fd, old.bytes, now.offset))
+                new = held.extend_to_offset(fd, now.offset)
+                erased = merge_into_spans(erased_lines(fd, old.bytes, now.offset))
                 return _make_watermark(old.name, new, (*old.blank, *erased))
             returned = _find_returned_lines(segment, fd, old)
             if returned is None:
@@ -420,7 +432,7 @@ def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | No
     size = size_of(log, mark.stream, mark.segment)
     try:
         if size is not None and size >= mark.bytes:
-            with opened(log, mark.stream, mark.segment) as fd:
+            with opening_segment_file(log, mark.stream, mark.segment) as fd:
                 if mark.still_holds(fd):
                     return None
                 returned = _find_returned_lines(segment_at(log, *mark.name), fd, mark)
@@ -441,16 +453,16 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
         return None
     redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
-    returned, _ = split_by(erasures.unfinished, old.blank)
+    returned, _ = split_lines_by_spans(erasures.unfinished, old.blank)
     if returned and old.is_of(take_fingerprint(fd, old.bytes, returned)):
         return returned
-    _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
+    _, erased_elsewhere = split_lines_by_spans([*erasures.blank, *erasures.begun], old.blank)
     return returned if erasures.is_whole and erased_elsewhere and redacted else None
 
 
 def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
     """Return a watermark for the first `size` bytes of an open segment, treating `returned` as erased."""
-    erased = spans_of([*erased_lines(fd, 0, size), *returned])
+    erased = merge_into_spans([*erased_lines(fd, 0, size), *returned])
     return _make_watermark(name, take_fingerprint(fd, size, returned), erased)
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import strip_bom
-from memlog.eventlog.codec.encode import Draft, FindStream, build_redactions, draft
+from memlog.eventlog.codec.encode import Draft, FindStream, build_redactions, draft_event
 from memlog.eventlog.errors import Busy, LogError, MemlogError
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.events import Durability as Durability
@@ -85,7 +85,7 @@ class Log:
         return self.append_drafts([self.draft(event) for event in events])
 
     def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
-        """Append events encoded by `draft`; see `append`. Raises Busy and LogError."""
+        """Append events encoded by `draft_event`; see `append`. Raises Busy and LogError."""
         positions = []
         for outcome in self.append_each(drafts):
             if not isinstance(outcome, Position):
@@ -99,7 +99,7 @@ class Log:
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """Check and encode an event for `append_drafts`. Raises BadInput and NotFound like `append`."""
-        made = draft(event, self._find_stream, redact=self._redact)
+        made = draft_event(event, self._find_stream, redact=self._redact)
         self._check(made)
         return made
 
@@ -131,7 +131,7 @@ class Log:
         if not self._has_format:
             log_format.claim_format(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
-        with self._rotation.current(stream) as segment:
+        with self._rotation.lock_current_segment(stream) as segment:
             return self._write(stream, drafts, segment)
 
     def _write(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
@@ -147,7 +147,7 @@ class Log:
         if self.durability == "fsync":
             disk.sync_data(fd)
         # Recorded only after the sync: a power cut may remove bytes that are not durable.
-        self._rotation.remember(segment, end)
+        self._rotation.remember_size(segment, end)
         name = segment.name.filename
         return [
             Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
@@ -157,16 +157,16 @@ class Log:
     def _stamp(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
         """Return the lines of `drafts`, and the stream's new highest precedence ("" if none is a change)."""
         if not any(item.change_ts for item in drafts):
-            return [item.line(at) for item in drafts], ""
+            return [item.build_line(at) for item in drafts], ""
         lines, highest = [], self._clock.highest_precedence(segment.folder, segment.names)
         now = timestamps.now()
         for item in drafts:
             if not item.change_ts:
-                lines.append(item.line(at))
+                lines.append(item.build_line(at))
                 continue
             wins = next_precedence(item.change_ts, now, highest, is_dated=item.is_dated)
             highest = max(highest, wins)
-            lines.append(item.line(at, wins, highest if highest > wins else None))
+            lines.append(item.build_line(at, wins, highest if highest > wins else None))
         return lines, highest
 
     def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
@@ -246,7 +246,7 @@ class _Identified(msgspec.Struct):
 
 def _find_id(line: bytes) -> str | None:
     # Imported here: most lines are valid.
-    from memlog.eventlog.secrets.detection import masked
+    from memlog.eventlog.secrets.detection import mask_keys
 
     given = decode_json(line, _Identified)
-    return None if given is None or given.id is None else masked(given.id)
+    return None if given is None or given.id is None else mask_keys(given.id)

@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.escapes import decode_json
-from memlog.eventlog.secrets.keys import APART, NAMES, OPAQUE_WORD, SHAPES, keys_in
+from memlog.eventlog.secrets.keys import APART, NAMES, OPAQUE_WORD, SHAPES, find_keys_in_text
 
 _NAMES = frozenset(
     "id channel chat_id memory_id memory_ids ids stream source_id file target_id target_ids topic_key section"
@@ -26,28 +26,28 @@ PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header", "
 PAIR_VALUES = ("value", "content")
 
 
-def masked(text: str) -> str:
+def mask_keys(text: str) -> str:
     """Replace each key in `text` with `[REDACTED:kind]`."""
     clean, done = StringIO(), 0
-    for key in keys_in(text):
+    for key in find_keys_in_text(text):
         clean.write(text[done : key.start])
         clean.write(f"[REDACTED:{key.kind}]")
         done = key.end
     return clean.getvalue() + text[done:] if done else text
 
 
-def kinds_in(text: str) -> list[str]:
+def list_key_kinds(text: str) -> list[str]:
     """Return the kinds of the keys in `text`, in order."""
-    return [key.kind for key in keys_in(text)]
+    return [key.kind for key in find_keys_in_text(text)]
 
 
-def kinds_in_line(line: bytes) -> list[str]:
+def list_key_kinds_in_line(line: bytes) -> list[str]:
     """Return the distinct kinds of keys in a log line, which need not be JSON."""
     value = decode_json(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
     def record_kinds(text: str) -> str:
-        kinds.update(dict.fromkeys(kinds_in(text)))
+        kinds.update(dict.fromkeys(list_key_kinds(text)))
         return text
 
     rewrite_texts(value, record_kinds)
@@ -64,7 +64,7 @@ def mask_event(source: bytes) -> bytes:
         return source  # the reader reports the fault
     # Another log's `at` and `crc` belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = rewrite_texts(given, masked)
+    clean = rewrite_texts(given, mask_keys)
     if clean == given:
         return source
     for name in _NAMES & clean.keys():
@@ -78,7 +78,7 @@ def mask_event(source: bytes) -> bytes:
 def mask_error(error: MemlogError) -> MemlogError:
     """Return `error`, which may quote input, with its keys masked."""
     return type(error)(
-        masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
+        mask_keys(error.message), hint=mask_keys(error.hint), code=error.code, retryable=error.retryable
     )
 
 

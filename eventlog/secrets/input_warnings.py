@@ -49,8 +49,8 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         PAIR_NAMES,
         PAIR_VALUES,
         is_secret_name,
-        kinds_in,
-        kinds_in_line,
+        list_key_kinds,
+        list_key_kinds_in_line,
         may_name_secret,
     )
 
@@ -62,7 +62,7 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         for name in _texts_of(members[member])
         if is_secret_name(name)
     ]
-    if not names and not may_name_secret(text) and not kinds_in(text):
+    if not names and not may_name_secret(text) and not list_key_kinds(text):
         return
     from memlog.eventlog.secrets.outgoing import kinds_of_keys
 
@@ -70,7 +70,7 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
     for name, raw in members.items():
         is_value = name in PAIR_VALUES
         # With its name: {"key": "wifi_password", "value": …}.
-        kinds = kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
+        kinds = list_key_kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
         told = (kinds_of_keys(each, names if is_value else ()) for each in _texts_of(raw))
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:

@@ -343,7 +343,7 @@ class Key(NamedTuple):
         return SHAPES[self.shape].kind
 
 
-def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
+def find_keys_in_text(text: str, window: int = _WINDOW) -> Iterable[Key]:
     """Return the keys in `text`, in order and without overlaps, including escaped ones."""
     return _find_keys(text, _LEVELS) if len(text) <= window else _find_keys_by_window(text, window)
 

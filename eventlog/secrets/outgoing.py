@@ -17,7 +17,7 @@ import msgspec
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular, overwrite_all
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.secrets.detection import (
     ends_like_secret,
@@ -27,7 +27,7 @@ from memlog.eventlog.secrets.detection import (
     named_values,
     rewrite_texts,
 )
-from memlog.eventlog.secrets.keys import keys_in
+from memlog.eventlog.secrets.keys import find_keys_in_text
 
 SPAN = 3
 """How many messages on each side may hold parts of a split key, since others may speak in between."""
@@ -136,7 +136,7 @@ def _find_keys(parts: Sequence[TextToCheck]) -> list[set[_KeySpan]]:
 
 
 def _find_whole_keys(text: str) -> Iterator[_KeySpan]:
-    whole = [*keys_in(text)]
+    whole = [*find_keys_in_text(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
     yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
     place = find_truncated_key(text)
@@ -234,7 +234,7 @@ def keyed_hash(key: bytes, text: str) -> str:
 def _read_key(path: Path) -> bytes | None:
     """Read a key file; return None if it is missing, or incomplete because its writer was killed."""
     try:
-        with closing(open_regular(path, disk.READ)) as fd:
+        with closing_descriptor(open_regular(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)
     except FileNotFoundError:
         return None
@@ -243,13 +243,13 @@ def _read_key(path: Path) -> bytes | None:
 
 def _create_key(store: Path) -> bytes:
     path = store / STORE_KEY
-    with closing(disk.open(store, disk.FOLDER, follow=True)) as folder:
-        locks.acquire(folder, store.name, locks.TIMEOUT)
+    with closing_descriptor(disk.open(store, disk.FOLDER, follow=True)) as folder:
+        locks.lock_file(folder, store.name, locks.TIMEOUT)
         # Another process may have been faster.
         if (known := _read_key(path)) is not None:
             return known
         key = os.urandom(_BYTES)
-        with closing(open_regular(path, disk.WRITE | disk.CREATE)) as fd:
+        with closing_descriptor(open_regular(path, disk.WRITE | disk.CREATE)) as fd:
             overwrite_all(fd, f"{key.hex()}\n".encode(), 0)
             disk.sync_data(fd)
         return key

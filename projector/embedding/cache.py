@@ -10,7 +10,7 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at
-from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.projector import sqlite
 from memlog.projector.sqlite import Connection, connect, converting_errors, transaction
@@ -45,15 +45,15 @@ class VectorCache:
         number = self._db.execute("SELECT model_no FROM models WHERE id = ?", (model_id,))
         (self._model_no,) = number.fetchone()
 
-    def find(self, texts: Sequence[str]) -> dict[str, bytes]:
+    def find_vectors(self, texts: Sequence[str]) -> dict[str, bytes]:
         """Return the cached vectors of `texts`, by text."""
         return self._look_up("vector FROM vectors", texts)
 
-    def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
+    def add_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Store vectors, given as pairs of text and vector."""
         self._insert("IGNORE INTO vectors", vectors)
 
-    def set_aside(self, texts: Iterable[str], day: str) -> None:
+    def record_set_aside(self, texts: Iterable[str], day: str) -> None:
         """Record that the model could not embed `texts` on `day`."""
         self._insert("REPLACE INTO set_aside", ((text, day) for text in texts))
 
@@ -96,7 +96,7 @@ class VectorCache:
         self._db.close()
 
 
-def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
+def remove_unlisted_vectors(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
     """Remove every model's vectors except those of `texts`; return the number removed.
 
     The removed bytes are overwritten, including those in SQLite's side files. vacuum: also rewrite the file
@@ -186,7 +186,7 @@ def _open_or_replace(path: Path) -> Connection:
 
 
 def _open_cache(path: Path) -> Connection:
-    make_path(path.parent)
+    make_folder_and_parents(path.parent)
     # SQLite would create the file with the permissions that the umask leaves.
     disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")

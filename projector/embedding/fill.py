@@ -32,7 +32,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
     names: dict[str, None] = {}
     for of in vectors.SETS if status_at(store / EMBEDDINGS) is not None else ():
         model = vectors.model_of(db, of)
-        if model is None or not vectors.tables(db, of):
+        if model is None or not vectors.list_vector_tables(db, of):
             continue
         with closing(VectorCache(store, model)) as cache:
             found = _find_set_aside(db, cache, of) if cache.has_set_aside() else ()
@@ -57,9 +57,9 @@ def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> 
             found = [(shelf, each) for shelf, each, day in _find_set_aside(db, cache, of) if day < today]
     with turn(), closing(VectorCache(store, model.id)) as cache:
         for shelf, each in found:
-            index.queue_again(db, shelf, each)
+            index.requeue_passage(db, shelf, each)
         cache.forget_set_aside(today)
-        cache.set_aside([""], _MARK)
+        cache.record_set_aside([""], _MARK)
 
 
 def _find_set_aside(
@@ -86,7 +86,7 @@ class Embedded(msgspec.Struct):
         return Embedded(*map(add, astuple(self), astuple(other)))
 
 
-def fill(
+def fill_missing_vectors(
     db: Connection,
     store: Path,
     embedder: Embedder,
@@ -116,16 +116,16 @@ def fill(
     elif known != embedder.id:
         # Two programs, of which only one names a provider, would otherwise swap the vectors back and forth.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
-        if is_left or not filling.gather():
+        if is_left or not filling.gather_vectors():
             return
-        filling.swap()
+        filling.swap_vectors()
     if may_refuse(embedder.id):
         requeue_set_aside(db, store, embedder, turn)
-    filling.store_waiting()
+    filling.store_queued_vectors()
 
 
 class _VectorFill(NamedTuple):
-    """The arguments of `fill`, and its steps as methods."""
+    """The arguments of `fill_missing_vectors`, and its steps as methods."""
 
     db: Connection
     store: Path
@@ -141,7 +141,7 @@ class _VectorFill(NamedTuple):
         """The model's vector tables."""
         return vectors.set_for(self.embedder)
 
-    def store_waiting(self) -> None:
+    def store_queued_vectors(self) -> None:
         """Store the vectors of the passages in the queue."""
         db, of = self.db, self.of
         total, done = index.count_pending(db, of), 0
@@ -154,7 +154,7 @@ class _VectorFill(NamedTuple):
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:
                     return  # another process has switched to its model
-                stored = vectors.store(db, shelf.vectors, shelf.queue, batch.passages, batch.known)
+                stored = vectors.store_vectors(db, shelf.vectors, shelf.queue, batch.passages, batch.known)
                 index.dequeue(db, shelf, [*batch.withheld, *batch.aside])
                 # Within the turn: a scrub that ended meanwhile has published another generation.
                 self._update_cache(cache, shelf, batch, {each.text for each in stored})
@@ -164,10 +164,10 @@ class _VectorFill(NamedTuple):
             done += len(found)
             self.progress("vectors", done, total)
 
-    def gather(self) -> bool:
+    def gather_vectors(self) -> bool:
         """Cache the vectors of all passages; return whether the cache now has all of them."""
         upto = vectors.gathered_numbers(self.db, self.embedder)
-        total, done = index.count(self.db), 0
+        total, done = index.count_passages(self.db), 0
         for shelf in index.passage_tables(self.of):
             while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 batch = self._find_or_compute(shelf, found)
@@ -184,7 +184,7 @@ class _VectorFill(NamedTuple):
                 self.progress("vectors of the next model", done, total)
         return True
 
-    def swap(self) -> None:
+    def swap_vectors(self) -> None:
         """Replace another model's vectors with the collected ones in a single transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
@@ -192,8 +192,8 @@ class _VectorFill(NamedTuple):
             index.queue_all(self.db, self.of)
             for shelf, found in index.waiting_passages(self.db, self.batch, self.of):
                 passages, withheld = self._split_withheld(shelf, found)
-                cached = cache.find([passage.text for passage in passages])
-                vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
+                cached = cache.find_vectors([passage.text for passage in passages])
+                vectors.store_vectors(self.db, shelf.vectors, shelf.queue, passages, cached)
                 index.dequeue(self.db, shelf, withheld)
 
     def _split_withheld(
@@ -210,7 +210,7 @@ class _VectorFill(NamedTuple):
         passages, withheld = self._split_withheld(shelf, found)
         computed: dict[str, bytes] = {}
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
-            cached = cache.find([passage.text for passage in passages])
+            cached = cache.find_vectors([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
             days = cache.days_set_aside(missing) if may_refuse(self.embedder.id) else {}
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
@@ -235,8 +235,8 @@ class _VectorFill(NamedTuple):
         self, cache: VectorCache, shelf: PassageTables, batch: "_EmbeddedBatch", texts: set[str]
     ) -> None:
         """Cache the computed vectors of `texts`, which still exist, and what was set aside."""
-        cache.add((text, batch.computed[text]) for text in batch.computed.keys() & texts)
-        cache.set_aside(index.texts_still_present(self.db, shelf, batch.aside), timestamps.today())
+        cache.add_vectors((text, batch.computed[text]) for text in batch.computed.keys() & texts)
+        cache.record_set_aside(index.texts_still_present(self.db, shelf, batch.aside), timestamps.today())
 
     def _count(self, batch: "_EmbeddedBatch") -> None:
         """Add a batch to the counts; raise the error that it ended with, if any."""
@@ -302,8 +302,8 @@ def _fill_from_cache(
     # On Busy, a forked child does without the cache, which its parent has open.
     with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
         for shelf, passages in index.waiting_passages(db, EMBED_BATCH, of):
-            cached = cache.find([passage.text for passage in passages])
-            taken += len(vectors.store(db, shelf.vectors, shelf.queue, passages, cached))
+            cached = cache.find_vectors([passage.text for passage in passages])
+            taken += len(vectors.store_vectors(db, shelf.vectors, shelf.queue, passages, cached))
     return taken
 
 
@@ -320,7 +320,7 @@ def _find_former(db: Connection, store: Path, model: Model | None, former: str) 
     with suppress(Busy):
         if model is not None:
             with closing(VectorCache(store, model.id)) as cache:
-                if all(cache.find([text]) for text in index.texts_to_embed(db)):
+                if all(cache.find_vectors([text]) for text in index.texts_to_embed(db)):
                     return None
         with closing(VectorCache(store, former)) as cache:
             dimension = cache.dimension()

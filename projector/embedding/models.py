@@ -169,7 +169,7 @@ class OnnxEmbedder:
             pooled = self._run_model(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
                 sums[owners[number]] += vector
-        return normalise(sums)
+        return scale_to_unit_length(sums)
 
     def _split_into_windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return, for each part, the index of its text and its token ids."""
@@ -276,7 +276,7 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
         yield from (tuple(numbers[start : start + size]) for start in range(0, len(numbers), size))
 
 
-def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
+def scale_to_unit_length(rows: "ArrayLike") -> "NDArray[np.float32]":
     """Scale vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
     import numpy as np
 

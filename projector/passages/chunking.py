@@ -111,7 +111,7 @@ def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> li
     if not can_be_structured(text):
         return list(split_plainly(text, sizes))
     ruler = Ruler(text)
-    if ruler.count(0, len(text)) <= sizes.window:
+    if ruler.count_tokens(0, len(text)) <= sizes.window:
         return as_single_chunk(text, form)
     return list(_Splitter(text, ruler, sizes).chunks(form))
 
@@ -158,7 +158,9 @@ class _Splitter:
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
         for unit in units:
-            tokens = opening.before.tokens + self._ruler.count(opening.start, unit.end) + unit.after.tokens
+            tokens = (
+                opening.before.tokens + self._ruler.count_tokens(opening.start, unit.end) + unit.after.tokens
+            )
             if tokens <= self._sizes.window:
                 held.append(unit)
                 continue
@@ -178,7 +180,7 @@ class _Splitter:
         if last is None or last == len(held) - 1:
             return held
         room = self._sizes.window if unit.is_sentence or unit.is_part else PASSAGE
-        fits = self._ruler.count(held[last + 1].start, unit.end) + unit.after.tokens <= room
+        fits = self._ruler.count_tokens(held[last + 1].start, unit.end) + unit.after.tokens <= room
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
@@ -188,7 +190,9 @@ class _Splitter:
             return _Opening(block.section, headings[0].start, _NOTHING)
         if not (kept[-1].may_overlap and unit.may_overlap):
             return _Opening(block.section, unit.start, unit.before)
-        room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
+        room = min(
+            sizes.overlap, sizes.window - unit.before.tokens - ruler.count_tokens(unit.start, unit.end)
+        )
         earliest = ruler.boundary_before(unit.start, room) if room > 0 else unit.start
         earliest = max(earliest, block.heading.end if block.heading else 0)
         # Behind the last unit that must not be repeated, such as a table.
@@ -200,7 +204,7 @@ class _Splitter:
     def _split_into_units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):
             heading = _NOTHING if block.heading is None else self._text_to_repeat(block.heading)
-            tokens = self._ruler.count(block.start, block.end)
+            tokens = self._ruler.count_tokens(block.start, block.end)
             if block.kind == "paragraph":
                 yield from self._split_sentences(block, heading)
             elif tokens <= PASSAGE:
@@ -216,7 +220,7 @@ class _Splitter:
         ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
         for end in [*ends, paragraph.end]:
             # An overlong sentence advances in steps of the overlap, so that its windows overlap like others.
-            step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
+            step = max(1, self._sizes.overlap) if self._ruler.count_tokens(start, end) > room else room
             while start < end:
                 cut = min(self._ruler.boundary_after(start, step), end)
                 yield _Unit(paragraph, start, cut, heading)
@@ -249,7 +253,7 @@ class _Splitter:
     def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
         """Return the text to repeat before and after each part; empty if it would leave too little room."""
         marks = self._text_to_repeat(frame.marks)
-        written = self._ruler.count(frame.body_end, block.end)
+        written = self._ruler.count_tokens(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
         room = self._sizes.window // 2 - closing.tokens
         heads = (self._text_to_repeat(span) for span in frame.heads)
@@ -258,7 +262,7 @@ class _Splitter:
 
     def _text_to_repeat(self, span: Span) -> _Repeated:
         """Return the lines at `span` as text to repeat; empty if they would fill half a window."""
-        tokens = self._ruler.count(*span)
+        tokens = self._ruler.count_tokens(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:
             return _NOTHING

@@ -12,7 +12,7 @@ from typing import Any
 
 from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, has_key, which_hold_keys
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.analyzer import analyse, memory_label, passage_text
+from memlog.projector.text.analyzer import analyse_for_index, memory_label, passage_text
 
 MESSAGES = "messages_fts"
 
@@ -23,19 +23,19 @@ Text = tuple[int, str | None, str]
 """A non-blank passage or message: its number, label and content."""
 
 
-def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
+def add_texts(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Add texts to a full-text table."""
     db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _prepare_entries(texts))
 
 
-def remove(db: Connection, table: str, texts: Iterable[Text]) -> None:
+def remove_texts(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Remove texts from the index; they must be exactly as they were added."""
     sql = f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)"
     db.executemany(sql, _prepare_entries(texts))
 
 
 def _prepare_entries(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
-    return ((number, analyse(passage_text(label, content))) for number, label, content in texts)
+    return ((number, analyse_for_index(passage_text(label, content))) for number, label, content in texts)
 
 
 def remove_messages(db: Connection, stream: str) -> None:
@@ -46,7 +46,7 @@ def remove_messages(db: Connection, stream: str) -> None:
         db.execute(f"INSERT INTO {MESSAGES} ({MESSAGES}) VALUES ('delete-all')")
         return
     rows = db.execute("SELECT message_no, name, content FROM messages WHERE stream = ?", (stream,)).fetchall()
-    remove(db, MESSAGES, [row for row in rows if row[2].strip()])
+    remove_texts(db, MESSAGES, [row for row in rows if row[2].strip()])
 
 
 # A key may be split over several messages of a chat.

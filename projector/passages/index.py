@@ -94,7 +94,7 @@ class SourceText(msgspec.Struct, frozen=True, gc=False):
     is_plain: bool = False
 
 
-def add(
+def add_passages(
     db: Connection,
     owner: Literal["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", "document_id"],
     wholes: Iterable[SourceText],
@@ -156,7 +156,7 @@ def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: l
         queue = passage_tables(of)[SHELVES.index(shelf)].queue
         insert(db, queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no query
-        fulltext.add(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
+        fulltext.add_texts(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
 def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
@@ -172,13 +172,13 @@ def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     return last + 1
 
 
-def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
+def remove_passages(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
     """Remove the passages that match `where`, with their vectors, before their owners' rows change."""
-    fulltext.remove(db, shelf.fulltext, _select_texts(db, shelf, where, values))
+    fulltext.remove_texts(db, shelf.fulltext, _select_texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     for of in sets_in_use(db):
         each = passage_tables(of)[SHELVES.index(shelf)]
-        if not vectors.remove(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
+        if not vectors.remove_vectors(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
             queue_all(db)
         db.execute(f"DELETE FROM {each.queue} WHERE chunk_no IN ({chunk_numbers})", values)
     db.execute(f"DELETE FROM {shelf.chunks} WHERE {where}", values)
@@ -231,7 +231,7 @@ def name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
     return f"{name.removesuffix('_id').replace('_', ' ')} {value}"
 
 
-def queue_again(db: Connection, shelf: PassageTables, passage: Pending) -> None:
+def requeue_passage(db: Connection, shelf: PassageTables, passage: Pending) -> None:
     """Queue a passage for embedding again, unless it has been removed."""
     sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
     db.execute(sql, (passage.chunk_no,))
@@ -318,7 +318,7 @@ def _embedded_text(shelf: PassageTables, label: str | None, content: str) -> str
     return passage_text(label, content) if shelf.embeds_label else content
 
 
-def count(db: Connection) -> int:
+def count_passages(db: Connection) -> int:
     """Return the number of passages."""
     return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
 

@@ -183,14 +183,14 @@ def _find_end_of_fence(lines: Sequence[TextLine], index: int, fence: re.Match[st
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):
         line = lines[at].text
-        if _closes(line, marks):
+        if _closes_fence(line, marks):
             return at + 1
         if is_in_list and line.strip() and not line[0].isspace():
             return at
     return len(lines) - 1
 
 
-def _closes(line: str, marks: str) -> bool:
+def _closes_fence(line: str, marks: str) -> bool:
     """Whether a line closes the fence opened by `marks`: at least as many marks, and nothing else."""
     shut = line.strip()
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
@@ -208,7 +208,7 @@ def _frame_of_fence(lines: Sequence[TextLine], index: int, behind: int, fence: r
     # Without a list item's mark: the parts are one item.
     begin = start + fence.start("indent")
     ends = (len(line), fence.end("language"), fence.end("marks"))
-    is_closed = behind > index + 1 and _closes(lines[behind - 1].text, fence["marks"])
+    is_closed = behind > index + 1 and _closes_fence(lines[behind - 1].text, fence["marks"])
     return Frame(
         heads=tuple(Span(begin, start + stop) for stop in ends),
         marks=Span(start + fence.start("marks"), start + fence.end("marks")),

@@ -64,14 +64,14 @@ def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
     return row[0] if row else None
 
 
-def tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
+def list_vector_tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
     """Return the vector tables in `db`; () if there are none or this SQLite cannot read them."""
     return () if model_of(db, of) is None or why_no_vectors() is not None else of.tables
 
 
-def count(db: Connection, of: VectorSet = FIRST) -> int:
+def count_vectors(db: Connection, of: VectorSet = FIRST) -> int:
     """Return the number of passages with a vector."""
-    return sum(count_rows(db, table) for table in tables(db, of))
+    return sum(count_rows(db, table) for table in list_vector_tables(db, of))
 
 
 def use_model(db: Connection, model: Model) -> bool:
@@ -121,7 +121,7 @@ def why_incomparable(db: Connection, model: Model) -> str | None:
     return f"the vectors are those of {stored}, but the model is {model.id}: project the log"
 
 
-def store(
+def store_vectors(
     db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
 ) -> list[Pending]:
     """Store the vectors of `passages`; return the passages that were stored.
@@ -140,7 +140,9 @@ def store(
     return stored
 
 
-def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
+def remove_vectors(
+    db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]
+) -> bool:
     """Remove the vectors of the passages selected by `chunk_numbers`; return False if all were removed.
 
     Without sqlite-vec, all vectors are dropped, since none may outlive its passage; a process that can load

@@ -26,7 +26,7 @@ _HANDLER_OF: dict[type[Event], Handler | None] = {
 } | {Redacted: None}
 
 
-def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+def fold_events(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Fold accepted events of one stream; `redacted` has no handler, since it acts on lines."""
     by_handler: defaultdict[Handler | None, list[PositionedEvent]] = defaultdict(list)
     _record_plain(db, events)
@@ -50,7 +50,7 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
     for shelf, where in _PASSAGES_OF.get(kind, ()):
-        index.remove(db, shelf, where, (stream,))
+        index.remove_passages(db, shelf, where, (stream,))
     for name, table in schema.tables().items():
         stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
         if "stream" in table.columns and not stays:

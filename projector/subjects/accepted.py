@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.events import Event
-from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
@@ -33,7 +33,7 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
     @property
     def precedence(self) -> str:
         """Text that sorts highest for the winning change: its time of precedence, then its position."""
-        time = precedence(self.event, self.segment)
+        time = compute_precedence(self.event, self.segment)
         day, number, writer, offset = self.place
         # Segment numbers have at most 18 digits, and so do offsets.
         return f"{time} {day} {number:018} {writer:6} {offset:018}"

@@ -34,8 +34,8 @@ def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
         wholes.append(_to_source_text(placed, spoken, "conversation", spoken.name))
     columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
     insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
-    fulltext.add(db, fulltext.MESSAGES, texts)
-    index.add(db, "message_id", wholes, sizes)
+    fulltext.add_texts(db, fulltext.MESSAGES, texts)
+    index.add_passages(db, "message_id", wholes, sizes)
 
 
 def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
@@ -50,7 +50,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
         wholes.append(_to_source_text(placed, event, "summary"))
     columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
-    index.add(db, "summary_id", wholes, sizes)
+    index.add_passages(db, "summary_id", wholes, sizes)
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
@@ -67,7 +67,7 @@ def _to_source_text(
     return SourceText(placed.stream, placed.id, source, event.content, placed.ts, placed.ts, chat, label)
 
 
-def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+def fold_daily_events(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Add daily events with their passages, and record which ones were compressed."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
@@ -85,7 +85,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
             distillates.append((stream, placed.id, as_json(event.memory_ids)))
     columns = "stream, id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at"
     insert(db, "daily_events", columns, rows)
-    index.add(db, "daily_event_id", wholes, sizes)
+    index.add_passages(db, "daily_event_id", wholes, sizes)
     insert(db, "daily_compressions", "stream, daily_event_id, event_id, ts", compressions)
     insert(db, "daily_distillates", "stream, event_id, memory_ids", distillates)
 
@@ -94,5 +94,5 @@ HANDLERS: Handlers = {
     add_messages: (ev.Message, ev.SessionBreak),
     add_summaries: (ev.SummaryWritten,),
     add_extractions: (ev.ExtractionCompleted,),
-    fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
+    fold_daily_events: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
 }

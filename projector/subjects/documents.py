@@ -67,7 +67,7 @@ def _parse_time(time: str) -> str | None:
         return None
 
 
-def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+def fold_documents(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Register, index and remove sources and documents."""
     for placed in events:
         match placed.event:
@@ -161,7 +161,7 @@ def _remove_documents(db: Connection, placed: PositionedEvent, where: str, value
 
 def _remove_passages(db: Connection, thing: str) -> None:
     for shelf in index.SHELVES:
-        index.remove(db, shelf, "document_id = ?", (thing,))
+        index.remove_passages(db, shelf, "document_id = ?", (thing,))
 
 
 def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
@@ -171,9 +171,9 @@ def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
     stream, file, content, ts, version, filetype, kind = required_row(row)
     whole = SourceText(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
     if kind == "memory":
-        index.add(db, "document_id", [whole], sizes)
+        index.add_passages(db, "document_id", [whole], sizes)
     else:
         index.add_document(db, whole, file, version, filetype, sizes)
 
 
-HANDLERS: Handlers = {fold: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved)}
+HANDLERS: Handlers = {fold_documents: (SourceRegistered, SourceRemoved, DocumentIndexed, DocumentRemoved)}

@@ -50,7 +50,7 @@ def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[Po
     return [*(placed for placed in events if placed.id not in ids), *released]
 
 
-def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def record_closed_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record closed extractions, the messages or contents they cover, and their merge decisions."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
@@ -125,7 +125,7 @@ def _restore_event(stream: str, name: str, event: str, ts: str, *place: Any) -> 
     )
 
 
-def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def record_job_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record the jobs that have run."""
     jobs = ((each, cast(ev.JobCompleted, each.event)) for each in events)
     rows = [(at.stream, at.id, job.job, job.period, as_json(job.steps), at.ts) for at, job in jobs]
@@ -133,7 +133,7 @@ def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSize
 
 
 HANDLERS: Handlers = {
-    close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
+    record_closed_extractions: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
     add_failures: (ev.ModelFailed,),
-    add_runs: (ev.JobCompleted,),
+    record_job_runs: (ev.JobCompleted,),
 }

@@ -15,7 +15,7 @@ from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_jso
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
-def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+def fold_facts(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Store and remove facts with their passages, and record their source messages."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
@@ -52,12 +52,12 @@ def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool
     if before is not None:
         if before[0] > row["precedence"]:
             return
-        index.remove(db, index.MEMORY, "fact_id = ?", (before[1],))
+        index.remove_passages(db, index.MEMORY, "fact_id = ?", (before[1],))
     upsert(db, "facts", _KEY, row)
     fact_id, content = required_row(db.execute(f"SELECT fact_id, content {of_key}", row))
     ts, chat = row["updated_at"], row["chat_id"]
     whole = SourceText(row["stream"], fact_id, "fact", content, ts, ts, chat, is_plain=is_plain)
-    index.add(db, "fact_id", [whole], sizes)
+    index.add_passages(db, "fact_id", [whole], sizes)
 
 
 def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
@@ -69,7 +69,7 @@ def _remove_facts(db: Connection, placed: PositionedEvent, event: FactRemoved) -
         " AND rank = coalesce(?, rank) AND precedence < ?"
     )
     values = (chat, event.topic_key, event.kind, event.rank, placed.precedence)
-    index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id FROM facts WHERE {older})", values)
+    index.remove_passages(db, index.MEMORY, f"fact_id IN (SELECT fact_id FROM facts WHERE {older})", values)
     delete(db, "facts", older, values)
 
 
@@ -106,6 +106,6 @@ def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: C
 
 
 HANDLERS: Handlers = {
-    fold: (FactStored, FactRemoved),
+    fold_facts: (FactStored, FactRemoved),
     fold_core_memory: (CoreMemoryUpdated, CoreMemoryDeleted),
 }

@@ -13,12 +13,21 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.categories import rate_of, rates_by_category, resolve_alias
+from memlog.eventlog.categories import rate_of, resolve_alias, resolve_rate_aliases
 from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
-from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
+from memlog.projector.sqlite import (
+    Connection,
+    Row,
+    delete,
+    insert,
+    required_row,
+    to_json_list,
+    update,
+    upsert,
+)
 from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import classify_memory
@@ -36,7 +45,7 @@ _TOUCHES = (
 )
 
 
-def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+def fold_memories(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Save, update, archive and delete memories, count accesses, apply decays, and undo changes."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record_change(db, placed))
     touched |= dict.fromkeys(_find_undone(db, events))
@@ -55,9 +64,9 @@ def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> No
     some = "" if memory_ids is None else " WHERE memory_id IN (SELECT value FROM json_each(?))"
     rows = db.execute(
         f"SELECT memory_id, salience_set, salience_precedence, category FROM memories{some}",
-        () if memory_ids is None else (as_list(sorted(memory_ids)),),
+        () if memory_ids is None else (to_json_list(sorted(memory_ids)),),
     )
-    faded = [(decays.apply(*row), row[0]) for row in rows.fetchall()]
+    faded = [(decays.apply_decays(*row), row[0]) for row in rows.fetchall()]
     update(db, "memories", "salience", "memory_id = ?", faded)
 
 
@@ -87,7 +96,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
                     _record_fields(db, memory_id, placed, salience=1.0, archived=False)
         case ev.SalienceDecayed():
             memory_ids = []
-            row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
+            row = (placed.stream, placed.id, as_json(resolve_rate_aliases(event.rates)), placed.precedence)
             insert(db, "decays", "stream, id, rates, precedence", [row])
         case ev.ChangeUndone():
             memory_ids = []
@@ -115,7 +124,7 @@ def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events"
         " WHERE stream = ? AND event_id IN (SELECT value FROM json_each(?)) ORDER BY memory_id",
-        (STREAM, as_list([*undone])),
+        (STREAM, to_json_list([*undone])),
     )
     return [memory_id for (memory_id,) in rows]
 
@@ -158,7 +167,7 @@ class _Decays:
         self._days: list[str] = [day for *_, day in rows]
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
-    def apply(self, memory_id: str, salience: float, since: str, category: str) -> float:
+    def apply_decays(self, memory_id: str, salience: float, since: str, category: str) -> float:
         """Return `salience`, set with the precedence `since`, after all decays with a higher precedence.
 
         Skips the decays of days on which the memory was one of the two best for a message.
@@ -184,11 +193,11 @@ def _refresh_memory(db: Connection, memory_id: str, decays: _Decays, sizes: Chun
         if _passage_columns(db, memory_id) == before:
             return
     if before is not None:
-        index.remove(db, index.MEMORY, "memory_id = ?", (memory_id,))
+        index.remove_passages(db, index.MEMORY, "memory_id = ?", (memory_id,))
     if row is None:
         delete(db, "memories", "memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
-        index.add(db, "memory_id", [_to_source_text(row)], sizes)
+        index.add_passages(db, "memory_id", [_to_source_text(row)], sizes)
 
 
 def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
@@ -237,7 +246,9 @@ def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], 
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
         "title": fields["title"] or fields["content"][:TITLE_LENGTH],
-        "salience": decays.apply(memory_id, set_salience.value, set_salience.precedence, fields["category"]),
+        "salience": decays.apply_decays(
+            memory_id, set_salience.value, set_salience.precedence, fields["category"]
+        ),
         "salience_set": set_salience.value,
         "salience_precedence": set_salience.precedence,
         "access_count": access_count,
@@ -259,7 +270,7 @@ def _to_source_text(row: Row) -> SourceText:
 
 
 HANDLERS: Handlers = {
-    fold: (
+    fold_memories: (
         ev.MemorySaved,
         ev.MemoryUpdated,
         ev.MemoryArchived,

@@ -137,7 +137,7 @@ class Word(NamedTuple):
     is_stop: bool = False
 
 
-def analyse(text: str) -> str:
+def analyse_for_index(text: str) -> str:
     """Return `text` as it is indexed.
 
     A run in a script without spaces also gets the shorter n-grams at its end, so that every character starts

@@ -82,7 +82,7 @@ class Ruler:
             self._words += [words + word for word in encoding.word_ids if word is not None]
             start, words = start + len(piece), self._words[-1] + 1 if self._words else 0
 
-    def count(self, start: int, end: int) -> int:
+    def count_tokens(self, start: int, end: int) -> int:
         """Return the number of tokens that start in [`start`, `end`)."""
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 

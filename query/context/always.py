@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 
 from memlog.eventlog.codec.content_ids import fold_content as text_folded
-from memlog.eventlog.secrets.detection import kinds_in
-from memlog.projector.sqlite import Connection, as_list
+from memlog.eventlog.secrets.detection import list_key_kinds
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.phrases import Holds
 from memlog.query.changes import Changes, keeps_health_words, says_change
 from memlog.query.conflicts import contested_memories
@@ -16,7 +16,7 @@ from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import memories_outside_scope
-from memlog.query.context.token_counters import CHARACTERS, round_tokens, weigh
+from memlog.query.context.token_counters import CHARACTERS, round_tokens, weigh_text
 from memlog.query.event_index import POSITION, LinePosition
 
 _SHOWN = """
@@ -98,13 +98,13 @@ def always_entries(
     def select_fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
         used = 0.0
         for entry in offered:
-            more = weigh(f"{line(entry)}\n", request.counter)
+            more = weigh_text(f"{line(entry)}\n", request.counter)
             if round_tokens(used + more, request.counter) > room:
                 continue
             if _is_outdated(entry, by_topic):
                 entry.is_older = True
-                more = weigh(f"{line(entry)}\n", request.counter)
-            if round_tokens(used + more, request.counter) <= room and not kinds_in(line(entry)):
+                more = weigh_text(f"{line(entry)}\n", request.counter)
+            if round_tokens(used + more, request.counter) <= room and not list_key_kinds(line(entry)):
                 used += more
                 yield entry
 
@@ -124,7 +124,7 @@ def always_entries(
 def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
     """Return the memories that are always told within the request's scope, by id, and why each is."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
-    own = as_list(request.own_chats)
+    own = to_json_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
     found = {memory_id: Holds(number) for memory_id, number in rows}
     foreign = memories_outside_scope(db, request, found)
@@ -135,7 +135,7 @@ def _vouched_entries(
     db: Connection, request: BuildContext, found: dict[str, Holds]
 ) -> Iterator[ContextEntry]:
     """Yield entries for the memories in `found` vouched for by two extractions or a person, by importance."""
-    names = as_list([*found])
+    names = to_json_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
     for row in db.execute(_ENTRIES, (names,)).fetchall():
@@ -145,7 +145,7 @@ def _vouched_entries(
             memory_id not in vouched
             or (is_disputed and by_model)
             or not request.excluded.isdisjoint((memory_id, event_id))
-            or kinds_in(f"{title}\n{content}")
+            or list_key_kinds(f"{title}\n{content}")
         ):
             continue
         yield ContextEntry(
@@ -184,7 +184,7 @@ def _is_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
 
 def _memories_by_topic(db: Connection, request: BuildContext) -> _ByTopic:
     """Return the memories of each topic in the request's scope."""
-    rows = db.execute(_OF_TOPICS, (request.scope == "store", as_list(request.own_chats))).fetchall()
+    rows = db.execute(_OF_TOPICS, (request.scope == "store", to_json_list(request.own_chats))).fetchall()
     foreign = memories_outside_scope(db, request, [memory_id for memory_id, *_ in rows])
     found: _ByTopic = {}
     for memory_id, topic, ts, content in rows:

@@ -15,7 +15,7 @@ from memlog.projector.embedding.models import Model, is_bundled
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import VectorSet
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, detect_language
 from memlog.projector.text.tokens import is_cjk
 
@@ -128,7 +128,7 @@ def count_not_english(db: Connection) -> tuple[int, int]:
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
         for (content,) in db.execute(
             f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-            (as_list(_sample_numbers(db, shelf, most)),),
+            (to_json_list(_sample_numbers(db, shelf, most)),),
         )
     ]
     return sum(found), len(found)
@@ -141,7 +141,7 @@ def _sample_numbers(db: Connection, shelf: PassageTables, most: int) -> list[int
         step *= 2
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-        (as_list([*range(step, last + 1, step)]),),
+        (to_json_list([*range(step, last + 1, step)]),),
     )
     return [number for (number,) in rows]
 
@@ -155,7 +155,7 @@ def _read_passages(
     rows = db.execute(
         f"SELECT c.chunk_no, c.content, v.embedding FROM json_each(?) a CROSS JOIN {shelf.chunks} c"
         f" CROSS JOIN {shelf.vectors} v WHERE c.chunk_no = a.value AND v.rowid = a.value",
-        (as_list(numbers),),
+        (to_json_list(numbers),),
     )
     return {
         number: (background_language(content), np.frombuffer(embedding, np.float32))

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.fields import Chat, GivenEntry
-from memlog.projector.sqlite import Connection, as_list, transaction
+from memlog.projector.sqlite import Connection, to_json_list, transaction
 from memlog.query.changes import Changes, swap_changed
 from memlog.query.context.always import always_entries
 from memlog.query.context.entries import ContextEntry, Part, core_entries
@@ -23,7 +23,7 @@ from memlog.query.context.rendering import LinePrinter, make_printer
 from memlog.query.context.request import DEFAULT_TOKENS, BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scope import core_rows
-from memlog.query.context.token_counters import Counter, round_tokens, weigh
+from memlog.query.context.token_counters import Counter, round_tokens, weigh_text
 from memlog.query.event_index import Key
 from memlog.query.time_words import NamedTime
 
@@ -86,7 +86,7 @@ class Context(msgspec.Struct, kw_only=True):
         return [entry.id for entry in self.entries if entry.is_memory and entry.part != "always"]
 
 
-def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
+def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
     """Compose a context from the hits, core memory, what always holds, and the window.
 
     Raises:
@@ -103,12 +103,12 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
             core, always = [], []
         hits = _mark_changes(changes, always, hits)
         filling = Filling(request, printer, core, always)
-        filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
+        filling.offer_candidates(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
             taken = {entry.id for entry in filling.taken}
             filling.left_out += [each for each in _omitted_hits(hits) if each.id not in taken]
     text, count, entries = filling.finish()
-    frame = round_tokens(weigh(printer.frame(), request.counter), request.counter)
+    frame = round_tokens(weigh_text(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
     if of_core.wide:
         silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
@@ -187,7 +187,7 @@ def context_to_record(
     if request.part == "turn":
         # The stable half is printed by another call, with a budget of its own.
         of_core = replace(request, part="stable", max_tokens=max(request.max_tokens, DEFAULT_TOKENS))
-        stable = _fenced_block(compose(db, of_core, ContextHits(), synced=context.synced))
+        stable = _fenced_block(compose_context(db, of_core, ContextHits(), synced=context.synced))
     # The log may not have the message yet.
     is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)
     event = ContextGiven(
@@ -234,7 +234,7 @@ def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[Give
 def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
     events: dict[tuple[str | None, str], str] = {}
     for stream, column in _NAMED.items():
-        names = as_list([entry.id for entry in entries if entry.position.stream == stream])
+        names = to_json_list([entry.id for entry in entries if entry.position.stream == stream])
         sql = f"SELECT {column}, event_id FROM {stream} WHERE {column} IN (SELECT value FROM json_each(?))"
         events |= {(stream, name): event_id for name, event_id in db.execute(sql, (names,))}
     return events

@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.fields import Chat
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.context.scope import CoreRow
 from memlog.query.context.scores import EntryScore
 from memlog.query.conversations import WindowMessage
@@ -207,7 +207,7 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
         f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
         " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"
         " AND m.created_at >= ? AND m.id IN (SELECT value FROM json_each(?))",
-        (*chat, oldest, as_list([message.id for message in messages])),
+        (*chat, oldest, to_json_list([message.id for message in messages])),
     )
     # The key includes the content, because two folders of one chat may have messages with the same id.
     positions = {(name, ts, content): LinePosition(*position) for name, ts, content, *position in rows}

@@ -14,7 +14,7 @@ from functools import cache
 
 from memlog.eventlog.escapes import is_invisible
 from memlog.projector.text.marks import Marks, marked_spans
-from memlog.query.context.token_counters import Counter, weigh
+from memlog.query.context.token_counters import Counter, weigh_text
 from memlog.query.search.request import FtsQuery
 
 _PICTURE = (
@@ -162,7 +162,7 @@ class Excerpts:
     def __init__(self, question: FtsQuery, counter: Counter) -> None:
         self._marks = question.marks
         # Texts are weighed as they are printed, with escapes.
-        self._weight = cache(lambda text: weigh(escape_text(text), counter))
+        self._weight = cache(lambda text: weigh_text(escape_text(text), counter))
 
     def excerpt(self, text: str) -> str:
         """Return the sentences of `text` that best match the question, in order, with `…` for omissions.

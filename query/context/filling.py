@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.log.reader import belongs_to_chat
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query import memories
 from memlog.query.context.entries import (
     PARTS,
@@ -31,10 +31,10 @@ from memlog.query.context.rendering import Printer
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scores import EntryScore, entry_probability
-from memlog.query.context.token_counters import count_text_tokens, least_weight, round_tokens, weigh
+from memlog.query.context.token_counters import count_text_tokens, least_weight, round_tokens, weigh_text
 from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window
 from memlog.query.event_index import Key
-from memlog.query.facts.answers import Topic, all_topics, ask, topics
+from memlog.query.facts.answers import Topic, all_topics, answer_question, topics
 from memlog.query.search.hits import Hit
 from memlog.query.sessions import Summary, summaries, summary
 
@@ -53,7 +53,7 @@ def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
-        (as_list([message.id for message in messages]),),
+        (to_json_list([message.id for message in messages]),),
     ).fetchall()
     known = [topic for chat in {chat for _, chat, _ in rows} for topic in topics(db, chat or None)]
     current = {fact.event_id for topic in known for fact in topic.facts}
@@ -94,7 +94,7 @@ def _streams_of_chat(db: Connection, chat: str) -> str:
     """Return the chat's streams as a JSON list. Messages are indexed by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
-    return as_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
+    return to_json_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
 
 
 def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
@@ -297,7 +297,10 @@ class EligibleEntries:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
         request = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
-        answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in request]
+        answers = [
+            answer_question(self._db, self._request.text, chat=chat, any_chat=every)
+            for chat, every in request
+        ]
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
         yield from filter(None, map(self._find_fact, ids))
 
@@ -403,7 +406,7 @@ class Filling:
         always: Sequence[EligibleEntry],
     ) -> None:
         self._request, self._printer = request, printer
-        self._used = weigh(printer.frame(), request.counter)
+        self._used = weigh_text(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self.taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
@@ -422,7 +425,7 @@ class Filling:
         self._first = 1 + self._cites
         self._core = [] if request.part == "turn" else [*map(EligibleEntry, core)]
 
-    def fill(self, candidates: EligibleEntries | None) -> None:
+    def offer_candidates(self, candidates: EligibleEntries | None) -> None:
         """Offer the candidates by priority; None offers only the stable half.
 
         The two best entries for the prompt come first, so that even a small context answers it; then core
@@ -479,7 +482,7 @@ class Filling:
     def finish(self) -> tuple[str, int, list[ContextEntry]]:
         """Return the printed text, its token count, and its entries with their citations."""
         while self._has_frame:
-            entries = self._cite()
+            entries = self._number_citations()
             text = self._printer.render(entries)
             count = count_text_tokens(text, self._request.counter)
             if count <= self._request.max_tokens:
@@ -545,7 +548,7 @@ class Filling:
             return least_weight(entry.content)
         # The final number may differ, but all entries together have the same set of numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
-        return weigh(self._printer.piece(entry), self._request.counter)
+        return weigh_text(self._printer.piece(entry), self._request.counter)
 
     def _fits(self, more: float) -> bool:
         return round_tokens(self._used + more, self._request.counter) <= self._request.max_tokens
@@ -565,7 +568,7 @@ class Filling:
             other = next((each for text, each in self._by_text.items() if content in text), None)
         return None if other is None else f"the {other.part} {other.id} has this text"
 
-    def _cite(self) -> list[ContextEntry]:
+    def _number_citations(self) -> list[ContextEntry]:
         """Return the taken entries in printing order, with numbered citations."""
         # The stable half must be the same bytes for every prompt.
         in_order: dict[Part, list[ContextEntry]] = {

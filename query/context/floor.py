@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.search import copies
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit
-from memlog.query.search.request import LONGEST_QUESTION, parse
+from memlog.query.search.request import LONGEST_QUESTION, parse_query
 
 LONG = 300
 """The most characters of a short prompt. Each line of a longer prompt is also looked up separately."""
@@ -47,7 +47,7 @@ def terms_by_line(text: str) -> dict[str, list[str]]:
     for line in map(str.strip, text[:LONGEST_QUESTION].splitlines()):
         for sentence in _SENTENCE_END.split(line) if len(line) > _LONG_LINE else [line]:
             lines += _PIECE.findall(sentence)
-    return {line: parse(line).terms for line in dict.fromkeys(lines) if len(_WORD.findall(line)) > 1}
+    return {line: parse_query(line).terms for line in dict.fromkeys(lines) if len(_WORD.findall(line)) > 1}
 
 
 class LookedUp(NamedTuple):
@@ -281,7 +281,7 @@ def term_covers(
     for table, places in by_table.items():
         (rows,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
         around = near if table == "messages_fts" else None
-        among = as_list([*(places if around is None else around.messages)])
+        among = to_json_list([*(places if around is None else around.messages)])
         total = 0.0
         for term in terms:
             sql = f"FROM {table} WHERE {table} MATCH ?"

@@ -235,7 +235,10 @@ class PromptSearches:
         far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
         whole = scores.compare_hits(self._db, prompt, found)
         by_line = [
-            [(line.meaning(cosine), words) for cosine, words in scores.compare_hits(self._db, line, found)]
+            [
+                (line.deviations_of_cosine(cosine), words)
+                for cosine, words in scores.compare_hits(self._db, line, found)
+            ]
             for line in self._telling_lines
         ]
         return [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memlog.eventlog.escapes import is_invisible
 from memlog.eventlog.sections import People
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.context.request import BuildContext, Scope
 from memlog.query.event_index import POSITION, LinePosition
 
@@ -235,7 +235,7 @@ def sources_of_daily_events(db: Connection, chats: Iterable[str]) -> dict[str, s
 
 def _read_sources(db: Connection, sql: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
     found: defaultdict[str, set[SourceEvent]] = defaultdict(set)
-    for root, chat, event_id in db.execute(sql, (as_list([*names]),)):
+    for root, chat, event_id in db.execute(sql, (to_json_list([*names]),)):
         found[root].add(SourceEvent(chat and chat.partition(":")[0], event_id))
     return found
 
@@ -245,7 +245,7 @@ def chats_of_memories(db: Connection, memory_ids: Iterable[str]) -> dict[str, se
 
     A daily event with only a channel counts as chat `<channel>:`, which no limited scope includes.
     """
-    names = as_list([*memory_ids])
+    names = to_json_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
     for memory_id, chat in db.execute(_CHATS.format(seeds=_OF_MEMORIES), (names,)):
         found[memory_id].add(chat)
@@ -257,7 +257,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
     A model may repeat a source without citing it. Profiles whose chats are unknown are left out.
     """
-    names = as_list([*extraction_ids])
+    names = to_json_list([*extraction_ids])
     found: dict[str, set[str]] = {}
     for name, chat, missing in db.execute(_MISSING, (names,)):
         if chat is not None or not missing:

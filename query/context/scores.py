@@ -25,7 +25,7 @@ from memlog.query.gate import should_retrieve
 from memlog.query.search import nearest
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit, Owner
-from memlog.query.search.request import Search, parse
+from memlog.query.search.request import Search, parse_query
 from memlog.query.search.vector_cache import cosines, stored_vectors
 
 if TYPE_CHECKING:
@@ -294,14 +294,14 @@ class ScoredPrompt:
         self.language = detect_language(self.text)
         self.silent: dict[str, str] = {}
 
-    def reads(self, text: str) -> bool:
+    def can_read(self, text: str) -> bool:
         """Whether the first model supports the language of `text`."""
         return self.models.first is not None and background.supports_language(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
         """Whether the first model supports the prompt's language."""
-        return self.reads(self.text)
+        return self.can_read(self.text)
 
     @cached_property
     def vector(self) -> bytes | None:
@@ -353,7 +353,7 @@ class ScoredPrompt:
         similar = np.array(cosines(every, self.vector))
         return float(similar.mean()), float(similar.std())
 
-    def meaning(self, cosine: float | None) -> float | None:
+    def deviations_of_cosine(self, cosine: float | None) -> float | None:
         """Convert a cosine to standard deviations above the mean; None if unknown."""
         if cosine is None or self.vector is None:
             return None
@@ -379,7 +379,7 @@ class ScoredPrompt:
         shares = floor.term_covers(self._db, self.question.terms, found, near)
         hits = []
         for place, (_, hit) in enumerate(found):
-            of_hit = self.reads(hit.content)
+            of_hit = self.can_read(hit.content)
             cosine = similar.get(place) if of_hit and self.is_read else None
             least = floor.WORDS_ONLY if self.is_read == of_hit else floor.OTHER_LANGUAGE
             hits.append(floor.Measured(hit, cosine, shares[place], least))
@@ -416,7 +416,7 @@ def compare_hits(
     covers = floor.term_covers(db, terms, found)
     near: dict[int, float] = {}
     if prompt.vector is not None:
-        read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
+        read = {place: each for place, each in enumerate(found) if prompt.can_read(each[1].content)}
         of_read = nearest.cosines_by_place(db, [each for each, _ in read.values()], prompt.vector)
         near = {place: of_read[number] for number, place in enumerate(read) if number in of_read}
     root = len(terms) ** 0.5
@@ -426,7 +426,7 @@ def compare_hits(
 def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> bool:
     """Whether `name` occurs in the store outside the message `prompt_key`."""
     stream, message = prompt_key or ("", "")
-    for term in parse(name).terms:
+    for term in parse_query(name).terms:
         found = db.execute(
             "SELECT EXISTS (SELECT 1 FROM memory_chunks_fts WHERE memory_chunks_fts MATCH ?1)"
             " OR EXISTS (SELECT 1 FROM doc_chunks_fts WHERE doc_chunks_fts MATCH ?1)"
@@ -458,7 +458,7 @@ def score_hits(
     """Score the hits, best first, dropping those that share neither words nor meaning with the prompt."""
     totals = []
     for each in found:
-        meaning = prompt.meaning(each.cosine)
+        meaning = prompt.deviations_of_cosine(each.cosine)
         lines = [(meaning, each.line), *each.lines]
         is_found = each.words or each.in_time or any(by is not None or words for by, words in lines)
         if each.far is None and not is_found:

@@ -100,17 +100,17 @@ _CHINESE = r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af]"
 _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
-def weigh(text: str, counter: Counter) -> float:
+def weigh_text(text: str, counter: Counter) -> float:
     """Return the most tokens that appending `text` can add to a whole, unrounded."""
-    return _known_weight(text, counter) if len(text) <= _KEPT else _weigh(text, counter)
+    return _known_weight(text, counter) if len(text) <= _KEPT else _weigh_text(text, counter)
 
 
-def _weigh(text: str, counter: Counter) -> float:
+def _weigh_text(text: str, counter: Counter) -> float:
     return max(_WEIGHTS[counter](text), least_weight(text))
 
 
 # Cached, because each context weighs what always holds, and most of the same window, again.
-_known_weight = lru_cache(maxsize=2048)(_weigh)
+_known_weight = lru_cache(maxsize=2048)(_weigh_text)
 _KEPT = 1000
 
 

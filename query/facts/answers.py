@@ -13,7 +13,7 @@ from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.facts import topic_keys
-from memlog.query.facts.question_parser import Question, parse
+from memlog.query.facts.question_parser import Question, parse_questions
 
 
 class Fact(msgspec.Struct, kw_only=True):
@@ -47,7 +47,7 @@ class Fact(msgspec.Struct, kw_only=True):
 class Topic(msgspec.Struct, frozen=True):
     """The current facts on one topic in one chat: a ranked list or a single value, whichever was set last.
 
-    key: see `key_of`. keys: all spellings in events.
+    key: see `make_topic_key`. keys: all spellings in events.
     facts: by rank; at least one, in the latest spelling. precedence: that of the newest fact.
     """
 
@@ -236,13 +236,13 @@ def missing_rank_message(topic: Topic, rank: int) -> str:
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
 
 
-def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
+def answer_question(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
     """Answer a question from a chat's facts.
 
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     any_chat: if this chat lacks the topic, use the chat that set it last.
     """
-    questions = list(parse(text))
+    questions = list(parse_questions(text))
     if not questions:
         return not_stored_answer("memlog does not understand it as a question about a fact")
     for question in questions:
@@ -282,13 +282,13 @@ def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 def _possible_keys(question: Question) -> Sequence[str] | None:
     """Return the keys a question may mean; None if the stems of its words must be compared instead."""
     if question.names:
-        return [topic_keys.key_of(name) for name in question.names]
+        return [topic_keys.make_topic_key(name) for name in question.names]
     if question.language != ENGLISH:
         key = topic_keys.built_in_key(question.words, question.language) if question.is_favorite else None
         return None if key is None else [key]
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
-        return [topic_keys.key_of(" ".join(words))]
+        return [topic_keys.make_topic_key(" ".join(words))]
     except BadInput:
         return []
 

@@ -116,7 +116,7 @@ class Question(msgspec.Struct, frozen=True):
         return repr(" ".join(words or self.names[:1]))
 
 
-def parse(text: str) -> Iterator[Question]:
+def parse_questions(text: str) -> Iterator[Question]:
     """Yield the possible meanings of a question, at most one per language; none if a word is unknown."""
     words = _split_words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):

@@ -44,7 +44,7 @@ def fact_words() -> Mapping[str, FactWords]:
     return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
-def key_of(name: str) -> str:
+def make_topic_key(name: str) -> str:
     """Return the key of a topic: `My-City` becomes `city`, `favourite colour` becomes `favorite_colors`.
 
     Raises:
@@ -90,8 +90,8 @@ def comparable_key(key: str) -> str:
     bare = (word.strip(_AROUND).removesuffix(_POSSESSIVE) for word in key.split("_"))
     words = [word for word in bare if word]
     if len(words) > 1 and words[0] == _FAVORITE:
-        return "_".join([_FAVORITE, *_spell_american(words[1:], _plural)])
-    return "_".join(_spell_american(words, singular)) or key
+        return "_".join([_FAVORITE, *_spell_american(words[1:], _to_plural)])
+    return "_".join(_spell_american(words, to_singular)) or key
 
 
 def words_of(text: str) -> list[str]:
@@ -142,7 +142,7 @@ def strip_owner(word: str, language: str) -> str:
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
 
 
-def singular(word: str) -> str:
+def to_singular(word: str) -> str:
     """Return the singular of an English word, going by its ending and a short table."""
     irregular = _pairs(_english_words().plurals)
     if word in irregular:
@@ -163,7 +163,7 @@ def singular(word: str) -> str:
 
 def is_plural(word: str) -> bool:
     """Whether `word` is recognisably an English plural."""
-    return singular(word) != word
+    return to_singular(word) != word
 
 
 def _key_of_words(words: Sequence[str]) -> str:
@@ -178,7 +178,7 @@ def _key_of_words(words: Sequence[str]) -> str:
 
 def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
-        return built_in_key(_spell_american(part, singular), language) or "_".join([_FAVORITE, *part])
+        return built_in_key(_spell_american(part, to_singular), language) or "_".join([_FAVORITE, *part])
     bare = [*part[:-1], *(strip_owner(word, language) for word in part[-1:])]
     return built_in_key(part, language) or built_in_key(bare, language) or "_".join(words)
 
@@ -189,8 +189,8 @@ def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
-def _plural(word: str) -> str:
-    one = singular(word)
+def _to_plural(word: str) -> str:
+    one = to_singular(word)
     if one in _split_forms(_english_words().invariable) or not (one.isascii() and one.isalpha()):
         return one
     for many, single in _pairs(_english_words().plurals).items():

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from memlog.projector.passages.index import MEMORY
 from memlog.projector.passages.vectors import model_of
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.memories import Memory, select_memories
-from memlog.query.search.request import parse
+from memlog.query.search.request import parse_query
 
 _COMPARED_CHARACTERS = 1000
 """The words of so many characters of a text are compared."""
@@ -63,7 +63,7 @@ def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit:
 
 @lru_cache(8192)
 def _search_terms(text: str) -> frozenset[str]:
-    return frozenset(parse(text.replace('"', " ")).terms)
+    return frozenset(parse_query(text.replace('"', " ")).terms)
 
 
 def _nearest_by_meaning(
@@ -73,7 +73,7 @@ def _nearest_by_meaning(
         return {}
     import numpy as np
 
-    ids = as_list([memory.memory_id for memory in (*wanted, *others)])
+    ids = to_json_list([memory.memory_id for memory in (*wanted, *others)])
     vectors = {name: np.frombuffer(data, np.float32) for name, data in db.execute(_VECTORS, (ids,))}
     known = [memory.memory_id for memory in others if memory.memory_id in vectors]
     if not known:
@@ -100,7 +100,7 @@ def likely_memories(
     chat: `<channel>:<chat_id>` of the memories; None for the store's own scope. any_chat: ignore `chat`.
     lengths: the shortest and longest content to return, in characters.
     """
-    expression = parse(text[:_SEARCHED_CHARACTERS].replace('"', " ")).expression
+    expression = parse_query(text[:_SEARCHED_CHARACTERS].replace('"', " ")).expression
     if expression is None:
         return []
     rows = db.execute(
@@ -113,5 +113,5 @@ def likely_memories(
     )
     ids = [memory_id for (memory_id,) in rows]
     # Read after the limit applies: a content may have 10 MB.
-    found = select_memories(db, "WHERE m.memory_id IN (SELECT value FROM json_each(?))", (as_list(ids),))
+    found = select_memories(db, "WHERE m.memory_id IN (SELECT value FROM json_each(?))", (to_json_list(ids),))
     return sorted(found, key=lambda memory: ids.index(memory.memory_id))

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from memlog.eventlog.text import nfc
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.documents import FILE_PATH
 from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
 
@@ -38,7 +38,7 @@ def _copies_in_outer_sources(db: Connection, candidates: Iterable[Candidate]) ->
         " FROM documents d JOIN sources s USING (source_id)"
         " WHERE s.root IS NOT NULL AND d.document_id IN (SELECT value FROM json_each(?))"
         " ORDER BY path, length(s.root) DESC, d.document_id",
-        (as_list(sorted(refs)),),
+        (to_json_list(sorted(refs)),),
     )
     twins: set[Ref] = set()
     for _, group in groupby(rows.fetchall(), itemgetter(0)):
@@ -166,7 +166,7 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
             by_query.setdefault(sql, {})[each.chunk_no] = each
     folded: dict[str, str] = {}
     for sql, by_number in by_query.items():
-        for number, role, speaker, text, *place in db.execute(sql, (as_list([*by_number]),)):
+        for number, role, speaker, text, *place in db.execute(sql, (to_json_list([*by_number]),)):
             if len(text) <= _LONGEST:
                 each = by_number[number]
                 of_text = folded.get(text) or folded.setdefault(text, normalise_words(text))

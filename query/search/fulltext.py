@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.stemming import english_stem
 from memlog.projector.text.tokens import other_spelling
 from memlog.query.conversations import ORDER
@@ -108,7 +108,7 @@ def passages_of(db: Connection, candidates: Iterable[hits.Candidate]) -> dict[hi
     today = timestamps.today()
     passages: dict[hits.Ref, SearchedPassage] = {}
     for sql, by_number in refs.items():
-        rows = db.execute(sql, (as_list(list(by_number)),)).fetchall() if by_number else []
+        rows = db.execute(sql, (to_json_list(list(by_number)),)).fetchall() if by_number else []
         for number, likelihood, topic, importance, salience, category, updated_at in rows:
             age = age_in_days(updated_at or today, today)
             relevant = None if category is None else relevance(importance, salience, category, age)
@@ -190,7 +190,7 @@ def neighbourhood_of(
 ) -> Neighbourhood:
     """Return the messages with these numbers and, unless `alone`, up to two neighbours on each side."""
     condition = filters.of_messages()
-    chosen = as_list(list(numbers))
+    chosen = to_json_list(list(numbers))
     if condition is None or chosen == "[]":
         return NO_NEIGHBOURS
     # Messages and breaks in order; a window that extends beyond its chat has nulls at that end.
@@ -200,7 +200,7 @@ def neighbourhood_of(
     rows = db.execute(
         f"SELECT message_no, type = 'session_break', stream, id, created_at, {LIKELIHOOD.format('content')},"
         f" name, ({condition[0]}) FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))",
-        [*condition[1], as_list(sorted(around)) if windows else chosen],
+        [*condition[1], to_json_list(sorted(around)) if windows else chosen],
     ).fetchall()
     messages = {
         number: SearchedMessage((stream, event_id), ts, speaker, likelihood, bool(is_wanted))
@@ -277,7 +277,7 @@ def candidates_among(
 ) -> list[hits.Candidate]:
     """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
     among = f"AND {INDEXES[kind].rowid} IN (SELECT value FROM json_each(?))"
-    return _unscored_candidates(db, kind, filters, among, as_list([*numbers]))
+    return _unscored_candidates(db, kind, filters, among, to_json_list([*numbers]))
 
 
 def newest_candidates(db: Connection, kind: Kind, filters: Filters, most: int) -> list[hits.Candidate]:
@@ -304,7 +304,7 @@ def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbou
     """
     total = [0.0] * len(around.line)
     places = around.places
-    numbers = as_list(list(around.messages))
+    numbers = to_json_list(list(around.messages))
     for term in terms if around.messages else ():
         own = [(places[number], score) for number, score in db.execute(_TERM_SCORES, (term, numbers))]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)

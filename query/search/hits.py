@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.sqlite import Connection, as_list, required_row
+from memlog.projector.sqlite import Connection, required_row, to_json_list
 from memlog.projector.text.marks import Marks, first_place
 from memlog.query.conversations import Surroundings, speaker_label
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
@@ -381,7 +381,7 @@ _PASSAGES = (
 
 def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
     """Run `sql` for the `given` keys, each starting with its place, and return the rows by place."""
-    rows = db.execute(sql, (as_list(given),))
+    rows = db.execute(sql, (to_json_list(given),))
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 

@@ -35,7 +35,15 @@ from memlog.query.search.hits import (
     sort_ties,
 )
 from memlog.query.search.nearest import Compared
-from memlog.query.search.request import LONGEST_QUESTION, MAX_WORDS, FtsQuery, Mode, Ranking, Search, parse
+from memlog.query.search.request import (
+    LONGEST_QUESTION,
+    MAX_WORDS,
+    FtsQuery,
+    Mode,
+    Ranking,
+    Search,
+    parse_query,
+)
 from memlog.query.search.vector_cache import HeldVectors
 
 # Strategy: words and meaning make separate lists, since bm25 and cosines cannot be compared, and the lists
@@ -355,7 +363,7 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     request = question.words
     found = []
     for row in core_rows(db, None).shown:
-        known = parse(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
+        known = parse_query(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
         had = sum(any(are_word_forms(word, other) for other in known) for word in request)
         share = had / max(1, len(request))
         if share * len(request) ** 0.5 >= _CORE_THRESHOLD:

@@ -11,7 +11,7 @@ from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_m
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
-from memlog.projector.sqlite import Connection, as_list, why_no_vectors
+from memlog.projector.sqlite import Connection, to_json_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import define_topic_function
@@ -123,7 +123,7 @@ def drop_dissimilar(
             texts = db.execute(
                 f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
                 " WHERE chunk_no IN (SELECT value FROM json_each(?))",
-                (as_list([*of_shelf]),),
+                (to_json_list([*of_shelf]),),
             )
             numbers = [no for no, text in texts if comparison.reads is None or comparison.reads(text)]
             for chunk, cosine in similarities(db, shelf, numbers, vector).items() if numbers else ():
@@ -156,7 +156,7 @@ def passages_by_place(
         "SELECT c.chunk_no, m.message_no FROM messages m"
         " JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
         " WHERE m.message_no IN (SELECT value FROM json_each(?))",
-        (as_list([*by_number]),),
+        (to_json_list([*by_number]),),
     )
     memory, docs = index.passage_tables(of)
     places = {memory: {chunk: by_number[number] for chunk, number in rows}, docs: {}}
@@ -290,7 +290,7 @@ def _candidates_of_chunks(
     rows = db.execute(
         f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_SCRIPT_SAMPLE})"
         f" FROM {shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
-        (as_list(list(similarities)),),
+        (to_json_list(list(similarities)),),
     ).fetchall()
     by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}
     return [

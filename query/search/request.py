@@ -150,7 +150,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
     @cached_property
     def question(self) -> "FtsQuery":
         """The question, parsed for full-text search."""
-        return parse_raw(self.text) if self.is_raw else parse(self.text)
+        return wrap_raw_query(self.text) if self.is_raw else parse_query(self.text)
 
 
 MAX_WORDS = 64
@@ -208,7 +208,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
         return " OR ".join(self.terms) or None
 
 
-def parse(text: str) -> FtsQuery:
+def parse_query(text: str) -> FtsQuery:
     """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
@@ -233,9 +233,9 @@ def _join_phrase(words: Sequence[str]) -> str:
     return " ".join(words[:MAX_WORDS])
 
 
-def parse_raw(text: str) -> FtsQuery:
+def wrap_raw_query(text: str) -> FtsQuery:
     """Wrap a query in FTS5's own syntax; its parsed words serve only to place the snippet."""
-    return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
+    return FtsQuery(phrases=(), words=parse_query(text).words, fts5=text)
 
 
 def _search_terms(word: Word) -> list[str]:

@@ -10,7 +10,7 @@ import msgspec
 
 from memlog.projector.passages import vectors
 from memlog.projector.passages.index import PassageTables
-from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.sqlite import Connection, to_json_list
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,7 +80,7 @@ class HeldVectors:
             similar = dict(zip(held.numbers[rows].tolist(), of_rows, strict=True))
             similar |= similarities(db, shelf, uncached, vector)
             among = "WHERE chunk_no IN (SELECT value FROM json_each(?))"
-            present = db.execute(f"SELECT chunk_no FROM {shelf.chunks} {among}", (as_list([*similar]),))
+            present = db.execute(f"SELECT chunk_no FROM {shelf.chunks} {among}", (to_json_list([*similar]),))
             nearest = take_nearest({number: similar[number] for (number,) in present}, limit)
             if floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > floor):
                 return nearest
@@ -166,7 +166,7 @@ def stored_vectors(
     rows = db.execute(
         f"SELECT v.rowid, v.embedding FROM json_each(?) a CROSS JOIN {shelf.vectors} v"
         " WHERE v.rowid = a.value",
-        (as_list(numbers),),
+        (to_json_list(numbers),),
     ).fetchall()
     read = np.frombuffer(b"".join(embedding for _, embedding in rows), np.float32)
     return [number for number, _ in rows], read.reshape(len(rows), -1) if rows else read.reshape(0, 1)

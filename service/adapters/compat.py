@@ -11,11 +11,11 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
 from memlog.eventlog.events import FactStored, Message, SessionBreak
-from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, decimal
+from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, chat_id_to_text
 from memlog.eventlog.settings import DEFAULTS, Hits
 from memlog.query.facts.answers import NOT_STORED, Fact
-from memlog.query.facts.question_parser import parse
-from memlog.query.facts.topic_keys import comparable_key, key_of
+from memlog.query.facts.question_parser import parse_questions
+from memlog.query.facts.topic_keys import comparable_key, make_topic_key
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
@@ -26,7 +26,7 @@ from memlog.service.store import Store
 
 
 def _read_chat_id(given: str | int) -> str:
-    name = decimal(given)
+    name = chat_id_to_text(given)
     if not isinstance(name, str):
         raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
     return name
@@ -34,7 +34,7 @@ def _read_chat_id(given: str | int) -> str:
 
 def _read_time(given: str) -> str:
     try:
-        return timestamps.normalise(given, naive_is_utc=True)
+        return timestamps.normalise_timestamp(given, naive_is_utc=True)
     except (TypeError, ValueError) as error:
         raise BadInput(f"created_at is {shown_value(given)}", hint="write 2026-02-24T10:15:00Z") from error
 
@@ -151,12 +151,12 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
 
     If nothing is stored yet, questions about facts are answered with "not stored".
     """
-    chat = decimal(given.get("chat"))
+    chat = chat_id_to_text(given.get("chat"))
     given = given | ({"chat": add_default_channel(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return call_operation(store, "pre_route", given)
     request: Any = operation_named("pre_route").request.of(given, "pre_route")
-    asks_for_fact = any(parse(request.text))
+    asks_for_fact = any(parse_questions(request.text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 
@@ -185,7 +185,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
     check_values([request.value])
     fact = FactStored(
         ts=request.created_at,
-        topic_key=key_of(request.topic_key),
+        topic_key=make_topic_key(request.topic_key),
         value=request.value,
         kind=request.kind,
         rank=0 if request.kind == "single" else 1 if request.rank is None else request.rank,
@@ -213,7 +213,7 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = comparable_key(key_of(request.topic_key))
+        key = comparable_key(make_topic_key(request.topic_key))
         of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]

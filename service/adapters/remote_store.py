@@ -129,7 +129,7 @@ def announce_server(
     with ExitStack() as announcement:
         with suppress(OSError, Busy):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            announcement.enter_context(locks.locked(file, "the server", _PATIENCE))
+            announcement.enter_context(locks.holding_lock(file, "the server", _PATIENCE))
             if runtime is not None:
                 path = runtime / file.with_suffix(".sock").name
                 with suppress(OSError):

@@ -13,7 +13,7 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Position, SourceRegistered, SourceRemoved
 from memlog.eventlog.fields import SourceId, SourceKind
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, folder_tree
@@ -100,8 +100,10 @@ def check_path(path: str | Path) -> Path:
         BadInput: the path is not a readable file or folder, or its name is not UTF-8.
     """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the user's name of a link
-    if shown(absolute) != str(absolute):
-        raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename the file or folder")
+    if escape_invalid_utf8(absolute) != str(absolute):
+        raise BadInput(
+            f"{escape_invalid_utf8(path)}: the name is not UTF-8", hint="rename the file or folder"
+        )
     try:
         absolute.stat()
     except OSError as error:
@@ -146,9 +148,9 @@ def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
 def check_no_keys(texts: Iterable[str]) -> None:
     """Raise BadInput if a text of a registration seems to contain a key: masking would change its meaning."""
     # Imported here: it compiles the patterns of all keys, which most runs do not need.
-    from memlog.eventlog.secrets.detection import kinds_in
+    from memlog.eventlog.secrets.detection import list_key_kinds
 
-    if any(kinds_in(text) for text in texts):
+    if any(list_key_kinds(text) for text in texts):
         raise BadInput(
             "the name, the folder or a pattern of the source looks like a key",
             hint="use another one: memlog stores it unmasked",

@@ -15,12 +15,12 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Position
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import SOURCE_RECORDS
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector import core_file
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
@@ -117,8 +117,10 @@ class SourceRecords:
             Busy: another process holds the lock for longer than `timeout` seconds.
             OSError: the lock file cannot be created.
         """
-        make_path(self._folder)
-        with locks.locked(self._path("lock"), f"the reading of the source {self._source_id!r}", timeout):
+        make_folder_and_parents(self._folder)
+        with locks.holding_lock(
+            self._path("lock"), f"the reading of the source {self._source_id!r}", timeout
+        ):
             yield
 
     def read_job(self) -> IndexingJob | None:
@@ -183,7 +185,7 @@ def describe_error(error: BaseException) -> str:
         case MemlogError():
             return error.message
         case OSError():
-            return f"{shown(error.filename or 'input or output')}: {error.strerror or error}"
+            return f"{escape_invalid_utf8(error.filename or 'input or output')}: {error.strerror or error}"
         case KeyboardInterrupt():
             return "interrupted"
     return f"{type(error).__name__}: {error}"
@@ -345,7 +347,7 @@ class Indexing:
 
     def _is_secret(self, file: str) -> bool:
         """Whether a file is skipped because its name contains a key and keys are masked."""
-        return self._tools.redact and masked(file) != file
+        return self._tools.redact and mask_keys(file) != file
 
     def _is_up_to_date(self, root: Root, file: str) -> bool:
         """Whether a file is unchanged since its document was indexed.
@@ -399,7 +401,7 @@ class Indexing:
         self._report.user = self._tools.take_over(text.content, f"{self._source_id}/{USER_FILE}")
 
     def _skip(self, file: str, unfit: Unfit) -> None:
-        name = masked(file) if self._tools.redact else file
+        name = mask_keys(file) if self._tools.redact else file
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _record_progress(self, done: int, total: int) -> None:

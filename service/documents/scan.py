@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.files import disk
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.query.documents import Registered
 from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype_of_suffix, read_bytes
 from memlog.service.engine.sandbox import ReaderFailed, Readers
@@ -313,7 +313,7 @@ class Walk:
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
         """Return why an entry is skipped regardless of the rules: for its name, or as a link; else None."""
-        if shown(entry.name) != entry.name:
+        if escape_invalid_utf8(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
             return "link"
@@ -347,7 +347,7 @@ class Walk:
             return False
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
-        self.skipped.append(SkippedFile(shown(path), reason, detail))
+        self.skipped.append(SkippedFile(escape_invalid_utf8(path), reason, detail))
 
 
 def _may_be_folder(link: _Entry) -> bool:

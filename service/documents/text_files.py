@@ -185,7 +185,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
             moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
         except (ValueError, OverflowError, OSError):
             return None
-        return timestamps.normalise(moment.isoformat(), naive_is_utc=True)
+        return timestamps.normalise_timestamp(moment.isoformat(), naive_is_utc=True)
 
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would be visible.

@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import LogError, NotFound
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.folders import check_store, make_path, sync_folder
+from memlog.eventlog.files.folders import check_store, make_folder_and_parents, sync_folder
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
@@ -19,12 +19,12 @@ from memlog.eventlog.log.reader import (
     entries_in_log_order,
     is_redacted,
     last_entries,
+    members_in_current_schema,
     redacted_keys,
     redactions_among,
     select_segments,
-    todays_members,
 )
-from memlog.eventlog.log.streams import Segment, segments_of, shown
+from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, segments_of
 from memlog.eventlog.log.tail import Follower, watch_changes
 
 _GITIGNORE = f"""\
@@ -76,7 +76,7 @@ def create_store(store: Path, settings: str) -> Creation:
         }
     except OSError as error:
         raise cannot_create_error(store, error.strerror) from error
-    return Creation(shown(store.absolute()), made, missing)
+    return Creation(escape_invalid_utf8(store.absolute()), made, missing)
 
 
 def write_settings(path: Path, text: str) -> None:
@@ -86,7 +86,7 @@ def write_settings(path: Path, text: str) -> None:
         LogError: the file could not be written.
     """
     try:
-        make_path(path.parent)
+        make_folder_and_parents(path.parent)
         file = path.resolve()  # it may be a link into a folder of such files
         with file_io.replacing_file(file, file.with_name(f".{file.name}.draft")) as fd:
             file_io.write_all(fd, text.encode())
@@ -99,7 +99,7 @@ def write_settings(path: Path, text: str) -> None:
 def cannot_create_error(store: Path, why: str | None) -> LogError:
     """Return the error for a store that cannot be created or written."""
     return LogError(
-        f"{shown(store)}: {why}",
+        f"{escape_invalid_utf8(store)}: {why}",
         hint="use a writable folder: memlog.open(PATH)",
         code="cannot_create",
         retryable=False,
@@ -109,7 +109,7 @@ def cannot_create_error(store: Path, why: str | None) -> LogError:
 def _make_missing_files(store: Path, files: dict[str, str]) -> list[str]:
     made = []
     if not (store / layout.LOG).is_dir():
-        make_path(store / layout.LOG)
+        make_folder_and_parents(store / layout.LOG)
         made.append(layout.LOG)
     if log_format.claim_format(store / layout.LOG):
         made.append(f"{layout.LOG}/{layout.FORMAT}")
@@ -223,7 +223,7 @@ def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
     """
-    members = todays_members(entry)
+    members = members_in_current_schema(entry)
     if position:
         members["position"] = {
             "stream": entry.segment.stream,

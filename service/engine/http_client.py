@@ -20,9 +20,9 @@ from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError, ProviderError
-from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
 from memlog.eventlog.sections import Provider
 from memlog.projector import core_file
@@ -113,7 +113,7 @@ class Endpoint:
         """Return an error whose message has only a hash of what the provider said; see `provider_error`."""
         if key is not None:  # it may be partly escaped
             said = said.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
-        told, label = " ".join(masked(said).split()), ""
+        told, label = " ".join(mask_keys(said).split()), ""
         # A provider may quote the request, and this message outlives events that are forgotten.
         with suppress(MemlogError):
             label = f": words {keyed_hash(load_store_key(self._store), told)[:_HASH_DIGITS]}" if told else ""
@@ -430,7 +430,7 @@ class Breaker:
             return
         with suppress(OSError):
             path = self._store / PROVIDERS
-            make_path(path.parent)
+            make_folder_and_parents(path.parent)
             records = _known_records(self._store) | {self._name: record}
             core_file.replace(path, msgspec.json.encode(records) + b"\n")
             del _unwritten[self._store, self._name]

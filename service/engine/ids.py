@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog.codec.content_ids import content_hash_without_openssl
-from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Event, IdHolder, KnownId
@@ -60,16 +60,16 @@ class KnownIds(SplitByFork):
 
     def before_fork(self, until: float) -> None:
         """Close the connection, unless a thread is still using it."""
-        if self._in_use.take(until):
+        if self._in_use.acquire_for_fork(until):
             self.close()
 
     def after_fork_in_parent(self) -> None:
         """Let other threads use the connection again."""
-        self._in_use.give_back()
+        self._in_use.release_in_parent()
 
     def after_fork_in_child(self) -> None:
         """Leave an open connection to the parent process."""
-        self._in_use.renew()
+        self._in_use.reset_in_child()
         self._live = None
 
     def _connection(self) -> Connection | None:
@@ -87,7 +87,7 @@ def read_event(log: Path, event_id: str, stream: str, segment: str, offset: int,
     if name is None:
         return None
     try:
-        event = decode(read_line_at(log, stream, segment, offset, length), Place(stream, name, offset))
+        event = decode_line(read_line_at(log, stream, segment, offset, length), Place(stream, name, offset))
     except BadLine:
         return None
     return event if event.id == event_id else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.files.forks import SplitByFork, keep_alive
-from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalise
+from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, scale_to_unit_length
 from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class MultilingualEmbedder(SplitByFork):
                     if attempt + 1 == _ATTEMPTS or error.why == "limit":
                         raise
         try:
-            return normalise(np.frombuffer(vectors, np.float32).reshape(len(texts), _DIMENSION))
+            return scale_to_unit_length(np.frombuffer(vectors, np.float32).reshape(len(texts), _DIMENSION))
         except ValueError as error:
             raise ReaderFailed("damaged", f"the model returned vectors of the wrong size: {error}") from error
 

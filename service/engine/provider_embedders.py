@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.eventlog.sections import OLLAMA_MODEL, OLLAMA_URL, EmbeddingProvider
-from memlog.projector.embedding.models import Kind, normalise
+from memlog.projector.embedding.models import Kind, scale_to_unit_length
 from memlog.service.engine.http_client import (
     Breaker,
     late_error,
@@ -353,7 +353,7 @@ class RemoteEmbedder:
             raise self._embedding_error(error, run, is_of_texts=False) from error
         if run.refused:
             raise self._embedding_error(next(iter(run.refused.values())), run, is_of_texts=True)
-        return normalise([run.found[text] for text in texts])
+        return scale_to_unit_length([run.found[text] for text in texts])
 
     def _embedding_error(
         self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool
@@ -362,7 +362,7 @@ class RemoteEmbedder:
         failure.said = error.said
         failure.refused, failure.is_of_texts = frozenset(run.refused), is_of_texts
         if run.found:
-            rows = normalise([*run.found.values()])
+            rows = scale_to_unit_length([*run.found.values()])
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 

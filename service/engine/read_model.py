@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
-from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_path, unwritable_folder
+from memlog.eventlog.files.folders import (
+    check_store,
+    is_kept_read_only,
+    make_folder_and_parents,
+    unwritable_folder,
+)
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
 from memlog.eventlog.log.reader import FileState, changed_streams, log_state
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
@@ -129,7 +134,7 @@ def notes_of_separated_chats(done: Projection, projector: Projector, people: Peo
     with suppress(DatabaseError), converting_errors("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = distinguishes_messengers(before)
-        why = None if is_known else why_messengers_separate(projector.live(), people)
+        why = None if is_known else why_messengers_separate(projector.connect_to_live(), people)
         how = "context.people joins the chats of one person"
         return [] if why is None else [f"contexts now keep chats apart: {why}; {how}"]
     return []
@@ -240,18 +245,18 @@ class ReadModel(SplitByFork):
 
     def before_fork(self, until: float) -> None:
         """Close the connection, unless a thread is still using it."""
-        if self._in_use.take(until):
+        if self._in_use.acquire_for_fork(until):
             self.close()
 
     def after_fork_in_parent(self) -> None:
         """Let other threads use the connection again."""
-        self._in_use.give_back()
+        self._in_use.release_in_parent()
 
     def after_fork_in_child(self) -> None:
         """Leave an open connection to the parent."""
         self.projector.close(is_inherited=True)
-        self._in_use.renew()
-        self._embedding.renew()
+        self._in_use.reset_in_child()
+        self._embedding.reset_in_child()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
@@ -291,12 +296,12 @@ class ReadModel(SplitByFork):
             done = self._shared_catch_up.catch_up_or_join(self._catch_up, shared)
             if done is not None:
                 self.pass_on_notes(done)
-            db = self.projector.live()
+            db = self.projector.connect_to_live()
             if self.projector.frozen is None:  # else it may lack what another connection has written
                 return db
         # Not shared: reads would have to wait for the other projector as long as a writer does.
         self.pass_on_notes(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
-        return self.projector.live()
+        return self.projector.connect_to_live()
 
     def run_with_repair(self, work: Callable[[], Answer]) -> Answer:
         """Run `work` on the read model; if it is corrupt, rebuild it and retry once.
@@ -330,7 +335,7 @@ class ReadModel(SplitByFork):
             return self._open_read_only(), False
         self._shared_catch_up.check_not_reentered()
         if not sync and self.projector.why_unusable() is None:
-            return self.projector.live(), False
+            return self.projector.connect_to_live(), False
         try:
             done = self._shared_catch_up.catch_up_or_join(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
@@ -343,15 +348,15 @@ class ReadModel(SplitByFork):
             if error.code != NO_ROOM or self.projector.why_unusable() is not None:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
-            return self.projector.live(), False
+            return self.projector.connect_to_live(), False
         except Busy as error:
             if self.projector.why_unusable() is not None:
                 raise
             if not self._told_behind:  # notify once, until a read has caught up again
                 self._told_behind.add(error.message)
                 self.notify(f"{error.message}: what was appended last may be missing")
-            return self.projector.live(), False
-        return self.projector.live(), True
+            return self.projector.connect_to_live(), False
+        return self.projector.connect_to_live(), True
 
     def _embed_pending(self, embedder: Embedder, silent: dict[str, str]) -> None:
         """Embed a few pending passages. One thread at a time: two would compute the same vectors."""
@@ -367,7 +372,10 @@ class ReadModel(SplitByFork):
         except OSError as error:
             if not is_kept_read_only(self.path / CACHE):
                 raise
-            self.notify(f"{shown(error.filename)}: {error.strerror}: what was appended last has no vector")
+            self.notify(
+                f"{escape_invalid_utf8(error.filename)}: {error.strerror}:"
+                " what was appended last has no vector"
+            )
         finally:
             # A signal handler that raised right after an earlier `acquire` may have left the lock held.
             while lock._is_owned():  # type: ignore[attr-defined]
@@ -385,7 +393,7 @@ class ReadModel(SplitByFork):
         is_whole = done.read.is_whole and done.rebuilt is None
         # A note may say that the view of core memory could not be written: the next read retries.
         if is_whole and done.read.notes:
-            is_whole = self.projector.core_view.is_current(self.projector.live())
+            is_whole = self.projector.core_view.is_current(self.projector.connect_to_live())
         return done, is_whole
 
     def _current_state(self) -> "_State | None":
@@ -412,9 +420,9 @@ class ReadModel(SplitByFork):
 
     def _open_read_only(self) -> Connection:
         """Return a read-only connection to the live generation. The store cannot be written."""
-        where = shown(unwritable_folder(self.path) or self.path)
+        where = escape_invalid_utf8(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
-            self.projector.live(read_only=True)  # why_unusable() reads by this connection
+            self.projector.connect_to_live(read_only=True)  # why_unusable() reads by this connection
         if why := self.projector.why_unusable():
             raise DatabaseError(
                 f"{why}, and {where} is not writable, so memlog cannot build one",
@@ -422,7 +430,7 @@ class ReadModel(SplitByFork):
                 code="cannot_create",
             )
         self.notify(f"{where} cannot be written: the read model stays as it is")
-        return self.projector.live(read_only=True)
+        return self.projector.connect_to_live(read_only=True)
 
     def make_store(self) -> None:
         """Create the store if it does not exist.
@@ -431,7 +439,7 @@ class ReadModel(SplitByFork):
             LogError: the store cannot be created or written.
         """
         try:
-            make_path(self.path / LOG)
+            make_folder_and_parents(self.path / LOG)
         except OSError as error:
             raise cannot_create_error(self.path, error.strerror) from error
         self.check_writable()

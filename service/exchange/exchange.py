@@ -12,10 +12,10 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
-from memlog.eventlog.files.folders import make_path
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.folders import make_folder_and_parents
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import IMPORT_LOCK
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
 from memlog.query.request import PathField
@@ -66,8 +66,8 @@ class DataExchange(OperationGroup):
         _check_project(project, list_projects(format, sources), format)
         report = ImportReport(format=format, dry_run=dry_run, project=project)
         if not dry_run:
-            make_path(self._engine.path)  # for the lock file
-        lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
+            make_folder_and_parents(self._engine.path)  # for the lock file
+        lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
             importing = Importing(report, self._engine, tables, progress)
             for path in sources:
@@ -75,7 +75,7 @@ class DataExchange(OperationGroup):
                     importing.import_source(read, source)
         if not report.found:
             raise BadInput(
-                f"no {format} data in {', '.join(map(shown, sources))}",
+                f"no {format} data in {', '.join(map(escape_invalid_utf8, sources))}",
                 hint="see docs/importing.md for the files of each format",
             )
         return report
@@ -111,7 +111,7 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     from memlog.service.exchange.source import ForeignFiles, Tables
 
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="check the path")
+        raise BadInput(f"the path does not exist: {escape_invalid_utf8(missing[0])}", hint="check the path")
     if (projects := load_importer(format).projects) is None:
         return []
     with closing(Tables()) as tables:
@@ -120,10 +120,10 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
     """Raise BadInput if the project is unknown, or if none of several projects is chosen."""
-    named = ", ".join(map(shown, projects))
+    named = ", ".join(map(escape_invalid_utf8, projects))
     if chosen is not None and chosen not in projects:
         hint = f"use one of: {named}" if projects else f"omit the project: {name} has no projects"
-        raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
+        raise BadInput(f"there is no project {escape_invalid_utf8(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
         raise BadInput(f"the source has several projects: {named}", hint="choose one: project=NAME")
 
@@ -148,9 +148,11 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
-        raise BadInput(f"{shown(path)} already exists", hint="use another file or replace=True")
+        raise BadInput(f"{escape_invalid_utf8(path)} already exists", hint="use another file or replace=True")
     if path.name.endswith(("-wal", "-shm", "-journal")):
-        raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="use a .db file")
+        raise BadInput(
+            f"{escape_invalid_utf8(path)}: SQLite uses such names for its own files", hint="use a .db file"
+        )
     try:
         is_in_use = path.with_name(f"{path.name}-wal").exists()
         handle, name = tempfile.mkstemp(prefix=".export.", dir=path.parent)
@@ -161,7 +163,9 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     failures: tuple[type[Exception], ...] = (OSError, *error_types())
     try:
         if is_in_use:
-            raise BadInput(f"{shown(path)} is in use by another program", hint="close that program")
+            raise BadInput(
+                f"{escape_invalid_utf8(path)} is in use by another program", hint="close that program"
+            )
         counts = {}
         with closing(binding().connect(name)) as connection:
             made = Database(connection)
@@ -185,4 +189,6 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
 
 
 def _cannot_write(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"{shown(path)} cannot be written: {error}", hint="use a file in a writable folder")
+    return BadInput(
+        f"{escape_invalid_utf8(path)} cannot be written: {error}", hint="use a file in a writable folder"
+    )

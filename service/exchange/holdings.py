@@ -8,10 +8,10 @@ from typing import Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import CoreMemoryUpdated, Event, MemoryArchived
-from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import split_into_batches
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.query.provenance import IdInUse, ids_in_use, ids_with_prefixes
 from memlog.service.engine.ids import read_event
@@ -93,7 +93,7 @@ class Holding:
 
     def has_had_text(self, text: str) -> bool:
         """Whether the record has, or once had, this text. The log may contain it with keys masked."""
-        return not {text, masked(text)}.isdisjoint(
+        return not {text, mask_keys(text)}.isdisjoint(
             event_text(each.event) for each in self.changes_of("updated")
         )
 
@@ -152,7 +152,7 @@ def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> 
     segment = SegmentName.parse(holder.segment)
     assert segment is not None  # its line was read
     place = (segment.day, segment.number, segment.writer, holder.offset)
-    return StoredChange(event, aspect, claimed, precedence(event, segment), place)
+    return StoredChange(event, aspect, claimed, compute_precedence(event, segment), place)
 
 
 SUFFIX_LENGTH = 8

@@ -24,9 +24,9 @@ from memlog.eventlog.events import (
     warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
@@ -105,7 +105,7 @@ def _is_same(change: Event, other: Event) -> bool:
     """Whether two changes of one aspect are equal. Keys in the stored one may be masked."""
     text = holdings.event_text(change)
     if text is not None:
-        return holdings.event_text(other) in (text, masked(text))
+        return holdings.event_text(other) in (text, mask_keys(text))
     return content_hash_without_openssl(change) == content_hash_without_openssl(other)
 
 
@@ -130,7 +130,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     if is_trusted and claimed > after and not isinstance(change, MemorySaved):
         wins = claimed
     else:
-        wins = timestamps.shift(after, 1) if is_trusted else after
+        wins = timestamps.shift_timestamp(after, 1) if is_trusted else after
     digest = content_hash_without_openssl(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
@@ -460,7 +460,7 @@ class Importing:
 
     def _add_problem(self, where: str, why: str) -> None:
         if len(self._report.problems) < _MAX_EXAMPLES:
-            self._report.problems.append(ImportProblem(shown(where), shown(why)))
+            self._report.problems.append(ImportProblem(escape_invalid_utf8(where), escape_invalid_utf8(why)))
 
     def _append_accepted(self, new: list[_New]) -> list[_New]:
         """Append and return the events that the log accepts, and count the others as refused."""

@@ -11,8 +11,8 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.streams import conversation_stream, shown
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.formats import Skipped, Unreadable
@@ -97,7 +97,7 @@ class ForeignFiles:
 
     def display_name(self, path: Path) -> str:
         """Return the name of a file below the folder, for display."""
-        return shown(path.relative_to(self.path) if path != self.path else path.name)
+        return escape_invalid_utf8(path.relative_to(self.path) if path != self.path else path.name)
 
     def read_text(self, path: Path) -> str | Unreadable:
         """Return the text of a UTF-8 or UTF-16 file without its byte order mark, or an `Unreadable`."""
@@ -168,7 +168,7 @@ class ForeignFiles:
 
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and NUL and lone surrogates replaced."""
-        return masked(text.replace("\0", "\ufffd").encode(errors="replace").decode()).rstrip("\n")
+        return mask_keys(text.replace("\0", "\ufffd").encode(errors="replace").decode()).rstrip("\n")
 
     def shorten_result(self, text: str) -> str:
         """Return the output of a tool; of more than 16 KiB, only the first 12 and the last 3 KiB.
@@ -229,7 +229,7 @@ class ForeignFiles:
                 return timestamps.from_seconds(number / 1000 if number > _MILLISECONDS else number)
             if len(text) == len("2026-02-24"):
                 return timestamps.parse_day_or_time(text)
-            return timestamps.normalise(text, naive_is_utc=True)
+            return timestamps.normalise_timestamp(text, naive_is_utc=True)
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None

@@ -15,7 +15,7 @@ from msgspec.structs import FieldInfo
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, resolve_alias
 from memlog.eventlog.fields import MemoryKind
-from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.service.memory.core_markdown import is_about_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 
@@ -293,7 +293,7 @@ def _normalise_topic(given: object) -> str | None:
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
-    return topic if is_topic and not kinds_in(topic) else None
+    return topic if is_topic and not list_key_kinds(topic) else None
 
 
 def _convert_entry(members: dict[str, Any], kind: type[T]) -> T:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import draft, new_id
+from memlog.eventlog.codec.encode import draft_event, make_event_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import Event, Extraction, ModelFailed
 from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.schedules import load_zone
-from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
 from memlog.query.context.scope import (
@@ -190,7 +190,7 @@ class Questions:
         """
         texts = (msgspec.json.encode(request).decode() for request in requests)
         made = [self._ask_once(system, text, kind) for text in texts]
-        origin = Extraction(new_id(), self.model.provider.name, prompt)
+        origin = Extraction(make_event_id(), self.model.provider.name, prompt)
         answers, refused = zip(*made, strict=True)
         return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
 
@@ -249,7 +249,7 @@ class Questions:
         error.hint = "; ".join(filter(None, (error.hint, _RETRY_HINT)))
         cost = self._cost()
         event = ModelFailed(
-            id=new_id(),
+            id=make_event_id(),
             ts=timestamps.now(),
             task=task,
             event_ids=batch.event_ids,
@@ -424,8 +424,8 @@ def join_answers(answers: Sequence[A]) -> A:
 def is_storable(event: Event, *texts: str) -> bool:
     """Whether an event from an answer is valid, and no text holds a key, which a model may invent."""
     with suppress(BadInput):
-        draft(event)
-        return not any(map(kinds_in, texts))
+        draft_event(event)
+        return not any(map(list_key_kinds, texts))
     return False
 
 

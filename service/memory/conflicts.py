@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.codec.encode import make_event_id
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     ChangeUndone,
@@ -57,7 +57,7 @@ def resolve_conflict(
     )
     # They take effect with the closing event.
     origin = Extraction(
-        new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
+        make_event_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
     )
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept

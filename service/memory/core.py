@@ -20,7 +20,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
@@ -46,7 +46,7 @@ def is_json(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
         raise BadInput(
-            f"{shown(path)}: the suffix is not one of JSON, Markdown or text",
+            f"{escape_invalid_utf8(path)}: the suffix is not one of JSON, Markdown or text",
             hint=f"use .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
         )
     return suffix == ".json"
@@ -61,13 +61,15 @@ def read_limited(path: Path) -> bytes:
     try:
         # Opening a pipe without a writer would block forever.
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise BadInput(f"not a regular file: {shown(path)}", hint="use a regular file")
+            raise BadInput(f"not a regular file: {escape_invalid_utf8(path)}", hint="use a regular file")
         with path.open("rb") as file:
             data = file.read(MAX_LINE + 1)
     except OSError as error:
-        raise BadInput(f"{shown(path)}: {error.strerror}", hint="check path and permissions") from error
+        raise BadInput(
+            f"{escape_invalid_utf8(path)}: {error.strerror}", hint="check path and permissions"
+        ) from error
     if len(data) > MAX_LINE:
-        raise BadInput(f"{shown(path)} is larger than 16 MiB", hint="use a smaller file")
+        raise BadInput(f"{escape_invalid_utf8(path)} is larger than 16 MiB", hint="use a smaller file")
     return data
 
 
@@ -80,9 +82,9 @@ def parse_json(data: bytes, path: Path) -> CoreMemory:
     try:
         document = json.loads(_decode(data, path), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"not JSON: {shown(path)}: {error}", hint=_SHAPE_HINT) from error
+        raise BadInput(f"not JSON: {escape_invalid_utf8(path)}: {error}", hint=_SHAPE_HINT) from error
     for problem in _find_problems(document):
-        raise BadInput(f"{shown(path)}: {problem}", hint=_SHAPE_HINT)
+        raise BadInput(f"{escape_invalid_utf8(path)}: {problem}", hint=_SHAPE_HINT)
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
 
 
@@ -91,7 +93,8 @@ def _decode(data: bytes, path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save the file as UTF-8"
+            f"{escape_invalid_utf8(path)} is not UTF-8: byte {error.start}: {error.reason}",
+            hint="save the file as UTF-8",
         ) from error
 
 
@@ -124,7 +127,7 @@ def _check_value(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
         yield "a key is empty"
     if not isinstance(value, str):
         yield f"the value of {key!r} is not a string"
-    elif shown(key + value) != key + value:
+    elif escape_invalid_utf8(key + value) != key + value:
         yield f"{key!r} has half of a surrogate pair"
 
 

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import resolve_alias
 from memlog.eventlog.codec.content_ids import derive_memory_id, fold_content, mark_quantities
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
@@ -380,7 +380,7 @@ def save_once(
         DatabaseError: the read model cannot be read.
     """
     try:
-        draft(event)
+        draft_event(event)
     except BadInput:
         # `save` refuses it, with a message that contains no key.
         return append_saved_memory(append, event)
@@ -457,7 +457,9 @@ def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: same kind, category and topic, and no later change."""
-    now = timestamps.now() if event.ts is None else timestamps.normalise(event.ts, naive_is_utc=False)
+    now = (
+        timestamps.now() if event.ts is None else timestamps.normalise_timestamp(event.ts, naive_is_utc=False)
+    )
     return (
         (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
         and (not memory.topic or not event.topic or memory.topic == event.topic)
@@ -468,7 +470,10 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 def _is_same(stored: str, content: str) -> bool:
     """Whether a stored text equals `content`, whose keys may be masked in it."""
     known = fold_content(mark_quantities(stored))
-    return known in (fold_content(mark_quantities(content)), fold_content(mark_quantities(masked(content))))
+    return known in (
+        fold_content(mark_quantities(content)),
+        fold_content(mark_quantities(mask_keys(content))),
+    )
 
 
 def _decide_known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:

@@ -24,14 +24,14 @@ from memlog.query.facts.answers import (
     Topic,
     all_topics,
     answer_by_key,
-    ask,
+    answer_question,
     describe_place,
     missing_rank_message,
     topic_with_key,
     topics,
 )
 from memlog.query.facts.question_parser import ordinal_words, parse_number
-from memlog.query.facts.topic_keys import built_in_key, fact_words, key_of, strip_owner
+from memlog.query.facts.topic_keys import built_in_key, fact_words, make_topic_key, strip_owner
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat
 
@@ -130,7 +130,7 @@ def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
         raise NoCertainList("the topic's name is inflected")
     try:
-        return key_of(lists.name % {"topic": " ".join(words)})
+        return make_topic_key(lists.name % {"topic": " ".join(words)})
     except BadInput as error:
         raise NoCertainList(error.message) from error
 
@@ -353,7 +353,7 @@ class Facts(OperationGroup):
             BadInput: the topic, a value or a rank cannot be stored.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and chat_text(chat)
         check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
@@ -395,7 +395,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: the name of the topic is invalid.
         """
-        key, scope = key_of(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and chat_text(chat)
         return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
@@ -414,7 +414,7 @@ class Facts(OperationGroup):
         about the topic that was set last.
         """
         scope = chat and chat_text(chat)
-        return self._read(lambda db: ask(db, question, chat=scope, any_chat=any_chat))
+        return self._read(lambda db: answer_question(db, question, chat=scope, any_chat=any_chat))
 
     @operation("append")
     def extract(
@@ -458,7 +458,7 @@ class Facts(OperationGroup):
             NotFound: there is no such topic or rank.
             BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = key_of(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and chat_text(chat)
         standing = self._decide(lambda db: topic_with_key(topics(db, scope), [key]))
         if standing is None:
             raise unknown_fact(f"no topic {key} {describe_place(scope, any_chat=False)}")

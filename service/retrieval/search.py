@@ -17,14 +17,14 @@ from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_spans
 from memlog.query.changes import swap_changed
-from memlog.query.context.compose import Context, GivenContext, compose, context_to_record
+from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits, find_context_hits, find_prompt_message
 from memlog.query.context.scope import choose_scope
 from memlog.query.event_index import Key
 from memlog.query.facts.answers import FactAnswer
-from memlog.query.facts.question_parser import parse
+from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search
@@ -272,7 +272,7 @@ def _build_context(
         chosen = choose_scope(db, request, read_model.people, synced=synced)
         request = replace(request, scope=chosen.scope, joined=chosen.joined)
         prompt_key = find_prompt_message(db, request)
-        given = compose(db, request, hits(request, prompt_key), synced=synced)
+        given = compose_context(db, request, hits(request, prompt_key), synced=synced)
         is_recorded = request.record and request.part != "stable" and given.entries
         record = context_to_record(db, request, given, prompt_key) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
@@ -309,7 +309,7 @@ def pre_route(
     """
     found = ask(text, chat=chat)
     # The answer to a question for a list, or for a rank of it, must not be guessed if nothing is stored.
-    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(text))
+    is_of_list = any(question.ranks or question.top or question.is_list for question in parse_questions(text))
     if found.found or is_of_list:
         return PreRoute(route="facts", answer=found.answer)
     given = context(text, chat=chat, max_tokens=max_tokens)

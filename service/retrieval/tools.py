@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import AppendWarning, Position
-from memlog.eventlog.fields import MemoryKind, decimal
+from memlog.eventlog.fields import MemoryKind, chat_id_to_text
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.event_index import streams_of
@@ -310,7 +310,7 @@ def _memory_item(memory: memories.Memory) -> ToolItem:
 def _event_item(event: StoredEvent, name: str) -> ToolItem:
     # A line that another program wrote may have members of other types.
     raw: dict[str, Any] = msgspec.json.decode(event.raw)
-    raw["chat_id"] = decimal(raw.get("chat_id"))
+    raw["chat_id"] = chat_id_to_text(raw.get("chat_id"))
     texts = {name: value for name, value in raw.items() if isinstance(value, str)}
     channel, chat_id = texts.get("channel"), texts.get("chat_id")
     return ToolItem(

@@ -29,12 +29,12 @@ from memlog.eventlog.integrity.seal_losses import (
     Loss,
     Ownership,
     arriving_segments,
+    find_losses,
     grown_segments,
-    losses,
 )
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
-from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
+from memlog.eventlog.log.streams import Segment, by_writer, escape_invalid_utf8, segments_of
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
@@ -156,7 +156,7 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
         if projector.generations.current() is None or projector.why_unusable() is not None:
             return []
         with converting_errors("the read model"):
-            found = why_multilingual(projector.live(), read_model.model)
+            found = why_multilingual(projector.connect_to_live(), read_model.model)
     except (DatabaseError, OSError):
         return []  # other checks report this
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
@@ -240,8 +240,8 @@ def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[F
         yield Finding(
             "seals", "problem", message, "store.maintenance.verify() says which; put back a copy of the log"
         )
-    unlike_read = Watermarks(log.parent).differences()
-    lost: list[Loss | OpenLoss] = [*losses(log)]
+    unlike_read = Watermarks(log.parent).find_differences()
+    lost: list[Loss | OpenLoss] = [*find_losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
         yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
     for longer in grown_segments(log):
@@ -294,7 +294,7 @@ def check_notes(store: Path) -> list[Finding]:
     folder = find_notes_beside(store)
     if folder is None:
         return []
-    text = f"{shown(folder)} has notes, and the store beside them is empty"
+    text = f"{escape_invalid_utf8(folder)} has notes, and the store beside them is empty"
     return [Finding("notes", "ok", f"{text}: the format memory-folder imports them")]
 
 
@@ -312,7 +312,7 @@ _MOST_CHATS = 8
 def check_scope(db: Connection, people: People) -> Iterator[Finding]:
     """Report the default scope of contexts, and which chats share it because their names are equal."""
     scope, why, _ = choose_automatic_scope(db, people)
-    yield Finding("scope", "ok", f"{scope}: {shown(why)}")
+    yield Finding("scope", "ok", f"{scope}: {escape_invalid_utf8(why)}")
     if scope == "store":
         yield from _check_same_names(db, people)
     elif nameless := [*nameless_chats(db, people)]:
@@ -329,12 +329,12 @@ def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
             )
             remedy = "if these are several people, list the chats of each in context.people"
-            yield Finding("scope", "warning", shown(message), remedy)
+            yield Finding("scope", "warning", escape_invalid_utf8(message), remedy)
 
 
 def _list_chats(chats: list[str]) -> str:
     more = f" and {len(chats) - _MOST_CHATS:,} more" if len(chats) > _MOST_CHATS else ""
-    return shown(", ".join(chats[:_MOST_CHATS]) + more)
+    return escape_invalid_utf8(", ".join(chats[:_MOST_CHATS]) + more)
 
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -387,7 +387,7 @@ def examine_store(
 
 def _check_sqlite() -> Finding:
     module = binding()
-    message = f"{describe_binding()} ({shown(str(module.__file__))})"
+    message = f"{describe_binding()} ({escape_invalid_utf8(str(module.__file__))})"
     if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
         return Finding("sqlite", "ok", message)
     return Finding(
@@ -409,7 +409,7 @@ def _check_vector_search() -> Finding:
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
     error = find_error_raised_by(lambda: check_store(read_model.path))
-    return _from_error("store", error, shown(read_model.path), "problem")
+    return _from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
 
 
 def _check_file_system(store: Path) -> Finding:
@@ -479,7 +479,7 @@ def _check_owner(store: Path, *, fix: bool) -> Finding:
     if not refused:
         return Finding("owner", "ok", "the files of the store can be read and written")
     are = count_with_words(len(refused), "file or folder is", "files or folders are")
-    message = f"{are} another user's, such as {shown(refused[0].filename)}"
+    message = f"{are} another user's, such as {escape_invalid_utf8(refused[0].filename)}"
     return Finding(
         "owner", "problem", message, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}"
     )
@@ -490,7 +490,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
     are = count_with_words(len(open_ones), "file or folder is", "files or folders are")
-    message = f"{are} open to others, such as {shown(open_ones[0])}"
+    message = f"{are} open to others, such as {escape_invalid_utf8(open_ones[0])}"
     if not fix:
         return Finding(
             "permissions",
@@ -538,8 +538,8 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
         is_missing = projector.generations.current() is None
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
     with converting_errors("the read model"):
-        unread = catchup.count_unread_bytes(projector.live(), projector.log)
-        lines = catchup.count_unread_lines(projector.live(), projector.log)
+        unread = catchup.count_unread_bytes(projector.connect_to_live(), projector.log)
+        lines = catchup.count_unread_lines(projector.connect_to_live(), projector.log)
     if lines:
         return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
     waiting = f"; {unread:,} bytes wait for the end of their line" if unread else ""
@@ -550,7 +550,7 @@ def _check_lines(read_model: ReadModel) -> list[Finding]:
     """Report conflicts and quarantined lines, which no read returns, and memory conflicts and the scope."""
     try:
         with converting_errors("the read model"):
-            db = read_model.projector.live(read_only=read_model.is_read_only)
+            db = read_model.projector.connect_to_live(read_only=read_model.is_read_only)
             of_scope = check_scope(db, read_model.people)
             return [_check_conflicts(db), _check_quarantine(db), *check_contradictions(db), *of_scope]
     except DatabaseError:  # `_check_read_model` reports it
@@ -587,7 +587,7 @@ def _check_quarantine(db: Connection) -> Finding:
 
 
 def _describe_conflict(found: Conflict) -> str:
-    stream = shown(found.stream)
+    stream = escape_invalid_utf8(found.stream)
     return (
         f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
         f" {found.holder_segment}, byte {found.holder_offset}"
@@ -599,13 +599,13 @@ def _check_long_texts(read_model: ReadModel) -> list[Finding]:
     if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
         return []
     with converting_errors("the read model"):
-        found = count_plain_texts(projector.live())
+        found = count_plain_texts(projector.connect_to_live())
     findings = (
         Finding(
             "long texts",
             "warning",
             f"{count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
-            f" {shown(each.place)}",
+            f" {escape_invalid_utf8(each.place)}",
             _SPLIT,
         )
         for each in found

@@ -17,10 +17,10 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
-from memlog.eventlog.log.reader import entry_of, open_segment, read_lines, select_segments
-from memlog.eventlog.log.streams import encode_name, shown
+from memlog.eventlog.log.reader import decode_entry, open_segment, read_lines, select_segments
+from memlog.eventlog.log.streams import encode_name, escape_invalid_utf8
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.detection import kinds_in_line, masked
+from memlog.eventlog.secrets.detection import list_key_kinds_in_line, mask_keys
 from memlog.projector.sqlite import converting_errors
 from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
@@ -51,14 +51,14 @@ def secrets_in(log: Path) -> Iterator[SecretPlace]:
     for segment in select_segments(log):
         with open_segment(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
-                kinds = kinds_in_line(line.data or b"")
-                entry = entry_of(segment, line) if kinds else None
+                kinds = list_key_kinds_in_line(line.data or b"")
+                entry = decode_entry(segment, line) if kinds else None
                 if entry is not None:
                     for kind in kinds:
                         yield SecretPlace(
                             kind=kind,
-                            id=masked(entry.id),
-                            stream=masked(entry.segment.stream),
+                            id=mask_keys(entry.id),
+                            stream=mask_keys(entry.segment.stream),
                             segment=entry.segment.name.filename,
                             offset=entry.line.offset,
                             line=entry.line.number,
@@ -111,7 +111,7 @@ def search_store_for_text(store: Path, text: str) -> Proof:
     names = {each for form in _FORMS for each in (normalize(form, text), encode_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
     for path in (each for folder in (store, *sorted(linked)) for each in _list_paths_below(folder)):
-        name = shown(path.relative_to(store))
+        name = escape_invalid_utf8(path.relative_to(store))
         if any(form in name for form in {text, encode_name(text), *names}):
             proof.found.append(Occurrence(name, None))
         try:
@@ -128,7 +128,7 @@ def _find_git_folders(store: Path) -> list[str]:
     here = store.resolve()
     # In a worktree or a submodule, .git is a file.
     candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
-    return [shown(path) for path in candidates if os.path.lexists(path)]
+    return [escape_invalid_utf8(path) for path in candidates if os.path.lexists(path)]
 
 
 def _search_file(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bool) -> None:

@@ -18,7 +18,7 @@ from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
 from memlog.eventlog.events import ContextGiven, Redacted, tag_of
 from memlog.eventlog.fields import Chat, Id
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.scrub import Erased
@@ -30,11 +30,11 @@ from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, reda
 from memlog.eventlog.log.streams import Segment, is_stream
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.detection import masked, texts_within
+from memlog.eventlog.secrets.detection import mask_keys, texts_within
 from memlog.eventlog.text import nfc
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress
-from memlog.projector.embedding.cache import keep_only
+from memlog.projector.embedding.cache import remove_unlisted_vectors
 from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
@@ -207,10 +207,12 @@ def _forget_selected_lines(
     if dry_run:
         return done
     # A key in a reason could never be erased.
-    log.append_redactions(keys, reason and masked(reason))
+    log.append_redactions(keys, reason and mask_keys(reason))
     done.redacted = len(keys)
     try:
-        done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts_to_embed(db)))
+        done.vectors = read_model.decide(
+            lambda db: remove_unlisted_vectors(read_model.path, index.texts_to_embed(db))
+        )
     except Busy as error:
         raise Busy(
             f"{error.message}: {len(keys)} events were redacted, but are still in the read model",
@@ -443,7 +445,7 @@ def scrub_store(
     # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
     read_model.run_with_repair(lambda: read_model.pass_on_notes(read_model.projector.catch_up()))
-    due = dict(scrub.due_lines(segments, redacted))
+    due = dict(scrub.find_lines_to_erase(segments, redacted))
     found = ScrubReport(
         lines=sum(map(len, due.values())),
         bytes=sum(line.length for lines in due.values() for line in lines),
@@ -454,13 +456,13 @@ def scrub_store(
         return found
     if dry_run:
         return found
-    seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
+    seals = SealFiles(read_model.projector.log, Writer(read_model.path).find_or_create_name())
     watermarks = Watermarks(read_model.path)
 
     def erase(segment: Segment) -> Erased:
         with _as_unfinished_scrub(segment):
             return read_model.projector.write_transaction(
-                lambda db: scrub.erase(
+                lambda db: scrub.erase_lines(
                     segment,
                     due[segment],
                     redacted,
@@ -475,10 +477,10 @@ def scrub_store(
             with _as_unfinished_scrub(segment):
                 seals.reseal(*segment.key, lock_timeout=lock_timeout)
 
-    with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
+    with holding_lock(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
-        renew_seals([*scrub.unfinished_segments(segments), *renewed])
+        renew_seals([*scrub.find_unfinished_segments(segments), *renewed])
         found.vectors = _rebuild_all(read_model, progress)
         # A process that sealed a segment meanwhile may have sealed bytes that are gone.
         renew_seals(renewed)
@@ -497,9 +499,11 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()
-    projector.core_view.remove_stale_copies(projector.live())
+    projector.core_view.remove_stale_copies(projector.connect_to_live())
     remove_all_records(read_model.path)
-    return keep_only(read_model.path, index.texts_to_embed(projector.live()), vacuum=True)
+    return remove_unlisted_vectors(
+        read_model.path, index.texts_to_embed(projector.connect_to_live()), vacuum=True
+    )
 
 
 def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:

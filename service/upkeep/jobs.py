@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import JOBS_LOCK
 from memlog.eventlog.sections import JobRules
 from memlog.eventlog.settings import DEFAULTS, MOST
@@ -224,7 +224,7 @@ class JobRunner:
         Raises:
             Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.
         """
-        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
+        with holding_lock(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             failed: ProviderError | None = None
             for job in JOBS:
                 try:
@@ -242,7 +242,7 @@ class JobRunner:
 
         Raises the errors of `run_due`.
         """
-        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
+        with holding_lock(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
                 return self._run_steps(job)
             now, schedule = timestamps.now(), self._schedules[job]

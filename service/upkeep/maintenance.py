@@ -12,8 +12,8 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput, DatabaseError
 from memlog.eventlog.fields import Local
 from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import locked_if_there
-from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.files.locks import holding_lock_if_file_exists
+from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
 from memlog.eventlog.integrity.seal_format import Seal
 from memlog.eventlog.integrity.seal_losses import Loss
 from memlog.eventlog.integrity.verify import check_log
@@ -27,7 +27,7 @@ from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
-from memlog.projector.verify import Verification, digest, verify
+from memlog.projector.verify import Verification, hash_dump, verify_read_model
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
 from memlog.service.engine.operation import OperationGroup, operation
@@ -210,7 +210,7 @@ class Maintenance(OperationGroup):
         Read models of the same log have the same digest on every machine, whatever their history.
         """
         return self._engine.reads.run_with_repair(
-            lambda model: digest(model.connect_to_latest()[0], content=content)
+            lambda model: hash_dump(model.connect_to_latest()[0], content=content)
         )
 
     @operation("read")
@@ -280,7 +280,7 @@ def seal_all_segments(log: Log, *, accept_loss: bool) -> SealReport:
     return SealReport(
         sealed=made,
         accepted=[*map(SegmentLoss.of, accepted)],
-        lost=[*map(SegmentLoss.of, all_losses(log.store))],
+        lost=[*map(SegmentLoss.of, find_all_losses(log.store))],
     )
 
 
@@ -299,7 +299,9 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
         return found
     # A concurrent scrub changes lines between two reads, and leaves its lock file.
     lock = read_model.path / SCRUB_LOCK
-    with locked_if_there(lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED) as has_been_scrubbed:
+    with holding_lock_if_file_exists(
+        lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED
+    ) as has_been_scrubbed:
         return _verify_once(read_model, progress) if has_been_scrubbed else found
 
 
@@ -319,7 +321,9 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
     unused = 0
     if found.digest is not None and not cache_problems:
         with converting_errors("the read model"):
-            texts = index.texts_to_embed(read_model.projector.live(read_only=read_model.is_read_only))
+            texts = index.texts_to_embed(
+                read_model.projector.connect_to_live(read_only=read_model.is_read_only)
+            )
             unused = count_unused(read_model.path, texts, read_only=read_model.is_only_read)
     return msgspec.structs.replace(
         found,
@@ -346,7 +350,7 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
             )
         return Verification(notes=["there is no read model: store.maintenance.project()"])
     try:
-        db = projector.live(read_only=read_model.is_read_only)
+        db = projector.connect_to_live(read_only=read_model.is_read_only)
         with converting_errors("the read model"):
             standing = catchup.stored_projection_id(db)
         if standing != catchup.projection_id(projector.sizes):
@@ -357,9 +361,9 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
             mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
             if mebibytes > _IN_MEMORY:
                 return Verification(notes=[_TOO_LONG.format(mebibytes)])
-            return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)
-        scratch = projector.generations.scratch
-        return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
+            return verify_read_model(db, projector.log, projector.sizes, read_only=True, progress=progress)
+        scratch = projector.generations.scratch_database
+        return verify_read_model(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()
         return Verification(

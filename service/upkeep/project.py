@@ -106,7 +106,7 @@ def _project_log(
             embedded += projector.embed(_ReleasingEmbedder(embedder, read_model.mutex), progress=progress)
         except EmbeddingError as error:
             silent[name] = error.message
-    db = projector.live()
+    db = projector.connect_to_live()
     return ProjectReport(
         events=done.read.events,
         rows=count_rows(db, "events"),
@@ -141,7 +141,7 @@ def embed_pending_passages(read_model: ReadModel, progress: Progress | None, bat
             if name != "multilingual":
                 raise
             silent[name] = error.message
-    db = read_model.projector.live()
+    db = read_model.projector.connect_to_live()
     return EmbedReport(
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,

@@ -9,7 +9,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import CACHE
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import LanguageModelProvider
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
@@ -99,7 +99,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
             providers.append(Breaker(read_model.path, "language_model", language_model).state())
             set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()
         return Status(
-            store=shown(read_model.path),
+            store=escape_invalid_utf8(read_model.path),
             generation=current.name if current else None,
             projection_id=catchup.projection_id(projector.sizes),
             unread_bytes=catchup.count_unread_bytes(db, projector.log),
@@ -174,7 +174,7 @@ def stats_of(read_model: ReadModel) -> Stats:
     errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
         by_type = records.count_by(db, "type", "events")
-        counters = records.counters(db, by_type)
+        counters = records.count_for_monitoring(db, by_type)
         counters["memory.extraction.errors"] = errors
         counters["memory.extraction.count"] = counters["memory.extraction.success"] + errors
         messages = "messages WHERE type <> 'session_break'"
@@ -189,8 +189,8 @@ def stats_of(read_model: ReadModel) -> Stats:
             memories_by_category=records.count_by(db, "category", "memories"),
             memories_by_kind=records.count_by(db, "kind", "memories"),
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
-            passages=index.count(db),
-            vectors=sum(vectors.count(db, of) for of in vectors.SETS),
+            passages=index.count_passages(db),
+            vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),
             vectors_pending=index.count_all_pending(db),
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),

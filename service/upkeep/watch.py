@@ -128,7 +128,7 @@ class Vectors(Worker):
     def _embed_some_passages(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model
         was_due = False
-        while self._has_work(projector.live()):
+        while self._has_work(projector.connect_to_live()):
             was_due = True
             models, silent = model.models_or_why()
             if not models.loaded:
@@ -220,7 +220,7 @@ class Folders(Worker):
             while not stop.is_set():
                 self._run_and_report(self._poll)
                 folders = {folder for each in self._watched.values() for folder in each.folders}
-                changed = hints.wait(sorted(folders), self._seconds_to_wait())
+                changed = hints.wait_for_changes(sorted(folders), self._seconds_to_wait())
                 for each in self._watched.values():
                     root = str(each.root)
                     if any(path == root or path.startswith(f"{root}/") for path in changed):
@@ -243,7 +243,7 @@ class Folders(Worker):
 
     def _own_sources(self) -> list[Registered]:
         """Return the sources that this copy of the store refreshes. Notify once of each other source."""
-        registered = queries.registered_sources(self._read_model.projector.live())
+        registered = queries.registered_sources(self._read_model.projector.connect_to_live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [why_not_refreshed(each.source_id, each.writer) for each in others]
         for note in notes:
@@ -337,7 +337,7 @@ class DueJobs(Worker):
             pause = _JOBS_TICK if is_there else _UNTIL_THERE
 
     def _poll(self) -> bool:
-        if not self._runner.may_be_due(self._read_model.projector.live()):
+        if not self._runner.may_be_due(self._read_model.projector.connect_to_live()):
             return False
         done = False
         try:

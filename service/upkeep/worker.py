@@ -14,9 +14,9 @@ import msgspec
 
 from memlog.eventlog.errors import Busy, MemlogError
 from memlog.eventlog.files import disk, file_io, locks
-from memlog.eventlog.files.file_io import is_at
+from memlog.eventlog.files.file_io import is_same_file_at
 from memlog.eventlog.log.layout import WATCH_LOCK
-from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
@@ -45,12 +45,13 @@ class WatchLock:
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
-            locks.acquire(self._fd, "the store", 0)
+            locks.lock_file(self._fd, "the store", 0)
         except Busy as busy:
             who = locks.describe_holder(self._fd)
             self.close()
             raise Busy(
-                f"{shown(self._store)} is already watched by {who}", hint="one watch serves all processes"
+                f"{escape_invalid_utf8(self._store)} is already watched by {who}",
+                hint="one watch serves all processes",
             ) from busy
 
     def close(self) -> None:
@@ -64,7 +65,7 @@ class WatchLock:
         if self._fd is None:
             return False
         try:
-            return is_at(self._path, disk.status(self._fd))
+            return is_same_file_at(self._path, disk.status(self._fd))
         except OSError:
             return False
 
@@ -182,7 +183,7 @@ class Worker(ABC):
 
     def _tell_of_work(self, done: WatchStep, started: float) -> None:
         """Report the work done since `started`, a value of `time.perf_counter()`."""
-        done.pending = index.count_all_pending(self._read_model.projector.live())
+        done.pending = index.count_all_pending(self._read_model.projector.connect_to_live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))
 

@@ -412,10 +412,10 @@ def test_a_pending_tail_is_found_when_it_is_ended(store: Path, segment: Run) -> 
 
 
 def test_a_torn_tail_is_quarantined_when_something_follows(memlog: Run, store: Path, segment: Run) -> None:
-    current = SegmentName(timestamps.today(), 0, Writer(store).name()).filename
+    current = SegmentName(timestamps.today(), 0, Writer(store).find_or_create_name()).filename
     path = segment("memory", BEFORE + b"\n" + AFTER[:-3], current)
     with path.open("rb") as file:
-        Writer(store).remember("memory", current, file.fileno(), lock_timeout=1)
+        Writer(store).record_size("memory", current, file.fileno(), lock_timeout=1)
     before = path.read_bytes()
     memlog("append", input=memory("a third neighbour"))
     assert found(store) == {"a neighbour before", "a third neighbour"}

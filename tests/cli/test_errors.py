@@ -128,7 +128,7 @@ def lock() -> Iterator[Callable[[Path], None]]:
 
 
 def test_a_stream_that_another_holds_is_busy(memlog_here: Run, store: Path, segment: Run, lock: Run) -> None:
-    current = SegmentName(timestamps.today(), 0, Writer(store).name()).filename
+    current = SegmentName(timestamps.today(), 0, Writer(store).find_or_create_name()).filename
     lock(segment("conversations/x_1", b"", current))
     done = memlog_here(*SAID, "--json", env={"MEMLOG_LOCK_TIMEOUT": "0.1"})
     error = done.error

@@ -112,7 +112,7 @@ def test_an_open_loss_is_accepted(memlog, store: Path, lose) -> None:
     assert memlog("seal").code == 3
     assert memlog("seal", "--accept-loss").code == 0
     project(store)
-    assert Watermarks(store).losses() == []
+    assert Watermarks(store).find_losses() == []
     assert memlog("seal").code == 0
 
 
@@ -169,9 +169,9 @@ def test_a_copy_of_the_file_says_nothing(written: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(written, copy)
     shorter(segment(copy))
-    assert Watermarks(copy).losses() == []
+    assert Watermarks(copy).find_losses() == []
     shorter(segment(written))
-    assert len(Watermarks(written).losses()) == 1
+    assert len(Watermarks(written).find_losses()) == 1
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash(written: Path) -> None:

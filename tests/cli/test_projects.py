@@ -114,7 +114,7 @@ def test_what_is_no_name_is_wrong_usage_as_in_the_option(memlog: Run, name: str)
 
 def test_remove_is_busy_while_another_holds_a_lock(memlog: Run, folder: Path) -> None:
     memlog("--project", "anna", *SAID, "tea")
-    with locks.locked(folder / "anna" / "projector.lock", "it", 1.0):
+    with locks.holding_lock(folder / "anna" / "projector.lock", "it", 1.0):
         done = memlog("projects", "remove", "anna", "--yes", "--json", env={"MEMLOG_LOCK_TIMEOUT": "0.1"})
     assert (done.code, done.error["code"], done.error["retryable"]) == (75, "busy", True)
     assert memlog("--project", "anna", "window", "--chat", "x:1").code == 0

@@ -27,14 +27,14 @@ from hypothesis.stateful import (
 from hypothesis.strategies import DataObject, SearchStrategy
 
 import memlog
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import Position
-from memlog.eventlog.integrity.seal_close import all_losses, seal_all
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_close import find_all_losses, seal_all
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.integrity.verify import check_log
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest, verify
+from memlog.projector.verify import hash_dump, verify_read_model
 from tests.copies.file_sync import FileSync, files_in
 from tests.support.drawn_events import EVENTS, ONE_THING, conversations, memories, saved
 from tests.support.in_memory import memory
@@ -126,16 +126,16 @@ class Copy:
         self.projector.catch_up()
         check = check_log(self.log)
         assert [*check.problems, *check.tampered] == []
-        assert all_losses(self.folder) == []
-        quarantined = self.projector.live().execute("SELECT stream, segment FROM quarantine")
-        assert set(quarantined) <= sealed_bytes(self.log).keys()
+        assert find_all_losses(self.folder) == []
+        quarantined = self.projector.connect_to_live().execute("SELECT stream, segment FROM quarantine")
+        assert set(quarantined) <= read_sealed_lengths(self.log).keys()
 
     def rebuild(self) -> None:
         """Read all anew, which changes nothing."""
         self.projector.catch_up()
-        before = digest(self.projector.live())
+        before = hash_dump(self.projector.connect_to_live())
         self.projector.rebuild("asked for")
-        assert digest(self.projector.live()) == before
+        assert hash_dump(self.projector.connect_to_live()) == before
 
     def restart(self) -> None:
         """Open it as a new process would."""
@@ -145,8 +145,8 @@ class Copy:
     def digests(self) -> tuple[str, str]:
         """Of the read model, caught up; and of its content alone."""
         self.projector.catch_up()
-        db = self.projector.live()
-        return digest(db), digest(db, content=True)
+        db = self.projector.connect_to_live()
+        return hash_dump(db), hash_dump(db, content=True)
 
     def highest_wins(self, stream: str) -> str:
         """The highest precedence of the whole lines of a stream."""
@@ -309,14 +309,16 @@ class Copies(RuleBasedStateMachine):
             check = check_log(copy.log)
             odd = [*check.problems, *check.notes, *check.tampered]
             assert odd == [], odd
-            assert all_losses(copy.folder) == []
+            assert find_all_losses(copy.folder) == []
         checked = self.copies[0].projector
         check_rows(checked, contents)
-        assert verify(checked.live(), checked.log, checked.sizes).problems == []
+        assert verify_read_model(checked.connect_to_live(), checked.log, checked.sizes).problems == []
 
     def _check_nothing_is_lost(self, copy: Copy) -> None:
         """Each acknowledged event is a row, or repeats or contradicts one, or was to be gone."""
-        known = set(copy.projector.live().execute("SELECT stream, id FROM events")) | self._redactions(copy)
+        known = set(
+            copy.projector.connect_to_live().execute("SELECT stream, id FROM events")
+        ) | self._redactions(copy)
         for each in self.acknowledged:
             self._check_line(each, copy)
             assert each.key in known
@@ -331,11 +333,11 @@ class Copies(RuleBasedStateMachine):
     def _write_plain(self, event: dict[str, Any]) -> None:
         """As an older memlog wrote it, before the store was copied: in a segment without a writer's name."""
         self._note_redactions([event])
-        made = draft(event)
+        made = draft_event(event)
         folder = self.root / "0" / "log" / made.stream
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / PLAIN).open("ab") as file:
-            file.write(made.line(AT))
+            file.write(made.build_line(AT))
 
     def _append(self, copy: Copy, events: list[dict[str, Any]]) -> None:
         self._note_redactions(events)
@@ -355,7 +357,7 @@ class Copies(RuleBasedStateMachine):
 
     def _redactions(self, copy: Copy) -> set[tuple[str, str]]:
         copy.projector.catch_up()
-        return set(copy.projector.live().execute("SELECT stream, target_id FROM redactions"))
+        return set(copy.projector.connect_to_live().execute("SELECT stream, target_id FROM redactions"))
 
     @contextmanager
     def _at_work(self, data: DataObject) -> Iterator[Copy]:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from memlog.eventlog.secrets.detection import texts_within
-from memlog.eventlog.secrets.keys import keys_in
+from memlog.eventlog.secrets.keys import find_keys_in_text
 from tests.eval import xquad
 from tests.eval.locomo import VARIABLE, data_folder
 
@@ -27,7 +27,7 @@ def keys_of(folder):
         for text in texts_within([msgspec.json.decode(path.read_bytes())])
     }
     assert len(texts) > 10_000
-    found = [(key.kind, text[: key.start][-40:]) for text in sorted(texts) for key in keys_in(text)]
+    found = [(key.kind, text[: key.start][-40:]) for text in sorted(texts) for key in find_keys_in_text(text)]
     print(f"{folder.name}: {len(texts)} texts, {found}")
     return found
 

@@ -88,7 +88,9 @@ class Told(msgspec.Struct):
 
     def asked(self, store: memlog.Store, prompt: Prompt, **options: Any) -> memlog.Context:
         """The context of a prompt at the time of the store."""
-        with patch.object(timestamps, "now", lambda: timestamps.normalise(self.now, naive_is_utc=True)):
+        with patch.object(
+            timestamps, "now", lambda: timestamps.normalise_timestamp(self.now, naive_is_utc=True)
+        ):
             return store.context(prompt.text, record=False, sync=False, **options)
 
     def fill(self, folder: Path) -> tuple[memlog.Store, dict[str, str]]:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.decode import decode, is_blank
+from memlog.eventlog.codec.decode import decode_line, is_blank
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.log.layout import seals_file
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import opened, read_lines
+from memlog.eventlog.log.reader import opening_segment_file, read_lines
 from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
 from memlog.eventlog.log.writer import Log, Position
 
@@ -46,12 +46,12 @@ class LogOnDisk:
 
     def name(self, day: str, number: int = 0) -> str:
         """The file name of a segment of the log's writer."""
-        return SegmentName(day, number, Writer(self.store).name()).filename
+        return SegmentName(day, number, Writer(self.store).find_or_create_name()).filename
 
     @property
     def seals(self) -> Path:
         """The file of its writer's seals."""
-        return self.store / "log" / seals_file(Writer(self.store).name())
+        return self.store / "log" / seals_file(Writer(self.store).find_or_create_name())
 
     @property
     def segments(self) -> list[str]:
@@ -65,7 +65,7 @@ class LogOnDisk:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / filename
         with path.open("ab") as file:
-            if f".{Writer(self.store).name()}." in filename:
+            if f".{Writer(self.store).find_or_create_name()}." in filename:
                 assert Writer(self.store).has_written("memory", filename, file.fileno())
             file.write(data)
         return path
@@ -96,7 +96,7 @@ class LogOnDisk:
     def _read(self, filename: str) -> Iterator[str]:
         name = SegmentName.parse(filename)
         assert name is not None
-        with opened(self.folder.parent, "memory", filename) as fd:
+        with opening_segment_file(self.folder.parent, "memory", filename) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
                 if line.data is None or not is_blank(line.data):
                     yield _said(line.data, Place("memory", name, line.offset))
@@ -106,7 +106,7 @@ def _said(line: bytes | None, place: Place) -> str:
     if line is None:
         return "too_long"
     try:
-        event = decode(line, place)
+        event = decode_line(line, place)
     except BadLine as bad:
         return bad.reason
     assert isinstance(event, MemorySaved)

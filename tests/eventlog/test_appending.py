@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.events import CoreMemoryUpdated, IdHolder, KnownId, MemorySaved, Message
 from memlog.eventlog.files import disk, locks
@@ -258,7 +258,9 @@ def test_numbers_have_no_last_one(log: Any, clock: Any, monkeypatch: pytest.Monk
 
 
 def test_a_plain_name_is_read_and_never_appended_to(log: Any, clock: Any) -> None:
-    plain = log.write_segment("2026-02-24.jsonl", draft({"type": "memory_saved", "content": "old"}).line(AT))
+    plain = log.write_segment(
+        "2026-02-24.jsonl", draft_event({"type": "memory_saved", "content": "old"}).build_line(AT)
+    )
     before = plain.read_bytes()
     assert log.append("new")[0].segment == log.name("2026-02-24")
     assert plain.read_bytes() == before
@@ -287,14 +289,14 @@ def test_a_long_list_is_written_over_several_segments(
 
 def _before_the_lock(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], Any]) -> None:
     """Let something happen between the opening of a segment and its lock, once."""
-    acquire, pending = locks.acquire, [happens]
+    acquire, pending = locks.lock_file, [happens]
 
     def acquire_late(fd: int, what: str, timeout: float) -> None:
         if pending:
             pending.pop()()
         acquire(fd, what, timeout)
 
-    monkeypatch.setattr(locks, "acquire", acquire_late)
+    monkeypatch.setattr(locks, "lock_file", acquire_late)
 
 
 def test_a_segment_that_was_replaced_while_waiting_is_not_written(
@@ -333,13 +335,13 @@ def test_a_stream_that_never_stands_still_is_busy(
     log: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append("one")
-    acquire, days = locks.acquire, iter(range(1, 10_000))
+    acquire, days = locks.lock_file, iter(range(1, 10_000))
 
     def overtaken(fd: int, what: str, timeout: float) -> None:
         (log.folder / log.name("2026-02-25", next(days))).write_bytes(b"")
         acquire(fd, what, timeout)
 
-    monkeypatch.setattr(locks, "acquire", overtaken)
+    monkeypatch.setattr(locks, "lock_file", overtaken)
     with pytest.raises(Busy, match="memory: its current segment keeps changing"):
         log.append("two")
 
@@ -432,7 +434,7 @@ def test_a_line_that_was_cut_short_begins_again_on_a_new_line(log: Any, faulty_d
 
 
 def test_whole_lines_before_the_cut_are_not_written_again(log: Any, faulty_disk: Any) -> None:
-    length = len(draft({"type": "memory_saved", "content": "one"}).line(AT, AT))
+    length = len(draft_event({"type": "memory_saved", "content": "one"}).build_line(AT, AT))
     log.write_segment(log.name(timestamps.today()), b"")
     _write_in_parts(faulty_disk, length + 10)
     positions = log.append("one", "two", "six")
@@ -528,9 +530,9 @@ def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_disk: 
 
     faulty_disk.write = write
     drafts = [
-        draft(MemorySaved(content="two")),
-        draft(CoreMemoryUpdated(section="user", key="k", value="v")),
-        draft(MemorySaved(content="three")),
+        draft_event(MemorySaved(content="two")),
+        draft_event(CoreMemoryUpdated(section="user", key="k", value="v")),
+        draft_event(MemorySaved(content="three")),
     ]
     first, failed, last = log.writer.append_each(drafts)
     assert isinstance(first, Position)
@@ -880,7 +882,7 @@ def test_whether_a_lock_is_held_can_be_asked_without_taking_it(log: Any, hold_lo
 def test_a_lock_is_not_left_behind(log: Any) -> None:
     log.append("one")
     with log.segment.open("ab") as file:
-        locks.acquire(file.fileno(), "the segment", 0.0)
+        locks.lock_file(file.fileno(), "the segment", 0.0)
 
 
 def test_no_descriptor_is_left_open(log: Any, faulty_disk: Any) -> None:

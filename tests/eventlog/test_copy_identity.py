@@ -15,14 +15,14 @@ from memlog.eventlog.integrity.copy_identity import Writer
 
 MINT = "import sys; from pathlib import Path\n"
 MINT += "from memlog.eventlog.integrity.copy_identity import Writer; sys.stdin.read();"
-MINT += " print(Writer(Path(sys.argv[1])).name())"
+MINT += " print(Writer(Path(sys.argv[1])).find_or_create_name())"
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
     """A store that has a writer."""
     path = tmp_path / "store"
-    Writer(path).name()
+    Writer(path).find_or_create_name()
     return path
 
 
@@ -41,7 +41,7 @@ def test_eight_processes_that_mint_at_once_agree_on_one_name(tmp_path: Path) -> 
         process.stdin = None
     names = {process.communicate(timeout=60)[0] for process in processes}
     assert len(names) == 1
-    assert names == {Writer(tmp_path / "store").name().encode() + b"\n"}
+    assert names == {Writer(tmp_path / "store").find_or_create_name().encode() + b"\n"}
 
 
 def _cp(old: Path, new: Path) -> None:
@@ -74,16 +74,16 @@ def _log_alone(old: Path, new: Path) -> None:
 def test_a_copied_store_gets_a_writer_of_its_own(
     store: Path, tmp_path: Path, copy: Callable[[Path, Path], None]
 ) -> None:
-    name = Writer(store).name()
+    name = Writer(store).find_or_create_name()
     copy(store, tmp_path / "copy")
     assert Writer(tmp_path / "copy").own_names() == ()
-    assert Writer(tmp_path / "copy").name() != name
+    assert Writer(tmp_path / "copy").find_or_create_name() != name
 
 
 def test_a_moved_store_keeps_its_writer(store: Path, tmp_path: Path) -> None:
-    name = Writer(store).name()
+    name = Writer(store).find_or_create_name()
     subprocess.run(["mv", store, tmp_path / "moved"], check=True)
-    assert Writer(tmp_path / "moved").name() == name
+    assert Writer(tmp_path / "moved").find_or_create_name() == name
 
 
 def test_two_machines_on_one_store_keep_their_writers(
@@ -92,7 +92,7 @@ def test_two_machines_on_one_store_keep_their_writers(
     def name_on(machine: str) -> str:
         (tmp_path / "machine-id").write_text(machine)
         monkeypatch.setattr(copy_identity, "_MACHINE_IDS", (str(tmp_path / "machine-id"),))
-        return Writer(tmp_path / "store").name()
+        return Writer(tmp_path / "store").find_or_create_name()
 
     write_transaction = [name_on(machine) for machine in ("one", "other", "one", "other")]
     assert write_transaction[:2] == write_transaction[2:]
@@ -107,7 +107,7 @@ def test_a_machine_without_an_id_is_known_by_its_host_name(
     (tmp_path / "new").write_text("uninitialized\n")
     without = tuple(str(tmp_path / name) for name in ("gone", ".", "empty", "new"))
     monkeypatch.setattr(copy_identity, "_MACHINE_IDS", without)
-    Writer(tmp_path / "store").name()
+    Writer(tmp_path / "store").find_or_create_name()
     assert file_of(tmp_path / "store").name == f"{zlib.crc32(os.uname().nodename.encode()):08x}"
 
 
@@ -126,7 +126,7 @@ def test_containers_without_an_id_are_one_writer_until_the_machine_starts_again(
         host = os.uname_result(("Linux", f"container-{number}", "6.1", "#1", "x86_64"))
         with monkeypatch.context() as patch:
             patch.setattr(os, "uname", lambda: host)
-            return Writer(tmp_path / "store").name()
+            return Writer(tmp_path / "store").find_or_create_name()
 
     boot_id.write_text("e0283130-23f8-4a13-9567-6f7aa38df5c8\n")
     assert len({run_container(number) for number in range(60)}) == 1
@@ -137,7 +137,7 @@ def test_containers_without_an_id_are_one_writer_until_the_machine_starts_again(
 
 def test_a_name_that_is_no_writers_is_replaced(store: Path) -> None:
     for name in [b"ABCDEF", b"../../x", b"abcde1", b"abcdefg"]:
-        file, own = file_of(store), Writer(store).name().encode()
+        file, own = file_of(store), Writer(store).find_or_create_name().encode()
         with file.open("r+b") as opened:
             opened.write(file.read_bytes().replace(own, name))
         assert Writer(store).own_names() == (), name
@@ -145,22 +145,22 @@ def test_a_name_that_is_no_writers_is_replaced(store: Path) -> None:
 
 def test_a_torn_or_foreign_file_is_minted_anew(store: Path) -> None:
     for damage in [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"]:
-        name = Writer(store).name()
+        name = Writer(store).find_or_create_name()
         file_of(store).write_bytes(damage)
         assert Writer(store).own_names() == (), damage
-        minted = Writer(store).name()
+        minted = Writer(store).find_or_create_name()
         assert minted not in (name, "abcdef"), damage
-        assert Writer(store).name() == minted, damage
+        assert Writer(store).find_or_create_name() == minted, damage
 
 
 def test_a_retired_writer_is_replaced_once(store: Path) -> None:
-    name = Writer(store).name()
-    Writer(store).retire(name)
-    other = Writer(store).name()
+    name = Writer(store).find_or_create_name()
+    Writer(store).retire_name(name)
+    other = Writer(store).find_or_create_name()
     assert other != name
     # Another process found the same loss, and comes later.
-    Writer(store).retire(name)
-    assert Writer(store).name() == other
+    Writer(store).retire_name(name)
+    assert Writer(store).find_or_create_name() == other
 
 
 def test_names_are_of_six_characters_and_begin_with_a_letter() -> None:
@@ -175,7 +175,7 @@ def test_a_link_in_place_of_the_file_is_replaced_and_what_it_names_stays(store: 
     os.rename(file_of(store), elsewhere)
     said = elsewhere.read_bytes()
     (store / "writers" / copy_identity._machine_id()).symlink_to(elsewhere)
-    Writer(store).name()
+    Writer(store).find_or_create_name()
     assert elsewhere.read_bytes() == said
     assert not file_of(store).is_symlink()
 
@@ -187,7 +187,7 @@ STREAM, SEGMENT = "conversations/cli_1", "2026-02-24.abcdef.jsonl"
 def segment(store: Path) -> Iterator[int]:
     """The descriptor of a segment of the store's writer."""
     with (store / SEGMENT).open("wb+") as file:
-        Writer(store).remember(STREAM, SEGMENT, file.fileno(), lock_timeout=1)
+        Writer(store).record_size(STREAM, SEGMENT, file.fileno(), lock_timeout=1)
         yield file.fileno()
 
 
@@ -203,7 +203,7 @@ def test_a_record_of_many_lines_is_written_anew_with_the_last_of_each(
     writer = Writer(store)
     for _ in range(12):
         os.write(segment, b"line\n")
-        writer.remember(STREAM, SEGMENT, segment, lock_timeout=1)
+        writer.record_size(STREAM, SEGMENT, segment, lock_timeout=1)
     assert record_of(store).read_bytes().count(b"\n") < 10
     assert Writer(store).has_written(STREAM, SEGMENT, segment)
 
@@ -213,19 +213,19 @@ def test_a_record_that_is_written_anew_has_the_newest_segment_of_a_stream(
 ) -> None:
     monkeypatch.setattr(copy_identity, "_SPARE_LINES", 0)
     writer = Writer(store)
-    newest = f"2026-02-25.{writer.name()}.0001.jsonl"
-    older = f"2026-02-24.{writer.name()}.jsonl"
+    newest = f"2026-02-25.{writer.find_or_create_name()}.0001.jsonl"
+    older = f"2026-02-24.{writer.find_or_create_name()}.jsonl"
     for name in (older, newest, older, older):
-        writer.remember("memory", name, segment, lock_timeout=1)
+        writer.record_size("memory", name, segment, lock_timeout=1)
     for _ in range(8):
-        writer.remember(STREAM, SEGMENT, segment, lock_timeout=1)
+        writer.record_size(STREAM, SEGMENT, segment, lock_timeout=1)
     assert ("memory", newest) in Writer(store).recorded_segments()
 
 
 def test_a_torn_line_of_the_record_hides_no_later_one(store: Path, segment: int) -> None:
     with record_of(store).open("ab") as record:
         record.write(b'{"stream":"conv')
-    Writer(store).remember(STREAM, "2026-02-25.abcdef.jsonl", segment, lock_timeout=1)
+    Writer(store).record_size(STREAM, "2026-02-25.abcdef.jsonl", segment, lock_timeout=1)
     later = Writer(store)
     assert later.has_made(STREAM, "2026-02-25.abcdef.jsonl")
     assert later.has_made(STREAM, SEGMENT)

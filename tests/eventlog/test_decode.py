@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.codec.content_ids import content_hash
-from memlog.eventlog.codec.decode import decode, is_blank
-from memlog.eventlog.codec.encode import draft, new_id
+from memlog.eventlog.codec.decode import decode_line, is_blank
+from memlog.eventlog.codec.encode import draft_event, make_event_id
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
@@ -74,7 +74,7 @@ GOLDEN = (
 
 def written(event: Event | dict[str, Any] | bytes) -> bytes:
     """The line that memlog writes for `event`, without its newline."""
-    return draft(event).line(AT).removesuffix(b"\n")
+    return draft_event(event).build_line(AT).removesuffix(b"\n")
 
 
 def place_of(event: Event, offset: int = 0) -> Place:
@@ -82,7 +82,7 @@ def place_of(event: Event, offset: int = 0) -> Place:
 
 
 def read(line: bytes, stream: str = "memory", offset: int = 100) -> Event:
-    return decode(line, Place(stream, SegmentName("2026-02-24"), offset))
+    return decode_line(line, Place(stream, SegmentName("2026-02-24"), offset))
 
 
 def reason_of(line: bytes, stream: str = "memory", offset: int = 100) -> str:
@@ -95,7 +95,7 @@ def reason_of(line: bytes, stream: str = "memory", offset: int = 100) -> str:
 
 def refusal(event: Any) -> BadInput:
     try:
-        draft(event)
+        draft_event(event)
     except BadInput as refused:
         return refused
     pytest.fail(f"accepted: {str(event)[:200]}")
@@ -112,7 +112,7 @@ def memory_json(**members: Any) -> bytes:
 
 def test_what_memlog_writes_is_read_back_the_same() -> None:
     for case, event in EVENTS.items():
-        back = decode(written(event), place_of(event))
+        back = decode_line(written(event), place_of(event))
         assert back.at == AT, case
         back.at = None
         assert back == event, case
@@ -122,7 +122,7 @@ def test_what_memlog_writes_is_read_back_the_same() -> None:
 def test_any_text_is_read_back_the_same(content: str, name: str | None, chat: str) -> None:
     event = Message(id="m", ts=TS, channel="x", chat_id=chat, role="user", name=name, content=content)
     line = written(event)
-    back = decode(line, place_of(event))
+    back = decode_line(line, place_of(event))
     assert b"\n" not in line
     assert (back.content, back.name, back.chat_id) == (content, name, chat)
 
@@ -152,7 +152,7 @@ def test_every_flipped_bit_of_a_line_is_found() -> None:
             damaged = bytearray(line)
             damaged[bit // 8] ^= 1 << bit % 8
             try:
-                decode(bytes(damaged), place)
+                decode_line(bytes(damaged), place)
             except BadLine as bad:
                 assert bad.reason in DAMAGE, name  # noqa: PT017 - a flip that raises nothing is what is counted
             else:
@@ -239,8 +239,8 @@ def test_white_space_between_members_never_breaks_a_line() -> None:
 
 
 def test_at_and_crc_of_an_input_are_set_anew() -> None:
-    again = draft(GOLDEN).line("2030-01-01T00:00:00.000Z").removesuffix(b"\n")
-    back = decode(again, Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
+    again = draft_event(GOLDEN).build_line("2030-01-01T00:00:00.000Z").removesuffix(b"\n")
+    back = decode_line(again, Place("conversations/telegram_7", SegmentName("2026-02-24"), 0))
     assert back.at == "2030-01-01T00:00:00.000Z"
     assert again.count(b'"at":') == again.count(b'"crc":') == 1
     assert json.loads(again) | {"at": 0, "crc": 0} == json.loads(GOLDEN) | {"at": 0, "crc": 0}
@@ -248,7 +248,7 @@ def test_at_and_crc_of_an_input_are_set_anew() -> None:
 
 def test_an_input_with_a_wrong_crc_is_refused() -> None:
     with pytest.raises(BadInput, match="bad crc"):
-        draft(GOLDEN.replace(b"green", b"great"))
+        draft_event(GOLDEN.replace(b"green", b"great"))
 
 
 def test_an_input_with_at_and_no_crc_is_accepted_and_its_at_dropped() -> None:
@@ -258,7 +258,7 @@ def test_an_input_with_at_and_no_crc_is_accepted_and_its_at_dropped() -> None:
 
 def test_an_input_whose_at_is_no_time_is_refused() -> None:
     with pytest.raises(BadInput, match="invalid timestamp: 'never'"):
-        draft(memory_json(at="never"))
+        draft_event(memory_json(at="never"))
 
 
 def test_a_ts_becomes_utc_with_milliseconds() -> None:
@@ -305,7 +305,7 @@ def test_a_ts_may_be_in_lower_case() -> None:
 
 def test_a_ts_that_is_a_number_is_refused_by_its_value() -> None:
     with pytest.raises(BadInput, match="1772000000"):
-        draft(memory_json(ts=1772000000))
+        draft_event(memory_json(ts=1772000000))
 
 
 def test_an_event_without_ts_and_id_is_given_both() -> None:
@@ -319,25 +319,25 @@ def test_an_event_without_ts_and_id_is_given_both() -> None:
 
 def test_ids_are_uuids_of_version_7() -> None:
     form = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
-    assert all(form.fullmatch(new_id()) for _ in range(200))
+    assert all(form.fullmatch(make_event_id()) for _ in range(200))
 
 
 def test_ids_sort_by_the_time_of_their_making(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = []
     for milliseconds in (1, 2**32, 1_772_000_000_000, 1_772_000_000_001, 2**48 - 1):
         monkeypatch.setattr(time, "time_ns", lambda stamp=milliseconds: stamp * 1_000_000)
-        ids.append(new_id())
+        ids.append(make_event_id())
     assert ids == sorted(ids)
 
 
 def test_ids_of_one_millisecond_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 1_772_000_000_000_000_000)
-    assert len({new_id() for _ in range(1000)}) == 1000
+    assert len({make_event_id() for _ in range(1000)}) == 1000
 
 
 def test_an_id_that_is_given_is_kept() -> None:
-    made = draft(memory_json(id="my own/id"))
-    assert (made.id, read(made.line(AT)[:-1]).id) == ("my own/id", "my own/id")
+    made = draft_event(memory_json(id="my own/id"))
+    assert (made.id, read(made.build_line(AT)[:-1]).id) == ("my own/id", "my own/id")
 
 
 def test_an_id_is_a_short_text_without_control_characters() -> None:
@@ -347,12 +347,12 @@ def test_an_id_is_a_short_text_without_control_characters() -> None:
 
 def test_an_id_is_refused_by_its_value() -> None:
     with pytest.raises(BadInput, match=re.escape(repr("a\nb"))):
-        draft(memory_json(id="a\nb"))
+        draft_event(memory_json(id="a\nb"))
 
 
 def _changed(event: bytes) -> bytes:
     """The line that memlog writes for a change, without its newline."""
-    return draft(event).line(AT, AT, AT).removesuffix(b"\n")
+    return draft_event(event).build_line(AT, AT, AT).removesuffix(b"\n")
 
 
 def _memory_of(length: int) -> bytes:
@@ -369,7 +369,7 @@ def test_a_line_of_exactly_16_mib_is_written_and_read() -> None:
 
 def test_a_line_of_one_byte_more_is_refused() -> None:
     with pytest.raises(BadInput) as refused:
-        draft(_memory_of(MAX_LINE + 1))
+        draft_event(_memory_of(MAX_LINE + 1))
     assert refused.value.code == "too_long"
     assert "16,777,217 bytes" in refused.value.message
 
@@ -510,7 +510,7 @@ def test_how_deep_a_line_may_be_nested_is_a_constant() -> None:
         pytest.fail("the stack was not deep enough to try it")
     assert reason_of(_nested(65)) == "too_deep"
     with pytest.raises(BadInput, match="64") as refused:
-        draft(_nested(65))
+        draft_event(_nested(65))
     assert refused.value.code == "too_deep"
 
 
@@ -614,7 +614,7 @@ def test_what_is_no_event_is_refused() -> None:
 
 def test_a_dict_with_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(BadInput, match="surrogates not allowed"):
-        draft({"type": "memory_saved", "content": "\ud800"})
+        draft_event({"type": "memory_saved", "content": "\ud800"})
 
 
 def test_an_integer_of_64_bits_is_kept() -> None:
@@ -630,7 +630,7 @@ def test_an_integer_beyond_64_bits_is_refused() -> None:
 
 def test_an_integer_that_cannot_be_written_is_refused() -> None:
     with pytest.raises(BadInput):
-        draft({"type": "memory_saved", "content": "tea", "x": 10**5000})
+        draft_event({"type": "memory_saved", "content": "tea", "x": 10**5000})
 
 
 def test_a_number_that_json_cannot_carry_is_refused() -> None:
@@ -644,7 +644,7 @@ def test_whatever_the_bytes_nothing_but_a_bad_line_is_raised(line: bytes) -> Non
     with pytest.raises(BadLine):
         read(line)
     with pytest.raises(BadInput):
-        draft(line)
+        draft_event(line)
 
 
 _json = st.recursive(
@@ -668,8 +668,11 @@ def test_whatever_the_members_a_line_is_an_event_or_a_bad_line(members: dict[str
         except BadLine as bad:
             assert bad.reason in HINTS  # noqa: PT017 - both outcomes are right
     try:
-        made = draft(line)
+        made = draft_event(line)
     except BadInput as refused:
         assert refused.code in HINTS  # noqa: PT017
     else:
-        assert decode(made.line(AT)[:-1], Place(made.stream, SegmentName("2026-02-24"), 0)).id == made.id
+        assert (
+            decode_line(made.build_line(AT)[:-1], Place(made.stream, SegmentName("2026-02-24"), 0)).id
+            == made.id
+        )

@@ -21,7 +21,7 @@ def told(waiting: ChangeHints, folder: Path, path: Path) -> bool:
     """Whether a change of a file is told; the first ones of a new folder may be missing."""
     for _ in range(60):
         path.write_text("tea")
-        if str(path) in waiting.wait([folder], 1):
+        if str(path) in waiting.wait_for_changes([folder], 1):
             return True
     return False
 
@@ -42,10 +42,10 @@ def hints() -> Iterator[Callable[..., ChangeHints]]:
 
 def test_what_changes_below_a_folder_is_told(tmp_path: Path, hints: Callable[..., ChangeHints]) -> None:
     waiting = hints()
-    assert waiting.wait([tmp_path], 0) == {str(tmp_path)}, "who begins to watch has to look"
-    assert waiting.wait([tmp_path], 0.2) == set()
+    assert waiting.wait_for_changes([tmp_path], 0) == {str(tmp_path)}, "who begins to watch has to look"
+    assert waiting.wait_for_changes([tmp_path], 0.2) == set()
     (tmp_path / "deep").mkdir()
-    assert str(tmp_path / "deep") in waiting.wait([tmp_path], 60)
+    assert str(tmp_path / "deep") in waiting.wait_for_changes([tmp_path], 60)
     assert told(waiting, tmp_path, tmp_path / "deep/file")
 
 
@@ -54,10 +54,13 @@ def test_of_folders_that_are_watched_alone_what_is_deeper_is_not_told(
 ) -> None:
     (tmp_path / "deep").mkdir()
     waiting = hints(is_deep=False)
-    waiting.wait([tmp_path], 0)
+    waiting.wait_for_changes([tmp_path], 0)
     (tmp_path / "deep/file").write_text("tea")
-    assert str(tmp_path / "deep/file") not in waiting.wait([tmp_path], 0.3)
-    assert waiting.wait([tmp_path, tmp_path / "deep"], 0) == {str(tmp_path), str(tmp_path / "deep")}
+    assert str(tmp_path / "deep/file") not in waiting.wait_for_changes([tmp_path], 0.3)
+    assert waiting.wait_for_changes([tmp_path, tmp_path / "deep"], 0) == {
+        str(tmp_path),
+        str(tmp_path / "deep"),
+    }
 
 
 def test_a_folder_that_was_made_anew_is_watched_anew(
@@ -67,12 +70,12 @@ def test_a_folder_that_was_made_anew_is_watched_anew(
     folder.mkdir()
     other.mkdir()
     waiting = hints()
-    waiting.wait([folder], 0)
+    waiting.wait_for_changes([folder], 0)
     folder.rename(tmp_path / "elsewhere")
-    waiting.wait([folder], 0.2)
+    waiting.wait_for_changes([folder], 0.2)
     assert not waiting.works
     other.rename(folder)
-    assert waiting.wait([folder], 0) == {str(folder)}
+    assert waiting.wait_for_changes([folder], 0) == {str(folder)}
     assert told(waiting, folder, folder / "file")
 
 
@@ -108,9 +111,9 @@ def test_a_watch_that_dies_is_noticed(
 
     monkeypatch.setattr(watchfiles, "watch", dies)
     waiting = hints()
-    waiting.wait([tmp_path], 0)
+    waiting.wait_for_changes([tmp_path], 0)
     assert waiting.works
-    assert waiting.wait([tmp_path], 0.1) == set()
+    assert waiting.wait_for_changes([tmp_path], 0.1) == set()
     assert not waiting.works
 
 

@@ -18,7 +18,7 @@ def test_a_folder_that_another_process_makes_first_is_taken_as_it_is(
         make_folder(*args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "make_folder", be_late)
-    folders.make_path(tmp_path / "store" / "log")
+    folders.make_folder_and_parents(tmp_path / "store" / "log")
     assert (tmp_path / "store" / "log").is_dir()
 
 
@@ -34,7 +34,7 @@ def test_a_log_that_is_gone_is_made_again_for_an_append_alone(tmp_path: Path) ->
 def test_a_file_in_a_folders_place_is_told(tmp_path: Path) -> None:
     (tmp_path / "log").write_text("")
     with pytest.raises(FileExistsError):
-        folders.make_path(tmp_path / "log")
+        folders.make_folder_and_parents(tmp_path / "log")
 
 
 def test_each_folder_is_closed_though_the_closing_of_another_fails(

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlog.eventlog.escapes import map_spans_to_escaped, unescape
-from memlog.eventlog.secrets.detection import masked
-from memlog.eventlog.secrets.keys import KINDS, SHAPES, keys_in
+from memlog.eventlog.secrets.detection import mask_keys
+from memlog.eventlog.secrets.keys import KINDS, SHAPES, find_keys_in_text
 from tests.eventlog.key_wrappings import WRAPPINGS
 from tests.support.canaries import canaries
 
@@ -75,7 +75,7 @@ MOST_HELD = 0.1
 
 def seconds(text: str) -> float:
     begun = time.process_time()
-    masked(text)
+    mask_keys(text)
     return time.process_time() - begun
 
 
@@ -95,7 +95,7 @@ def test_repetitions_take_linear_time() -> None:
 
 def longest_held(text: str) -> float:
     """The longest time of this thread between two calls or returns: there another thread may take over."""
-    masked("\\n")
+    mask_keys("\\n")
     longest, last = 0.0, time.thread_time()
 
     def note(*_: object) -> None:
@@ -106,7 +106,7 @@ def longest_held(text: str) -> float:
     gc.disable()  # it would walk through all that the process of the tests holds
     sys.setprofile(note)
     try:
-        masked(text)
+        mask_keys(text)
     finally:
         sys.setprofile(None)
         gc.enable()
@@ -139,18 +139,18 @@ def test_windows_find_what_one_piece_finds() -> None:
     parts.insert(40, "sk-a1B" + "a" * 70_000 + " ")
     parts.insert(80, "-----BEGIN PRIVATE KEY-----" + "\\n" * 40_000 + " ")
     text = "".join(parts)
-    whole = list(keys_in(text, len(text)))
+    whole = list(find_keys_in_text(text, len(text)))
     assert len(whole) > 200
     for window in (40_000, 262_144):
         assert len(text) > window
-        assert list(keys_in(text, window)) == whole
+        assert list(find_keys_in_text(text, window)) == whole
 
 
 def test_a_key_is_found_at_any_place_about_the_end_of_a_window() -> None:
     url = f"postgres://{'u' * 120}:{'p4S' * 30}@db.internal/main"
     for before in (*range(6_900, 7_300, 9), *range(39_000, 40_000, 31)):
         text = f"{' ' * before}{url}{' ' * 40_000}"
-        assert [text[key.start : key.end] for key in keys_in(text, 40_000)] == ["p4S" * 30]
+        assert [text[key.start : key.end] for key in find_keys_in_text(text, 40_000)] == ["p4S" * 30]
 
 
 @given(

@@ -10,10 +10,16 @@ from statistics import mean
 
 import pytest
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.escapes import decode_json
-from memlog.eventlog.secrets.detection import kinds_in, kinds_in_line, mask_event, masked, texts_within
+from memlog.eventlog.secrets.detection import (
+    list_key_kinds,
+    list_key_kinds_in_line,
+    mask_event,
+    mask_keys,
+    texts_within,
+)
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
 from tests.support.canaries import Canary, Chance, canaries
@@ -39,7 +45,7 @@ def recall() -> dict[tuple[str, str], list[bool]]:
     found: dict[tuple[str, str], list[bool]] = {}
     for each in CANARIES:
         for name, wrapped in WRAPPINGS.items():
-            right = masked(wrapped(each.text)) == without_key(each, name)
+            right = mask_keys(wrapped(each.text)) == without_key(each, name)
             found.setdefault((each.kind, name), []).append(right)
     return found
 
@@ -64,7 +70,7 @@ def test_a_key_is_masked_whatever_stands_within_it_or_embraces_it() -> None:
     for name, wrapped in SPLITTING.items():
         for each in CANARIES:
             # As a person reads it, without what splits the key.
-            left = _SPLITS.sub("", masked(wrapped(each.text)))
+            left = _SPLITS.sub("", mask_keys(wrapped(each.text)))
             assert each.key[len(each.key) // 2 :] not in left, (name, each)
 
 
@@ -75,7 +81,7 @@ def test_a_block_of_lines_is_masked_as_a_list_of_lines() -> None:
             continue
         inner = [line for line in lines if len(line) > 30 and "-----" not in line]
         for name, wrapped in LISTS.items():
-            assert not [line for line in inner if line in masked(wrapped(each.text))], (name, each)
+            assert not [line for line in inner if line in mask_keys(wrapped(each.text))], (name, each)
         event = {"type": "memory_saved", "content": "x", "metadata": {"key": lines, "others": ["a", "b"]}}
         clean = mask_event(json.dumps(event).encode())
         assert not [line for line in inner if line.encode() in clean]
@@ -94,12 +100,12 @@ def test_the_page_names_every_kind() -> None:
 
 def test_two_keys_of_a_text_are_two() -> None:
     for kind, text, _ in CANARIES:
-        assert kinds_in(f"{text} and {text}") == [kind, kind]
+        assert list_key_kinds(f"{text} and {text}") == [kind, kind]
 
 
 def test_what_is_masked_has_no_key() -> None:
     for canary in CANARIES:
-        assert kinds_in(masked(canary.text)) == []
+        assert list_key_kinds(mask_keys(canary.text)) == []
 
 
 def test_what_is_no_key_stays() -> None:
@@ -136,7 +142,7 @@ def test_what_is_no_key_stays() -> None:
         "key-value, re_compile, pat_on_the_back, dp.py, MT. Everest, api_key, secret_santa, hf_hub_download",
         "C:\\new\\table, 100%ab, \\u0041, %zz, \x1b[31mred\x1b[0m, \\d+\\w{3}",
     ]:
-        assert masked(text) == text, text
+        assert mask_keys(text) == text, text
 
 
 def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
@@ -145,12 +151,12 @@ def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
     lines = [line for file in files for line in file.split(b"\n")]
     texts = list(texts_within(decode_json(line, object) or line.decode(errors="replace") for line in lines))
     assert len(texts) > 3000
-    assert [(kind, text) for text in texts for kind in kinds_in(text)] == []
+    assert [(kind, text) for text in texts for kind in list_key_kinds(text)] == []
 
 
 def test_a_private_key_that_was_cut_short_is_masked_to_the_end() -> None:
     key = next(each.key for each in CANARIES if each.kind == "private-key")
-    assert masked(f"see {key[:100]}") == "see [REDACTED:private-key]"
+    assert mask_keys(f"see {key[:100]}") == "see [REDACTED:private-key]"
 
 
 def test_only_the_lines_of_a_private_key_that_was_cut_short_are_masked() -> None:
@@ -159,13 +165,13 @@ def test_only_the_lines_of_a_private_key_that_was_cut_short_are_masked() -> None
             head, *lines = key.split("\n")
             for count in (1, 2, 3):
                 text = "\n".join([head, *lines[:count]]) + behind * 50
-                assert masked(text) == f"[REDACTED:private-key]{behind * 50}", behind
+                assert mask_keys(text) == f"[REDACTED:private-key]{behind * 50}", behind
 
 
 def test_a_private_key_is_masked_whole_whatever_its_lines_begin_with() -> None:
     for before in ["> ", "# ", "12: ", "web_1 | ", "+", '    "']:
         for key in (each.key for each in CANARIES if each.kind == "private-key"):
-            shown = masked(f"{key}\nend".replace("\n", f"\n{before}"))
+            shown = mask_keys(f"{key}\nend".replace("\n", f"\n{before}"))
             assert shown == f"[REDACTED:private-key]\n{before}end", before
 
 
@@ -173,22 +179,22 @@ def test_a_colour_or_a_character_of_no_width_within_a_key_does_not_hide_it() -> 
     for coded in [str, json.dumps, repr]:
         for kind, text, key in CANARIES:
             within = f"{key[:3]}\x1b[m\x1b[K{key[3:9]}\u200b{key[9:]}"
-            shown = masked(coded(text.replace(key, within)))
+            shown = mask_keys(coded(text.replace(key, within)))
             assert shown == coded(text.replace(key, f"[REDACTED:{kind}]")), (coded, kind)
 
 
 def test_a_private_key_is_masked_in_base64() -> None:
     for kind in ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""]:
         key = b64encode(f"-----BEGIN {kind}PRIVATE KEY-----\n{'MIIEowab' * 20}\n".encode()).decode()
-        assert masked(f"client-key-data: {key}\n") == "client-key-data: [REDACTED:private-key]\n", kind
+        assert mask_keys(f"client-key-data: {key}\n") == "client-key-data: [REDACTED:private-key]\n", kind
         public = b64encode(f"-----BEGIN PUBLIC KEY-----\n{'MIIEowab' * 20}\n".encode()).decode()
-        assert masked(public) == public, kind
+        assert mask_keys(public) == public, kind
 
 
 def test_a_telegram_token_is_masked_in_the_address_of_its_bot() -> None:
     for key in (each.key for each in CANARIES if each.kind == "telegram-token"):
         url = f"https://api.telegram.org/bot{key}/sendMessage"
-        assert masked(url) == "https://api.telegram.org/bot[REDACTED:telegram-token]/sendMessage"
+        assert mask_keys(url) == "https://api.telegram.org/bot[REDACTED:telegram-token]/sendMessage"
 
 
 def test_the_password_of_a_database_is_masked_whatever_characters_it_has() -> None:
@@ -196,7 +202,7 @@ def test_the_password_of_a_database_is_masked_whatever_characters_it_has() -> No
         chance = Chance(11)
         passwords = [f"p{chance.some(each + 'a4', 6)}{each}9x" for each in "/#?'\"<[]{}$!&=;,|*:"]
         for password in [*passwords, "$ecr3t", "{9fa", "[a9b", "<a9b", "#a9", "/a9"]:
-            shown = masked(f"{scheme}://app:{password}@db:5432/m")
+            shown = mask_keys(f"{scheme}://app:{password}@db:5432/m")
             assert shown == f"{scheme}://app:[REDACTED:database-url]@db:5432/m", password
 
 
@@ -220,20 +226,20 @@ def test_every_text_of_an_event_is_masked_at_any_depth() -> None:
 def test_a_key_that_only_the_name_of_its_member_tells_is_masked_and_listed() -> None:
     secret = next(each.key for each in CANARIES if each.kind == "aws-secret-key")
     line = said(meta={"env": {"AWS_SECRET_ACCESS_KEY": secret, "Authorization": "Basic ZGVwbG95OmFDMw=="}})
-    assert sorted(kinds_in_line(line)) == ["aws-secret-key", "basic-auth"]
+    assert sorted(list_key_kinds_in_line(line)) == ["aws-secret-key", "basic-auth"]
     assert json.loads(mask_event(line))["meta"]["env"] == {
         "AWS_SECRET_ACCESS_KEY": "[REDACTED:aws-secret-key]",
         "Authorization": "Basic [REDACTED:basic-auth]",
     }
-    assert kinds_in_line(mask_event(line)) == []
+    assert list_key_kinds_in_line(mask_event(line)) == []
 
 
 def test_what_is_masked_is_listed() -> None:
     for name, wrapped in WRAPPINGS.items():
         for canary in CANARIES[: len(KINDS)]:
             text = wrapped(canary.text)
-            assert canary.kind in kinds_in_line(said(content=text)), (name, canary)
-            assert canary.kind in kinds_in_line(said(meta=[{"a": {text: 1}}])), (name, canary)
+            assert canary.kind in list_key_kinds_in_line(said(content=text)), (name, canary)
+            assert canary.kind in list_key_kinds_in_line(said(meta=[{"a": {text: 1}}])), (name, canary)
 
 
 def test_names_of_members_stay_apart() -> None:
@@ -250,8 +256,10 @@ def test_an_event_without_keys_is_the_same_bytes() -> None:
 
 
 def test_a_line_of_another_log_is_masked_too() -> None:
-    line = draft({"type": "memory_saved", "content": f"it is {KEY}"}).line("2026-02-24T10:15:00.000Z")
-    made = draft(line.rstrip(), redact=True).line("2026-02-24T10:16:00.000Z")
+    line = draft_event({"type": "memory_saved", "content": f"it is {KEY}"}).build_line(
+        "2026-02-24T10:15:00.000Z"
+    )
+    made = draft_event(line.rstrip(), redact=True).build_line("2026-02-24T10:16:00.000Z")
     assert b"[REDACTED:" in made
     assert KEY.encode() not in made
 
@@ -266,14 +274,14 @@ def test_a_key_that_is_spelt_with_escapes_is_masked_too() -> None:
 def test_what_names_things_is_refused_and_not_told() -> None:
     for name in ["id", "chat_id", "channel"]:
         with pytest.raises(BadInput, match=f"{name} contains what looks like a key") as refused:
-            draft(said(**{name: KEY}), redact=True)
+            draft_event(said(**{name: KEY}), redact=True)
         assert KEY not in refused.value.message, name
 
 
 def test_an_error_says_no_key() -> None:
     for line in (said(role=KEY), said(v=KEY), b'{"type":"' + KEY.encode() + b'"}'):
         with pytest.raises(BadInput) as refused:
-            draft(line, redact=True)
+            draft_event(line, redact=True)
         assert KEY not in refused.value.message
         assert MASKED in refused.value.message
         assert refused.value.__suppress_context__
@@ -284,21 +292,21 @@ def test_an_error_stays_of_its_kind() -> None:
         raise NotFound(f"no event {target}", hint="none", code="event_not_found")
 
     with pytest.raises(NotFound) as refused:
-        draft({"type": "redacted", "target_id": KEY}, find, redact=True)
+        draft_event({"type": "redacted", "target_id": KEY}, find, redact=True)
     assert (refused.value.message, refused.value.code) == (f"no event {MASKED}", "event_not_found")
 
 
 def test_what_is_wrong_with_an_event_is_not_lost_with_what_is_masked() -> None:
     line = said(content=KEY).replace(b'"role"', b'"content": "twice", "role"')
     with pytest.raises(BadInput) as refused:
-        draft(line, redact=True)
+        draft_event(line, redact=True)
     assert refused.value.code == "duplicate_key"
 
 
 def test_a_struct_and_a_dict_are_masked_as_a_line_is() -> None:
-    made = draft(json.loads(said(content=f"my {KEY}", id="m1")), redact=True)
+    made = draft_event(json.loads(said(content=f"my {KEY}", id="m1")), redact=True)
     assert (made.id, KEY.encode() in made.tail, MASKED.encode() in made.tail) == ("m1", False, True)
-    assert KEY.encode() in draft(said(content=KEY)).tail
+    assert KEY.encode() in draft_event(said(content=KEY)).tail
 
 
 def test_the_texts_of_a_value_are_all_in_order() -> None:

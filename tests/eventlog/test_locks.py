@@ -21,7 +21,7 @@ def held(path: Path, flags: int) -> Iterator[None]:
     """A context in which another open file holds the lock of `path`."""
     fd = os.open(path, flags)
     try:
-        locks.acquire(fd, "it", 0)
+        locks.lock_file(fd, "it", 0)
         yield
     finally:
         os.close(fd)
@@ -32,21 +32,21 @@ def test_a_holder_of_the_same_process_is_waited_for_beyond_the_timeout(tmp_path:
     path.touch()
     answers = [True] * 30
     with held(path, os.O_RDWR), path.open("rb+") as file, pytest.raises(Busy, match="it is locked by"):
-        locks.acquire(file.fileno(), "it", 0.05, is_held_here=lambda: bool(answers) and answers.pop())
+        locks.lock_file(file.fileno(), "it", 0.05, is_held_here=lambda: bool(answers) and answers.pop())
     assert answers == [], "asked 30 times, it has slept for longer than the timeout"
 
 
 def test_a_process_that_waits_to_write_the_format_finds_it_written(tmp_path: Path) -> None:
     answers: list[bool] = []
     waits = threading.Event()
-    acquire = locks.acquire
+    acquire = locks.lock_file
 
     def told(*args: object, **options: object) -> None:
         waits.set()
         acquire(*args, **options)  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch, held(tmp_path, disk.FOLDER):
-        patch.setattr(locks, "acquire", told)
+        patch.setattr(locks, "lock_file", told)
         other = threading.Thread(
             target=lambda: answers.append(log_format.claim_format(tmp_path, lock_timeout=60))
         )
@@ -75,11 +75,11 @@ def test_the_generation_is_the_number_that_the_system_gives(monkeypatch: pytest.
 FORKS = """
 import multiprocessing, os, sys
 from pathlib import Path
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 
 stdin = os.dup(0)  # of which multiprocessing closes the original in a child
 
-with locked(Path(sys.argv[1]), "it", 1):
+with holding_lock(Path(sys.argv[1]), "it", 1):
     child = multiprocessing.get_context("fork").Process(target=os.read, args=(stdin, 1))
     child.start()
     if sys.argv[2] == "dies":

@@ -4,7 +4,7 @@ import json
 from itertools import product
 from typing import Any
 
-from memlog.eventlog.secrets.detection import kinds_in_line, mask_event, masked
+from memlog.eventlog.secrets.detection import list_key_kinds_in_line, mask_event, mask_keys
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import WRAPPINGS
 from tests.support.canaries import canaries
@@ -54,7 +54,7 @@ def test_a_secret_key_is_masked_behind_its_name_in_each_notation() -> None:
     wrong = [
         (notation, name, wrapping)
         for notation, name, wrapping in product(NOTATIONS, NAMES, ("plain", "JSON in JSON", "colour in repr"))
-        if masked(WRAPPINGS[wrapping](notation.format(name=name, key=SECRETS[0])))
+        if mask_keys(WRAPPINGS[wrapping](notation.format(name=name, key=SECRETS[0])))
         != WRAPPINGS[wrapping](notation.format(name=name, key="[REDACTED:aws-secret-key]"))
     ]
     assert wrong == []
@@ -101,8 +101,8 @@ def test_the_name_of_a_member_tells_that_its_value_is_a_key() -> None:
                 clean = mask_event(line(meta))
                 said = json.loads(json.dumps(meta).replace(key, f"[REDACTED:{kind}]"))
                 assert json.loads(clean)["meta"] == said, names
-                assert kinds_in_line(line(meta)) == [kind], meta
-                assert kinds_in_line(clean) == [], meta
+                assert list_key_kinds_in_line(line(meta)) == [kind], meta
+                assert list_key_kinds_in_line(clean) == [], meta
 
 
 def test_a_member_that_is_called_otherwise_keeps_its_value() -> None:

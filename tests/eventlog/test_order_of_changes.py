@@ -8,11 +8,11 @@ import msgspec
 import pytest
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
 from memlog.eventlog.files import disk
-from memlog.eventlog.log.order import Clock, next_precedence, precedence
-from memlog.eventlog.log.reader import accepted_events, todays_members
+from memlog.eventlog.log.order import Clock, compute_precedence, next_precedence
+from memlog.eventlog.log.reader import accepted_events, members_in_current_schema
 from memlog.eventlog.log.streams import SegmentName, segment_names, segments_of
 from memlog.eventlog.log.writer import Log
 
@@ -35,7 +35,7 @@ def test_the_precedence_is_wins_or_a_ts_that_is_not_ahead_of_its_clock() -> None
         ({"ts": "2099-01-01T00:00:00.000Z", "at": "no time"}, "2026-02-25T00:04:59.999Z"),
         ({"ts": "9999-12-31T23:59:59.999Z", "at": "9999-12-31T23:59:00.000Z"}, "9999-12-31T23:59:59.999Z"),
     ]:
-        assert precedence(a_change(**members), PLAIN) == expected, members
+        assert compute_precedence(a_change(**members), PLAIN) == expected, members
 
 
 def test_the_next_precedence_is_above_the_highest() -> None:
@@ -70,9 +70,9 @@ def highest_of(folder: Path, clock: Clock | None = None) -> str:
 
 
 def line(wins: str | None, ts: str = TEN) -> bytes:
-    return draft({"type": "core_memory_updated", "section": "user", "key": "k", "value": "v", "ts": ts}).line(
-        TEN, wins
-    )
+    return draft_event(
+        {"type": "core_memory_updated", "section": "user", "key": "k", "value": "v", "ts": ts}
+    ).build_line(TEN, wins)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_what_another_log_says_is_in_the_same_order_here(
         Log(one, durability="os").append([a_change()])
     monkeypatch.undo()
     entries = accepted_events(segments_of(one / "log")[0], lambda *_: None)
-    Log(other, durability="os").append([todays_members(entry) for entry in entries])
+    Log(other, durability="os").append([members_in_current_schema(entry) for entry in entries])
     assert stamped(other) == stamped(one) == ["2026-02-24T10:00:05.000Z", "2026-02-24T10:00:05.001Z"]
 
 
@@ -186,7 +186,7 @@ def test_wins_of_an_input_is_capped_as_a_date_is_and_that_of_a_message_is_kept(
     members = {"type": "core_memory_updated", "section": "user", "key": "k", "value": "v", "ts": TEN}
     log = Log(tmp_path, durability="os")
     log.append([members | {"wins": "9999-01-01T00:00:00.000Z"}, members | {"wins": 7}])
-    assert stamped(tmp_path)[0] < timestamps.shift(timestamps.now(), 6 * 60 * 1000)
+    assert stamped(tmp_path)[0] < timestamps.shift_timestamp(timestamps.now(), 6 * 60 * 1000)
     assert stamped(tmp_path)[1] == TEN
     said = msgspec.to_builtins(Message(channel="c", chat_id="1", role="user", content="x")) | {
         "type": "message"

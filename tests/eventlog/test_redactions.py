@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from memlog.eventlog.codec.encode import build_redactions, draft
+from memlog.eventlog.codec.encode import build_redactions, draft_event
 from memlog.eventlog.codec.upcast import Place, parse_line_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Redacted
@@ -28,7 +28,7 @@ def test_more_events_than_a_line_may_name_take_several() -> None:
     assert [len(each.targets) for each in made] == [MAX_TARGETS, MAX_TARGETS, 1]
     assert [target for each in made for target in each.targets] == ids
     for each in made:
-        draft(each)
+        draft_event(each)
 
 
 @pytest.mark.parametrize(
@@ -45,21 +45,21 @@ def test_more_events_than_a_line_may_name_take_several() -> None:
 def test_a_redaction_names_events_in_one_way(members: dict[str, object]) -> None:
     line = {"type": "redacted", "stream": "memory"} | members
     with pytest.raises(BadInput):
-        draft(msgspec.json.encode(line))
+        draft_event(msgspec.json.encode(line))
 
 
 def test_events_of_several_streams_take_several_redactions() -> None:
     event = Redacted(target_ids=["m1", "m2"])
     with pytest.raises(BadInput, match="several streams: memory, facts"):
-        draft(event, {"m1": "memory", "m2": "facts"}.__getitem__)
-    found = draft(Redacted(target_ids=["m1", "m2"]), lambda _: "memory")
+        draft_event(event, {"m1": "memory", "m2": "facts"}.__getitem__)
+    found = draft_event(Redacted(target_ids=["m1", "m2"]), lambda _: "memory")
     assert found.stream == "memory"
 
 
 def test_ids_are_not_masked() -> None:
     key = "sk-ant-api03-" + "a1B2" * 20
     with pytest.raises(BadInput):
-        draft(Redacted(target_ids=["m1", key], stream="memory"), redact=True)
+        draft_event(Redacted(target_ids=["m1", key], stream="memory"), redact=True)
 
 
 def test_a_position_is_read_as_it_is_written() -> None:

@@ -16,7 +16,7 @@ from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.scrub import Erased
-from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
+from memlog.eventlog.integrity.seal_file import SealFiles, measure_segment, read_seals
 from memlog.eventlog.log.reader import entries_in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.writer import Log
 
@@ -56,7 +56,7 @@ class Erasing:
         segments = select_segments(self.log)
         redacted = redacted_keys(segments)
         erased = [
-            scrub.erase(
+            scrub.erase_lines(
                 segment,
                 lines,
                 redacted,
@@ -64,9 +64,9 @@ class Erasing:
                 lock_timeout=0.3,
                 around=options.get("around", lambda _: nullcontext()),
             )
-            for segment, lines in scrub.due_lines(segments, redacted)
+            for segment, lines in scrub.find_lines_to_erase(segments, redacted)
         ]
-        for segment in scrub.unfinished_segments(segments):
+        for segment in scrub.find_unfinished_segments(segments):
             SealFiles(self.log).reseal(*segment.key, lock_timeout=0.3)
         return erased
 
@@ -170,10 +170,10 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
     store.forget("a")
     segments = select_segments(store.log)
     redacted = redacted_keys(segments)
-    ((segment, lines),) = scrub.due_lines(segments, redacted)
+    ((segment, lines),) = scrub.find_lines_to_erase(segments, redacted)
     store.newest.write_bytes(store.newest.read_bytes().replace(b'"id":"a"', b'"id":"z"'))
     before = store.newest.read_bytes()
-    erased = scrub.erase(
+    erased = scrub.erase_lines(
         segment, lines, redacted, seals=SealFiles(store.log), lock_timeout=0.3, around=lambda _: nullcontext()
     )
     assert (erased.lines, store.newest.read_bytes()) == (0, before)
@@ -210,11 +210,11 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
     store.forget("a")
     segments = select_segments(store.log)
     redacted = redacted_keys(segments)
-    ((segment, lines),) = scrub.due_lines(segments, redacted)
+    ((segment, lines),) = scrub.find_lines_to_erase(segments, redacted)
     store.newest.unlink()
     os.mkfifo(store.folder / segment.name.filename)
     with pytest.raises(FileExistsError):
-        scrub.erase(
+        scrub.erase_lines(
             segment,
             lines,
             redacted,
@@ -228,7 +228,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
 
 
 def seal_old(store: Erasing) -> None:
-    SealFiles(store.log).seal(STREAM, [OLD])
+    SealFiles(store.log).seal_segments(STREAM, [OLD])
 
 
 def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
@@ -239,7 +239,7 @@ def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     assert erased.seal == "renewed"
     read = read_seals(store.log)
     assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.valid[STREAM, OLD].is_of(measure(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
     store.scrub()
     assert read_seals(store.log) == read
 
@@ -268,14 +268,14 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     store.write(foreign("my number is 5551234", id="a"))
     seal_old(store)
     store.forget("a")
-    SealFiles(store.log).blank(STREAM, OLD)
-    assert [segment.name.filename for segment in scrub.unfinished_segments(select_segments(store.log))] == [
-        OLD
-    ]
+    SealFiles(store.log).blank_seals(STREAM, OLD)
+    assert [
+        segment.name.filename for segment in scrub.find_unfinished_segments(select_segments(store.log))
+    ] == [OLD]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
-    assert scrub.unfinished_segments(select_segments(store.log)) == []
-    assert scrub.unfinished_segments([]) == []
+    assert scrub.find_unfinished_segments(select_segments(store.log)) == []
+    assert scrub.find_unfinished_segments([]) == []
 
 
 # Kills, and disks that fail
@@ -341,14 +341,14 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
     seal = read.valid[STREAM, OLD]
-    assert seal.is_blank or seal.is_of(measure(store.log, STREAM, OLD))
+    assert seal.is_blank or seal.is_of(measure_segment(store.log, STREAM, OLD))
 
 
 def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
     read = read_seals(store.log)
-    assert read.valid[STREAM, OLD].is_of(measure(store.log, STREAM, OLD))
+    assert read.valid[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"

@@ -16,7 +16,7 @@ from memlog.eventlog.log.reader import (
     UNREAD,
     Fingerprint,
     Line,
-    opened,
+    opening_segment_file,
     read_line_at,
     read_lines,
     take_fingerprint,
@@ -43,7 +43,7 @@ def at(path: Path) -> tuple[Path, str, str]:
 
 
 def lines_of(path: Path, start: int = 0, **options: Any) -> list[Line]:
-    with opened(*at(path)) as fd:
+    with opening_segment_file(*at(path)) as fd:
         return list(read_lines(fd, start, **options))
 
 
@@ -108,7 +108,7 @@ def test_a_line_of_16_mib_is_loaded_and_one_more_byte_is_not(segment: Path) -> N
         for length in (MAX_LINE, MAX_LINE + 1):
             file.write(b"x" * length + b"\n")
         file.write(b"after\n")
-    with opened(*at(segment)) as fd:
+    with opening_segment_file(*at(segment)) as fd:
         lines = read_lines(fd)
         first = next(lines)
         assert (first.length, first.data) == (MAX_LINE, b"x" * MAX_LINE)
@@ -150,26 +150,29 @@ def test_one_line_is_read_by_its_place(segment: Path) -> None:
 def test_a_link_in_a_segments_place_is_not_followed(segment: Path) -> None:
     link = segment.with_name("link")
     link.symlink_to(segment)
-    with pytest.raises(FileNotFoundError, match="regular file"), opened(*at(link)):
+    with pytest.raises(FileNotFoundError, match="regular file"), opening_segment_file(*at(link)):
         pass
 
 
 def test_a_link_in_a_folders_place_is_not_followed(segment: Path) -> None:
     log = segment.parent.parent
     (log / "elsewhere").symlink_to(segment.parent)
-    with pytest.raises(FileNotFoundError, match="Not a directory"), opened(log, "elsewhere", segment.name):
+    with (
+        pytest.raises(FileNotFoundError, match="Not a directory"),
+        opening_segment_file(log, "elsewhere", segment.name),
+    ):
         pass
 
 
 def test_the_log_itself_may_be_a_link(segment: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").symlink_to(segment.parent.parent)
-    with opened(tmp_path / "elsewhere", "memory", segment.name) as fd:
+    with opening_segment_file(tmp_path / "elsewhere", "memory", segment.name) as fd:
         assert fd
 
 
 def test_a_pipe_that_stands_as_a_segment_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(FileNotFoundError, match="regular file"), opened(*at(tmp_path / "fifo")):
+    with pytest.raises(FileNotFoundError, match="regular file"), opening_segment_file(*at(tmp_path / "fifo")):
         pass
 
 
@@ -190,7 +193,7 @@ def long_fd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 def test_a_fingerprint_extended_in_steps_is_that_of_one_go(long_fd: int, offsets: list[int]) -> None:
     mark = UNREAD
     for offset in [*offsets, len(PREFIX)]:
-        mark = mark.extended(long_fd, offset)
+        mark = mark.extend_to_offset(long_fd, offset)
         assert mark == take_fingerprint(long_fd, offset)
 
 
@@ -204,7 +207,7 @@ def test_a_fingerprint_matches_what_it_was_made_of(long_fd: int) -> None:
 
 def test_the_fingerprint_of_nothing_is_that_of_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    with opened(*at(tmp_path / "empty")) as fd:
+    with opening_segment_file(*at(tmp_path / "empty")) as fd:
         assert take_fingerprint(fd, 0) == UNREAD
 
 
@@ -241,7 +244,7 @@ def test_the_tail_alone_looks_at_4_kib(long_fd: int) -> None:
 
 
 def test_what_follows_does_not_matter(segment: Path) -> None:
-    with opened(*at(segment)) as fd:
+    with opening_segment_file(*at(segment)) as fd:
         mark = take_fingerprint(fd, 22)
         segment.write_bytes(SMALL[:22] + b"something else")
         assert mark.matches(fd)
@@ -249,7 +252,7 @@ def test_what_follows_does_not_matter(segment: Path) -> None:
 
 
 def test_a_file_that_has_become_shorter_does_not_match(segment: Path) -> None:
-    with opened(*at(segment)) as fd:
+    with opening_segment_file(*at(segment)) as fd:
         mark = take_fingerprint(fd, len(SMALL))
         for size in range(len(SMALL)):
             os.truncate(segment, size)

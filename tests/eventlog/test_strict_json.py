@@ -9,8 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from memlog.eventlog.codec.decode import INTEGERS, decode, is_shortest_spelling, parse_members
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.decode import INTEGERS, decode_line, is_shortest_spelling, parse_members
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, MemorySaved, Message
@@ -36,7 +36,7 @@ def has_a_key_twice(line: bytes) -> bool:
 
 def reason_of(line: bytes) -> str | None:
     try:
-        decode(line, Place("memory", SegmentName("2026-02-24"), 100))
+        decode_line(line, Place("memory", SegmentName("2026-02-24"), 100))
     except BadLine as bad:
         return bad.reason
     return None
@@ -108,10 +108,12 @@ def test_nor_is_what_stands_in_meta(meta: bytes) -> None:
     said = b'{"type":"message","channel":"c","chat_id":"1","role":"user","content":"x","meta":' + meta + b"}"
     if has_a_key_twice(meta):
         with pytest.raises(BadInput) as refused:
-            draft(said)
+            draft_event(said)
         assert refused.value.code == "duplicate_key"
         return
-    event = decode(draft(said).line(AT)[:-1], Place("conversations/c_1", SegmentName("2026-02-24"), 0))
+    event = decode_line(
+        draft_event(said).build_line(AT)[:-1], Place("conversations/c_1", SegmentName("2026-02-24"), 0)
+    )
     assert isinstance(event, Message)
     assert event.meta == json.loads(meta)
 
@@ -126,11 +128,11 @@ def test_a_line_of_memlog_needs_no_second_look() -> None:
         ),
         MemorySaved(content="tea", title="Tea", tags=["a", "b"]),
     ]:
-        made = draft(event)
-        line = made.line(AT)[:-1]
-        assert is_shortest_spelling(line, decode(line, Place(made.stream, SegmentName("2026-02-24"), 0))), (
-            event
-        )
+        made = draft_event(event)
+        line = made.build_line(AT)[:-1]
+        assert is_shortest_spelling(
+            line, decode_line(line, Place(made.stream, SegmentName("2026-02-24"), 0))
+        ), event
 
 
 def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,13 +145,13 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
 
 def test_the_key_that_stands_twice_is_named() -> None:
     with pytest.raises(BadInput, match="duplicate key: 'content' occurs twice in one object") as refused:
-        draft(b'{"type":"memory_saved","content":"a","content":"b"}')
+        draft_event(b'{"type":"memory_saved","content":"a","content":"b"}')
     assert refused.value.hint == "remove the duplicate member"
 
 
 def test_a_dict_whose_keys_are_one_in_json_is_refused() -> None:
     with pytest.raises(BadInput, match="'1' occurs twice"):
-        draft({"type": "memory_saved", "content": "a", "x": {1: "one", "1": "uno"}})
+        draft_event({"type": "memory_saved", "content": "a", "x": {1: "one", "1": "uno"}})
 
 
 def test_an_integer_beyond_64_bits_is_found_behind_a_right_crc() -> None:
@@ -187,6 +189,6 @@ def test_a_version_beyond_64_bits_is_of_a_newer_memlog() -> None:
 
 def test_what_an_event_says_is_not_changed_by_the_look() -> None:
     line = with_crc(NATIVE + b',"v":1,"content":"tea","importance":1')
-    event = decode(line, Place("memory", SegmentName("2026-02-24"), 0))
+    event = decode_line(line, Place("memory", SegmentName("2026-02-24"), 0))
     assert isinstance(event, MemorySaved)
     assert (event.importance, stream_of(event)) == (1.0, "memory")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.codec.decode import decode
-from memlog.eventlog.codec.upcast import Place, upcast
+from memlog.eventlog.codec.decode import decode_line
+from memlog.eventlog.codec.upcast import Place, convert_foreign_members
 from memlog.eventlog.events import Event, Message, SessionBreak
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
@@ -27,7 +27,7 @@ def place(stream: str = "conversations/telegram_7", offset: int = 1042) -> Place
 
 
 def read(line: dict[str, Any], at: Place | None = None) -> Event:
-    return decode(json.dumps(line).encode(), at or place())
+    return decode_line(json.dumps(line).encode(), at or place())
 
 
 def bad_line(line: dict[str, Any], at: Place | None = None) -> BadLine:
@@ -224,5 +224,5 @@ def test_a_foreign_line_of_another_type_is_of_a_newer_memlog() -> None:
 
 def test_what_is_read_is_not_changed() -> None:
     given = json.loads(json.dumps(FOREIGN))
-    upcast(given, place())
+    convert_foreign_members(given, place())
     assert given == FOREIGN

@@ -13,11 +13,17 @@ from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles
-from memlog.eventlog.integrity.seal_losses import losses
+from memlog.eventlog.integrity.seal_losses import find_losses
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.reader import Fingerprint, opened, redacted_keys, select_segments, take_fingerprint
+from memlog.eventlog.log.reader import (
+    Fingerprint,
+    opening_segment_file,
+    redacted_keys,
+    select_segments,
+    take_fingerprint,
+)
 from memlog.eventlog.log.streams import Segment, segments_of
 from memlog.eventlog.log.watermarks import OpenLoss, Read, WatermarkFile, Watermarks, WriteLoss
 from memlog.eventlog.log.writer import Log
@@ -47,13 +53,18 @@ class Projected:
 
     def project(self) -> list[OpenLoss]:
         """Read all segments, and return what was found lost."""
-        return Watermarks(self.store).remember([Read(segment, _read(segment)) for segment in self.segments])
+        return Watermarks(self.store).raise_watermarks(
+            [Read(segment, _read(segment)) for segment in self.segments]
+        )
 
     def scrub(self) -> None:
-        seals, segments = SealFiles(self.log, Writer(self.store).name()), select_segments(self.log)
+        seals, segments = (
+            SealFiles(self.log, Writer(self.store).find_or_create_name()),
+            select_segments(self.log),
+        )
         redacted = redacted_keys(segments)
-        for segment, lines in scrub.due_lines(segments, redacted):
-            scrub.erase(
+        for segment, lines in scrub.find_lines_to_erase(segments, redacted):
+            scrub.erase_lines(
                 segment,
                 lines,
                 redacted,
@@ -63,7 +74,7 @@ class Projected:
             )
 
     def losses(self) -> list[OpenLoss]:
-        return Watermarks(self.store).losses()
+        return Watermarks(self.store).find_losses()
 
     def remembered(self) -> int:
         """How many bytes of the segment."""
@@ -78,7 +89,7 @@ class Projected:
 
 
 def _read(segment: Segment, size: int | None = None) -> Fingerprint:
-    with opened(segment.log, segment.stream, segment.name.filename) as fd:
+    with opening_segment_file(segment.log, segment.stream, segment.name.filename) as fd:
         return take_fingerprint(fd, disk.status(fd).st_size if size is None else size)
 
 
@@ -123,7 +134,7 @@ def test_a_segment_that_goes_after_it_was_read_is_lost(store: Projected) -> None
     read = Read(segment, _read(segment))
     path.unlink()
     lost = [OpenLoss("memory", path.name, size, None)]
-    assert Watermarks(store.store).remember([read]) == lost
+    assert Watermarks(store.store).raise_watermarks([read]) == lost
     assert store.losses() == lost
 
 
@@ -136,7 +147,7 @@ def test_nothing_is_remembered_of_a_segment_that_was_never_there_when_it_was_rem
     read = Read(segment, _read(segment))
     size = segment.path.stat().st_size
     segment.path.unlink()
-    assert Watermarks(store.store).remember([read]) == []
+    assert Watermarks(store.store).raise_watermarks([read]) == []
     assert store.losses() == [WriteLoss("memory", segment.path.name, size, None)]
 
 
@@ -156,7 +167,7 @@ def test_a_segment_that_goes_while_it_is_compared_is_lost(store: Projected, faul
 def test_a_projection_that_has_read_less_leaves_the_watermark_where_it_is(store: Projected) -> None:
     before = store.file.read_bytes()
     (segment,) = store.segments
-    assert Watermarks(store.store).remember([Read(segment, _read(segment, 100))]) == []
+    assert Watermarks(store.store).raise_watermarks([Read(segment, _read(segment, 100))]) == []
     assert store.file.read_bytes() == before
 
 
@@ -164,7 +175,7 @@ def test_growth_raises_the_watermark(store: Projected) -> None:
     (segment,) = store.segments
     before = _read(segment)
     store.say("green 3")
-    assert Watermarks(store.store).remember([Read(segment, _read(segment), before)]) == []
+    assert Watermarks(store.store).raise_watermarks([Read(segment, _read(segment), before)]) == []
     assert store.remembered() == store.path.stat().st_size
     shorter(store.path)
     assert len(store.losses()) == 1
@@ -175,7 +186,7 @@ def test_a_change_before_what_was_read_on_is_found(store: Projected) -> None:
     before = _read(segment)
     changed(store.path)
     store.say("green 3")
-    (lost,) = Watermarks(store.store).remember([Read(segment, _read(segment), before)])
+    (lost,) = Watermarks(store.store).raise_watermarks([Read(segment, _read(segment), before)])
     assert (lost.read, lost.bytes) == (before.offset, store.path.stat().st_size)
 
 
@@ -184,9 +195,9 @@ def test_the_accepted_loss_of_a_file_of_another_program_leaves_the_writer_its_na
     foreign.write_bytes(b'{"type":"memory_saved","content":"tea"}\n' * 3)
     store.project()
     shorter(foreign)
-    name = Writer(store.store).name()
+    name = Writer(store.store).find_or_create_name()
     (loss,) = Watermarks(store.store).accept_losses(lock_timeout=1)
-    assert (loss.segment, Writer(store.store).name()) == (foreign.name, name)
+    assert (loss.segment, Writer(store.store).find_or_create_name()) == (foreign.name, name)
     assert store.losses() == []
 
 
@@ -292,16 +303,16 @@ def test_a_loss_that_is_accepted_is_told_no_more_and_the_next_one_is(
     lose(path)
     (accepted,) = accept_losses(store.store)
     assert accepted == OpenLoss("memory", path.name, size, path.stat().st_size)
-    assert all_losses(store.store) == []
+    assert find_all_losses(store.store) == []
     shorter(path)
-    assert len(all_losses(store.store)) == 1
+    assert len(find_all_losses(store.store)) == 1
 
 
 def test_a_loss_of_a_whole_segment_that_is_accepted_is_told_no_more(store: Projected) -> None:
     store.path.unlink()
     (accepted,) = accept_losses(store.store)
     assert accepted.bytes is None
-    assert accept_losses(store.store) == all_losses(store.store) == []
+    assert accept_losses(store.store) == find_all_losses(store.store) == []
 
 
 def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_named(
@@ -319,7 +330,7 @@ def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_nam
 def test_a_writer_whose_segment_is_shorter_than_was_read_takes_another_name(store: Projected) -> None:
     """A process of its own, which never saw it longer."""
     path = store.path
-    assert Log(store.store).own_writers() == (Writer(store.store).name(),)
+    assert Log(store.store).own_writers() == (Writer(store.store).find_or_create_name(),)
     shorter(path)
     left = path.read_bytes()
     store.say("green 3")
@@ -495,7 +506,7 @@ def test_a_loss_that_a_seal_tells_is_not_told_twice(store: Projected) -> None:
     seal_all(store.store)
     store.path.unlink()
     assert store.losses() == []
-    assert len(losses(store.log)) == 1
+    assert len(find_losses(store.log)) == 1
 
 
 def _chat(store: Path, number: int) -> Path:
@@ -521,8 +532,8 @@ def test_one_pass_over_many_streams_reads_the_file_once(tmp_path: Path, faulty_d
     for segment in store.segments:
         with segment.path.open("ab") as file:
             file.write(b'{"role":"user","content":"green tea"}\n')
-        assert watermarks.remember([Read(segment, _read(segment))]) == []
-        assert watermarks.losses(stream=segment.stream) == []
+        assert watermarks.raise_watermarks([Read(segment, _read(segment))]) == []
+        assert watermarks.find_losses(stream=segment.stream) == []
     assert len(opened_files) == 1
     assert len(store.lines()) == 40
 
@@ -539,7 +550,7 @@ def test_the_losses_of_one_stream_look_at_its_segments_alone(tmp_path: Path, fau
         return real(path, **options)
 
     faulty_disk.look = count
-    assert Watermarks(tmp_path).losses(stream="conversations/x_1") == []
+    assert Watermarks(tmp_path).find_losses(stream="conversations/x_1") == []
     assert set(looked_at) == {str(paths[1]), *(str(path) for path in paths[1].parents[:2])}
 
 
@@ -548,11 +559,11 @@ def test_watermarks_of_another_process_are_seen(tmp_path: Path) -> None:
     store, watermarks = Projected(tmp_path), Watermarks(tmp_path)
     one, two = store.segments
     assert watermarks.is_void
-    watermarks.remember([Read(one, _read(one))])
-    Watermarks(tmp_path).remember([Read(two, _read(two))])
+    watermarks.raise_watermarks([Read(one, _read(one))])
+    Watermarks(tmp_path).raise_watermarks([Read(two, _read(two))])
     for path in (first, second):
         shorter(path)
-    assert [loss.stream for loss in watermarks.losses()] == ["conversations/x_1", "conversations/x_2"]
+    assert [loss.stream for loss in watermarks.find_losses()] == ["conversations/x_1", "conversations/x_2"]
     store.file.unlink()
-    assert watermarks.losses() == []
+    assert watermarks.find_losses() == []
     assert watermarks.is_void

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import memlog
-from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
@@ -41,7 +41,7 @@ def _modules() -> Iterator[object]:
 def _functions() -> dict[str, Callable[[str], object]]:
     """Return the public functions that need one text and nothing else, and three that read stored text."""
     found: dict[str, Callable[[str], object]] = {
-        "decode": lambda text: decode(text.encode(), _PLACE),
+        "decode": lambda text: decode_line(text.encode(), _PLACE),
         "split_into_chunks": lambda text: split_into_chunks(text, ChunkSizes()),
         "extract_text": lambda text: extract_text(text.encode(), "html"),
     }

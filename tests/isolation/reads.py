@@ -13,7 +13,12 @@ from typing import Any, Literal
 import memlog
 from memlog import BadInput, Filters, NotFound, Store
 from memlog.eventlog.fields import fields_of
-from memlog.eventlog.log.reader import accepted_events, last_entries, select_segments, todays_members
+from memlog.eventlog.log.reader import (
+    accepted_events,
+    last_entries,
+    members_in_current_schema,
+    select_segments,
+)
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.service.catalogue import operations
 from tests.isolation.worlds import CANARY, OWN_SCOPE, Chat, World, name_of
@@ -294,7 +299,9 @@ def of_the_log(asked: Asked) -> Iterator[Answer]:
     for chat in (None, *asked.chats):
         segments = select_segments(log, chat=chat)
         lines = [*accepted_events(segments, lambda *_: None), *last_entries(segments, 20)]
-        yield Answer("log", ALL if chat is None else chat, [todays_members(entry) for entry in lines])
+        yield Answer(
+            "log", ALL if chat is None else chat, [members_in_current_schema(entry) for entry in lines]
+        )
 
 
 def chats_asked_for(world: World, worlds: list[World]) -> list[Chat]:

@@ -9,12 +9,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
-from memlog.projector.verify import dump, fulltext_digest, verify
+from memlog.projector.verify import dump_tables, fulltext_digest, verify_read_model
 from memlog.query.search.hybrid import search
 from memlog.query.search.request import Search
 from tests.support.drawn_events import DAYS, TIMES, foreign_lines, logs
@@ -36,9 +36,9 @@ def segments(draw):
         again = draw(st.integers(1, one_in)) if number and one_in else None
         said = draw(st.sampled_from(events[:number])) if again == 1 else event
         own = draw(st.integers(0, number)) if again == 2 else events.index(said)
-        made = draft(said | {"id": f"id-{own}"})
+        made = draft_event(said | {"id": f"id-{own}"})
         path = f"log/{made.stream}/{draw(st.sampled_from(DAYS))}.jsonl"
-        contents[path] = contents.get(path, b"") + made.line("2026-02-26T09:00:00.000Z")
+        contents[path] = contents.get(path, b"") + made.build_line("2026-02-26T09:00:00.000Z")
         if draw(st.integers(0, 5)) == 0:
             contents[path] += draw(foreign_lines)
     was_killed = draw(st.booleans())
@@ -138,7 +138,7 @@ def project_at_once(store: Path) -> Projector:
 
 def passage_vectors(projector: Projector):
     """What each vector is of; None where its passage is gone."""
-    db = projector.live()
+    db = projector.connect_to_live()
     owners = {
         index.MEMORY: "stream,"
         " coalesce(memory_id, message_id, summary_id, fact_id, daily_event_id, document_id)",
@@ -156,7 +156,7 @@ def passage_vectors(projector: Projector):
 
 def answers(projector: Projector, questions):
     results = [
-        search(projector.live(), Search(question, k=20, mode=mode), Models(LETTERS))
+        search(projector.connect_to_live(), Search(question, k=20, mode=mode), Models(LETTERS))
         for question in questions
         for mode in (["text", "hybrid"] if LETTERS else ["text"])
     ]
@@ -175,8 +175,10 @@ def test_a_late_removal_of_a_source_leaves_newer_documents_where_those_of_no_sou
         "content": "tea",
         "ts": TIMES[2],
     }
-    early = b"".join(draft(event | {"id": event["type"]}).line(at) for event in (registered, indexed))
-    late = draft(removed | {"id": "removed"}).line(at)
+    early = b"".join(
+        draft_event(event | {"id": event["type"]}).build_line(at) for event in (registered, indexed)
+    )
+    late = draft_event(removed | {"id": "removed"}).build_line(at)
     contents = {"log/documents/2026-02-24.jsonl": early, "log/documents/2026-02-25.jsonl": late}
     one = project_step_by_step(tmp_path / "one", list(contents.items()))
     other = project_step_by_step(tmp_path / "other", list(reversed(contents.items())))
@@ -202,10 +204,10 @@ def check_any_batches(data):
             deliver(Path(folder, "at-once"), path, whole)
         at_once = project_at_once(Path(folder, "at-once"))
         check_rows(at_once, contents)
-        assert list(dump(stepwise.live())) == list(dump(at_once.live()))
-        assert fulltext_digest(stepwise.live()) == fulltext_digest(at_once.live())
+        assert list(dump_tables(stepwise.connect_to_live())) == list(dump_tables(at_once.connect_to_live()))
+        assert fulltext_digest(stepwise.connect_to_live()) == fulltext_digest(at_once.connect_to_live())
         assert passage_vectors(stepwise) == passage_vectors(at_once)
         assert answers(stepwise, questions) == answers(at_once, questions)
-        assert verify(stepwise.live(), stepwise.log, stepwise.sizes).problems == []
+        assert verify_read_model(stepwise.connect_to_live(), stepwise.log, stepwise.sizes).problems == []
         stepwise.close()
         at_once.close()

@@ -21,10 +21,10 @@ from hypothesis.stateful import (
 )
 
 import memlog
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import verify
+from memlog.projector.verify import verify_read_model
 from tests.support import victim
 from tests.support.drawn_events import EVENTS, foreign_lines
 from tests.support.examples import examples
@@ -107,8 +107,8 @@ class History(RuleBasedStateMachine):
     @rule(event=an_identified_event, length=st.integers(1, 60), which=numbers)
     def tear(self, event, length, which):
         """A writer was killed within a line."""
-        made = draft(event)
-        self._add(which, made.line(AT)[:length], made.stream)
+        made = draft_event(event)
+        self._add(which, made.build_line(AT)[:length], made.stream)
 
     @rule(count=st.integers(1, 300), line=st.just(b"") | foreign_lines, which=numbers)
     def leave_nuls(self, count, line, which):
@@ -118,14 +118,14 @@ class History(RuleBasedStateMachine):
     @rule(event=an_identified_event, which=numbers)
     def write_late(self, event, which):
         """A line in an older segment: a copy was merged, or a clock was wrong."""
-        made = draft(event)
+        made = draft_event(event)
         folder = self.store / "log" / made.stream
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / LATE_DAY).open("a+b") as file:
             file.seek(0)
             is_torn = not file.read().endswith(b"\n")
             # Glued to the rest of another one it would be damage, as memlog sees it.
-            file.write(b"\n" * is_torn + made.line(AT))
+            file.write(b"\n" * is_torn + made.build_line(AT))
 
     @rule()
     def project(self):
@@ -173,7 +173,7 @@ class History(RuleBasedStateMachine):
             assert not any(before[number] == ord("\n") for number in written_over)
         self.bytes = contents
         self.projector.catch_up()
-        gone = set(self.projector.live().execute("SELECT stream, target_id FROM redactions"))
+        gone = set(self.projector.connect_to_live().execute("SELECT stream, target_id FROM redactions"))
         for stream, segment, offset, name in self.acknowledged:
             is_blank = not self._line(stream, segment, offset).strip()
             assert is_blank <= ((stream, name) in gone)
@@ -204,7 +204,7 @@ class History(RuleBasedStateMachine):
     def teardown(self):
         self.projector.catch_up()
         check_rows(self.projector, self._contents())
-        found = verify(self.projector.live(), self.projector.log, self.projector.sizes)
+        found = verify_read_model(self.projector.connect_to_live(), self.projector.log, self.projector.sizes)
         assert found.problems == []
         self._check_all_are_known()
         self.projector.close()
@@ -212,7 +212,7 @@ class History(RuleBasedStateMachine):
 
     def _check_all_are_known(self):
         """Each acknowledged event is a row, or repeats or contradicts one, or was to be gone."""
-        db = self.projector.live()
+        db = self.projector.connect_to_live()
         known = Counter(
             db.execute("SELECT stream, id FROM events UNION SELECT stream, target_id FROM redactions")
         )

@@ -71,9 +71,9 @@ def test_windows_have_at_most_400_tokens_and_overlap_by_up_to_80():
     windows = split_into_chunks(SENTENCES, SIZES)
     assert len(windows) > 3
     for window in windows:
-        assert ruler.count(window.start, window.end) <= 400
+        assert ruler.count_tokens(window.start, window.end) <= 400
     for before, after in pairwise(windows):
-        assert 0 < ruler.count(after.start, before.end) <= 80
+        assert 0 < ruler.count_tokens(after.start, before.end) <= 80
 
 
 ITEMS = "".join(f"- item {number} of a list that is as long as a line of prose\n" for number in range(80))
@@ -85,8 +85,8 @@ def test_overlap_between_consecutive_chunks_of_prose_and_lists(text):
     windows = split_into_chunks(text, SIZES)
     assert len(windows) > 2
     for before, after in pairwise(windows):
-        assert 0 < ruler.count(after.start, before.end) <= 80
-        assert ruler.count(after.start, after.end) <= 400
+        assert 0 < ruler.count_tokens(after.start, before.end) <= 80
+        assert ruler.count_tokens(after.start, after.end) <= 400
         assert text[: after.start].endswith(("\n", " "))
 
 
@@ -110,8 +110,8 @@ def test_a_long_text_without_any_sentence_end_is_windowed_all_the_same():
     assert windows[0].start == 0
     assert windows[-1].end == len(text)
     for before, after in pairwise(windows):
-        assert ruler.count(before.start, before.end) == 400
-        assert ruler.count(after.start, before.end) == 80
+        assert ruler.count_tokens(before.start, before.end) == 400
+        assert ruler.count_tokens(after.start, before.end) == 80
 
 
 def test_an_element_that_the_model_can_take_is_never_broken():

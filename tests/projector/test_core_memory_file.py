@@ -229,7 +229,7 @@ def test_two_processes_at_once_never_see_a_change_by_hand(projector):
     said = b"".join(writer.communicate()[0] for writer in writers)
     assert said == b""
     assert told(projector) == []
-    ((value,),) = projector.live().execute("SELECT value FROM core_memory").fetchall()
+    ((value,),) = projector.connect_to_live().execute("SELECT value FROM core_memory").fetchall()
     assert files(projector)[0].read_bytes() == shown(projector, value)
 
 
@@ -241,7 +241,7 @@ def test_a_view_that_cannot_be_written_fails_no_catch_up(projector):
     set_name(projector, "Anna")
     (note,) = told(projector)
     assert note == f"{view} is not updated: something other than a regular file has its name"
-    assert projector.live().execute("SELECT value FROM core_memory").fetchall() == [("Anna",)]
+    assert projector.connect_to_live().execute("SELECT value FROM core_memory").fetchall() == [("Anna",)]
 
 
 def test_a_pipe_in_the_place_of_the_view_blocks_nobody(projector):

@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.projector import schema
-from memlog.projector.verify import _ABOUT_BYTES, _LEFT_OUT, _WHERE_AND_WHEN_APPENDED, dump
+from memlog.projector.verify import _ABOUT_BYTES, _LEFT_OUT, _WHERE_AND_WHEN_APPENDED, dump_tables
 
 SAID = [
     memlog.Message(id="m1", ts="2026-02-24T10:15:00Z", channel="x", chat_id="1", role="user", content="tea"),
@@ -73,7 +73,7 @@ def test_segments_split_elsewhere_say_the_same(fixture_store):
 def test_the_content_of_every_table_names_no_position(opened):
     store = opened("one", *SAID)
     store.maintenance.digest()
-    lines = list(dump(store._engine.read_model.projector.live(), content=True))
+    lines = list(dump_tables(store._engine.read_model.projector.connect_to_live(), content=True))
     assert [line for line in lines if line.startswith("#")] == [
         f"# {table}" for table in schema.tables() if table not in (*_LEFT_OUT, *_ABOUT_BYTES)
     ]

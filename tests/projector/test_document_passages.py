@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import DocumentIndexed, SourceRegistered, SourceRemoved
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest, verify
+from memlog.projector.verify import hash_dump, verify_read_model
 from tests.support.examples import examples
 
 LONG = "\n\n".join(f"# Part {part}\n\n" + f"Sentence {part} of tea. " * 150 for part in range(5))
@@ -40,7 +40,7 @@ def append(projector, event, day="2026-02-24"):
     path = projector.log / "documents" / f"{day}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:
-        file.write(draft(event).line(f"{day}T10:00:00.000Z"))
+        file.write(draft_event(event).build_line(f"{day}T10:00:00.000Z"))
 
 
 def registered(kind, second, **more):
@@ -60,8 +60,8 @@ def at(second):
 def shelves(projector):
     """How many passages stand in which table, and whether the read model is its replay."""
     projector.catch_up()
-    db = projector.live()
-    found = verify(db, projector.log, projector.sizes)
+    db = projector.connect_to_live()
+    found = verify_read_model(db, projector.log, projector.sizes)
     assert found.ok, found.problems
     return {
         table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -76,7 +76,7 @@ def test_a_passage_is_what_stands_at_its_characters_and_lines(projector):
     columns = "content, start_char, end_char, start_line, end_line"
     for name, text in TEXTS.items():
         rows = (
-            projector.live()
+            projector.connect_to_live()
             .execute(f"SELECT {columns} FROM doc_chunks WHERE file = ? ORDER BY chunk_index", (f"{name}.md",))
             .fetchall()
         )
@@ -124,7 +124,7 @@ def test_passages_of_a_source_that_changed_its_kind_are_those_of_one_that_always
             append(each, indexed(LONG, 0))
             each.catch_up()
     rows = [
-        each.live()
+        each.connect_to_live()
         .execute(
             "SELECT source, content, section, start_char, end_char, created_at, updated_at FROM memory_chunks"
             " ORDER BY chunk_index"
@@ -165,7 +165,7 @@ def test_events_of_a_source_leave_the_same_whatever_the_order_in_which_they_arri
             for event, day in order:
                 append(projector, event, day)
                 projector.catch_up()
-            digests.add(digest(projector.live(), content=True))
+            digests.add(hash_dump(projector.connect_to_live(), content=True))
             assert shelves(projector) == {"doc_chunks": 1, "memory_chunks": 0}, order
             projector.close()
         assert len(digests) == 1, name

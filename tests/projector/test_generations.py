@@ -11,7 +11,7 @@ import memlog
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.verify import digest
+from memlog.projector.verify import hash_dump
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ def test_current_names_the_live_generation_and_one_predecessor_is_kept(week):
 def test_a_reader_goes_on_with_its_generation_while_others_are_built(week):
     reader, builder = Projector(week), Projector(week)
     reader.catch_up()
-    before = reader.live()
+    before = reader.connect_to_live()
     cursor = before.execute("SELECT id FROM messages")
     cursor.fetchone()
     for _ in range(3):
         builder.rebuild("a test")
     assert len(cursor.fetchall()) == 57
-    assert reader.live() is not before
-    assert digest(reader.live()) == digest(builder.live())
+    assert reader.connect_to_live() is not before
+    assert hash_dump(reader.connect_to_live()) == hash_dump(builder.connect_to_live())
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next(week):
@@ -71,7 +71,7 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
     for damage in [b"", b"no database at all" * 100, None]:
         projector = Projector(week)
         projector.catch_up()
-        whole = digest(projector.live())
+        whole = hash_dump(projector.connect_to_live())
         projector.close()
         current = projector.generations.current()
         if damage is None:
@@ -81,7 +81,7 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
         with_repair = Projector(week)
         done = with_repair.catch_up()
         assert done.rebuilt, damage
-        assert digest(with_repair.live()) == whole, damage
+        assert hash_dump(with_repair.connect_to_live()) == whole, damage
 
 
 def test_a_current_that_names_no_generation_is_no_generation(week):

@@ -18,7 +18,7 @@ from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTU
 from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
 from memlog.projector.text import tokens
 from memlog.projector.text.tokens import Ruler
-from memlog.projector.verify import dump
+from memlog.projector.verify import dump_tables
 
 LONGEST_HOLD = 0.15
 """Seconds: the 0.1 that memlog promises, and what a busy machine adds. The longest measured alone was 0.06;
@@ -94,7 +94,7 @@ def test_a_ruler_of_pieces_measures_as_one_of_the_whole_text(text: str, size: in
         patch.setattr(tokens, "_PIECE", 62 + size)
         parts = Ruler(text)
     places = range(len(text) + 1)
-    assert [parts.count(0, at) for at in places] == [whole.count(0, at) for at in places]
+    assert [parts.count_tokens(0, at) for at in places] == [whole.count_tokens(0, at) for at in places]
     assert [parts.boundary_after(at, 3) for at in places] == [whole.boundary_after(at, 3) for at in places]
 
 
@@ -107,7 +107,7 @@ def test_a_character_of_several_tokens_is_cut_past_with_any_overlap() -> None:
 
 def stored(store: Path) -> list[str]:
     projector = Projector(store)
-    lines = list(dump(projector.live()))
+    lines = list(dump_tables(projector.connect_to_live()))
     projector.close()
     return lines
 

@@ -16,7 +16,7 @@ import pytest
 
 from memlog.eventlog.events import TYPES
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest
+from memlog.projector.verify import hash_dump
 from tests.support.examples import examples
 from tests.support.generated import sha256_of
 from tests.support.in_memory import memory
@@ -55,7 +55,7 @@ def at_once(folder, month):
     started = time.perf_counter()
     projector.catch_up()
     seconds = time.perf_counter() - started
-    return Replay(projector, digest(projector.live()), seconds)
+    return Replay(projector, hash_dump(projector.connect_to_live()), seconds)
 
 
 def test_the_log_is_generated_the_same_to_the_byte(month):
@@ -77,18 +77,20 @@ def test_the_month_has_2000_events_of_all_types(at_once, month):
     assert {line["type"] or "message" for line in written} == set(TYPES) - missing
     assert len({(line["type"], line["id"]) for line in written}) == EVENTS
     gone = len({line["target_id"] for line in written if line["type"] == "redacted"})
-    assert at_once.projector.live().execute("SELECT count(*) FROM events").fetchone() == (EVENTS - gone,)
+    assert at_once.projector.connect_to_live().execute("SELECT count(*) FROM events").fetchone() == (
+        EVENTS - gone,
+    )
 
 
 def test_two_lines_are_repeated_and_one_contradicts_what_was_said_before(at_once):
-    read_model = at_once.projector.live()
+    read_model = at_once.projector.connect_to_live()
     repeated = read_model.execute("SELECT id FROM duplicates ORDER BY id").fetchall()
     assert repeated == [("brief-20",), ("save-flat-alarm",)]
     assert read_model.execute("SELECT id FROM conflicts").fetchall() == [("brief-25",)]
 
 
 def test_the_memories_that_stand_are_those_of_a_telling_without_the_projector(at_once, month):
-    rows = at_once.projector.live().execute(
+    rows = at_once.projector.connect_to_live().execute(
         "SELECT memory_id, content FROM memories WHERE archived_at IS NULL"
     )
     assert dict(rows.fetchall()) == month.standing()
@@ -117,7 +119,7 @@ def test_steps_give_the_digest_of_one_replay(at_once, folder, month):
     for part in month.parts(STEP):
         write(steps.store, part)
         steps.catch_up()
-    assert digest(steps.live()) == at_once.digest
+    assert hash_dump(steps.connect_to_live()) == at_once.digest
 
 
 def test_after_kills_the_digest_is_that_of_one_replay(at_once, folder, month):
@@ -134,4 +136,4 @@ def test_after_kills_the_digest_is_that_of_one_replay(at_once, folder, month):
             strike(store, "rebuild", rng.random() * at_once.seconds)
     after = Projector(store)
     after.catch_up()
-    assert digest(after.live()) == at_once.digest
+    assert hash_dump(after.connect_to_live()) == at_once.digest

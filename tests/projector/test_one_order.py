@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.projector.lifecycle import Projector
 
 SAVED = {"type": "memory_saved", "memory_id": "m", "content": "first", "category": "context"}
@@ -111,13 +111,13 @@ def rows_after(store, sql, *deliveries):
     projector = Projector(store)
     for name, events in deliveries:
         for event in events:
-            made = draft(event)
+            made = draft_event(event)
             path = store / "log" / made.stream / f"{name}.jsonl"
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("ab") as file:
-                file.write(made.line("2026-02-26T08:00:00.000Z"))
+                file.write(made.build_line("2026-02-26T08:00:00.000Z"))
         projector.catch_up()
-    rows = projector.live().execute(sql).fetchall()
+    rows = projector.connect_to_live().execute(sql).fetchall()
     projector.close()
     return rows
 

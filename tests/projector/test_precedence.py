@@ -5,14 +5,14 @@ from itertools import permutations
 import pytest
 
 import memlog
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import CoreMemoryUpdated, Event
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Projector
 from memlog.projector.subjects.accepted import PositionedEvent
-from memlog.projector.verify import digest
+from memlog.projector.verify import hash_dump
 
 AT = "2026-02-26T08:00:00.000Z"
 LATER = "2026-02-26T09:00:00.000Z"
@@ -31,12 +31,12 @@ def change(value: str, ts: str) -> dict[str, str]:
 
 LINES = {
     "a lower ts and a higher wins": [
-        draft(change("first", AT)).line(AT, AT),
-        draft(change("holds", "1970-01-01T00:00:00.000Z")).line(AT, LATER),
+        draft_event(change("first", AT)).build_line(AT, AT),
+        draft_event(change("holds", "1970-01-01T00:00:00.000Z")).build_line(AT, LATER),
     ],
     "a line dated 2099 without wins": [
-        draft(change("first", "2099-01-01T00:00:00.000Z")).line(AT),
-        draft(change("holds", LATER)).line(LATER),
+        draft_event(change("first", "2099-01-01T00:00:00.000Z")).build_line(AT),
+        draft_event(change("holds", LATER)).build_line(LATER),
     ],
 }
 
@@ -51,7 +51,7 @@ def test_the_change_with_the_greater_precedence_holds_whatever_its_ts(what, tmp_
             with (store / "log/core/2026-02-26.jsonl").open("ab") as file:
                 file.write(line)
             projector.catch_up()
-        assert projector.live().execute("SELECT value FROM core_memory").fetchall() == [("holds",)]
+        assert projector.connect_to_live().execute("SELECT value FROM core_memory").fetchall() == [("holds",)]
         projector.close()
 
 
@@ -99,9 +99,9 @@ def test_the_digest_of_content_is_the_same_in_other_segments_of_another_writer(t
                     seal_all(store.path)
         projector = Projector(tmp_path / name)
         projector.catch_up()
-        db = projector.live()
+        db = projector.connect_to_live()
         (writer,) = db.execute("SELECT writer FROM sources").fetchone()
-        found.append((writer, digest(db), digest(db, content=True)))
+        found.append((writer, hash_dump(db), hash_dump(db, content=True)))
         projector.close()
     (writer, exact, content), (other_writer, other_exact, other_content) = found
     assert len(writer) == len(other_writer) == 6

@@ -14,7 +14,7 @@ from memlog.projector import fold
 from memlog.projector.checkpoints import Tally, current_range
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest
+from memlog.projector.verify import hash_dump
 from tests.support.recorded_disk import recording
 
 
@@ -43,11 +43,13 @@ class History:
         return self.projector.catch_up().read
 
     def ids(self):
-        return [row[0] for row in self.projector.live().execute("SELECT id FROM messages ORDER BY id")]
+        return [
+            row[0] for row in self.projector.connect_to_live().execute("SELECT id FROM messages ORDER BY id")
+        ]
 
     def first_id_of(self, stream):
         query = "SELECT id FROM events WHERE stream = ? ORDER BY line"
-        return self.projector.live().execute(query, (stream,)).fetchone()[0]
+        return self.projector.connect_to_live().execute(query, (stream,)).fetchone()[0]
 
     def is_like_a_replay(self):
         fresh = self.store.parent / "fresh"
@@ -55,7 +57,7 @@ class History:
         shutil.copytree(self.store / "log", fresh / "log")
         replayed = Projector(fresh)
         replayed.catch_up()
-        return digest(replayed.live()) == digest(self.projector.live())
+        return hash_dump(replayed.connect_to_live()) == hash_dump(self.projector.connect_to_live())
 
 
 def message(number):
@@ -225,7 +227,7 @@ def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     measured = current_range(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()
-    tallies = list(fold_segment(history.projector.live(), measured, history.projector.sizes))
+    tallies = list(fold_segment(history.projector.connect_to_live(), measured, history.projector.sizes))
     assert tallies == [Tally()]
     history.log.append([message(7)])
     assert history.catch_up().events == 1
@@ -300,7 +302,7 @@ def test_a_redaction_that_has_the_id_of_its_target_stays_when_the_target_goes(hi
     history.catch_up()
     history.log.append([redaction | {"id": "r2", "target_id": "m4", "reason": ""}])
     history.catch_up()
-    types = history.projector.live().execute(
+    types = history.projector.connect_to_live().execute(
         "SELECT id, type FROM events WHERE type = 'redacted' ORDER BY id"
     )
     assert types.fetchall() == [("m1", "redacted"), ("r2", "redacted")]

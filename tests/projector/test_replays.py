@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest, dump, verify
+from memlog.projector.verify import dump_tables, hash_dump, verify_read_model
 from tests.support.places import FIXTURES
 
 # Of the month, which is long, the digest alone is kept: test_month_replays.py.
@@ -32,7 +32,7 @@ def replayed(tmp_path_factory):
 
 def test_a_replay_gives_the_rows_of_the_snapshot(replayed, snapshot):
     for name, projector in replayed.items():
-        assert "\n".join(dump(projector.live())) == snapshot(name=name), name
+        assert "\n".join(dump_tables(projector.connect_to_live())) == snapshot(name=name), name
 
 
 def test_reading_on_file_by_file_gives_the_digest_of_one_replay(replayed, tmp_path):
@@ -43,8 +43,10 @@ def test_reading_on_file_by_file_gives_the_digest_of_one_replay(replayed, tmp_pa
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
             pieces.catch_up()
-        assert digest(pieces.live()) == digest(whole.live()), name
-        assert verify(pieces.live(), pieces.log, pieces.sizes).digest == digest(whole.live()), name
+        assert hash_dump(pieces.connect_to_live()) == hash_dump(whole.connect_to_live()), name
+        assert verify_read_model(pieces.connect_to_live(), pieces.log, pieces.sizes).digest == hash_dump(
+            whole.connect_to_live()
+        ), name
         pieces.close()
 
 
@@ -57,7 +59,12 @@ def test_a_replay_touches_no_file_of_the_log(replayed):
 
 def test_what_schedulers_subagents_and_tools_write_is_kept_as_they_wrote_it(replayed):
     columns = "chat_id, type, role, content, metadata"
-    rows = replayed["foreign"].live().execute(f"SELECT id, channel, {columns} FROM messages").fetchall()
+    rows = (
+        replayed["foreign"]
+        .connect_to_live()
+        .execute(f"SELECT id, channel, {columns} FROM messages")
+        .fetchall()
+    )
     said = {row[0]: row[1:] for row in rows}
     meta = '{"source":"scheduler","task_name":"morning-news"}'
     assert said["s1"][:3] == ("scheduler", "morning-news", "message")

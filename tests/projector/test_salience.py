@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.categories import CATEGORIES, OTHER, resolve_alias
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.projector import schema
 from tests.support.examples import examples
 from tests.support.places import ROOT
@@ -60,7 +60,7 @@ def lines_of(saved, decayed, used=()):
     for number, (ts, memory, is_best) in enumerate(used):
         entry = {"part": "memory", "id": f"m{memory}", "is_best": is_best}
         events.append({"type": "context_given", "id": f"c{number}", "ts": ts, "entries": [entry]})
-    return [draft(event).line(LINES_AT) for event in events]
+    return [draft_event(event).build_line(LINES_AT) for event in events]
 
 
 def rate_of(rates, category):

@@ -21,7 +21,7 @@ def rows(store, sql):
     """What the read model of a store says, once it has caught up."""
     projector = Projector(store.path)
     projector.catch_up()
-    found = projector.live().execute(sql).fetchall()
+    found = projector.connect_to_live().execute(sql).fetchall()
     projector.close()
     return found
 

@@ -62,7 +62,7 @@ def projected(tmp_path_factory):
 def db(projected, tmp_path):
     """The read model of a copy of it."""
     projector = Projector(shutil.copytree(projected, tmp_path / "store"))
-    yield projector.live()
+    yield projector.connect_to_live()
     projector.close()
 
 
@@ -163,9 +163,9 @@ def test_a_new_table_is_in_the_digest_and_is_cleared_with_its_stream(monkeypatch
         notes = [("b", "memory"), ("a", "memory"), ("c", "core")]
         db.executemany("INSERT INTO notes (id, stream) VALUES (?, ?)", notes)
         rows = {name: f'{{"id":"{name}","stream":"{stream}"}}' for name, stream in notes}
-        assert list(verify.dump(db))[-4:] == ["# notes", *(rows[name] for name in order)]
+        assert list(verify.dump_tables(db))[-4:] == ["# notes", *(rows[name] for name in order)]
         subjects.clear_stream(db, "memory")
-        assert list(verify.dump(db))[-2:] == ["# notes", rows["c"]]
+        assert list(verify.dump_tables(db))[-2:] == ["# notes", rows["c"]]
 
 
 def test_every_table_that_a_list_of_ours_names_stands_in_the_schema():
@@ -215,12 +215,12 @@ def test_vectors_go_in_the_transaction_of_their_chunks(db, shelf):
     before = numbers(other, vectors)
     assert before == numbers(other, chunks) != set()
     db.execute("BEGIN")
-    index.remove(db, shelf, "1", ())
+    index.remove_passages(db, shelf, "1", ())
     assert numbers(other, vectors) == before
     db.execute("ROLLBACK")
     assert numbers(db, vectors) == numbers(db, chunks) == before
     db.execute("BEGIN")
-    index.remove(db, shelf, "1", ())
+    index.remove_passages(db, shelf, "1", ())
     db.execute("COMMIT")
     assert numbers(other, vectors) == numbers(other, chunks) == set()
     other.close()

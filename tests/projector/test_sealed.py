@@ -9,7 +9,7 @@ import memlog
 from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import digest
+from memlog.projector.verify import hash_dump
 
 
 @pytest.fixture
@@ -20,7 +20,9 @@ def projector(tmp_path: Path):
 
 
 def contents(projector: Projector) -> list[str]:
-    return [row[0] for row in projector.live().execute("SELECT content FROM memories ORDER BY content")]
+    return [
+        row[0] for row in projector.connect_to_live().execute("SELECT content FROM memories ORDER BY content")
+    ]
 
 
 def remove_seals(log: Path) -> None:
@@ -39,7 +41,7 @@ def replayed(projector: Projector) -> str:
     other = Projector(fresh)
     other.catch_up()
     try:
-        return digest(other.live())
+        return hash_dump(other.connect_to_live())
     finally:
         other.close()
 
@@ -53,13 +55,13 @@ def test_a_pending_tail_is_projected_once_it_is_sealed_and_is_pending_again_with
     seal_all(projector.store)
     projector.catch_up()
     assert contents(projector) == ["foreign", "green"]
-    assert digest(projector.live()) == replayed(projector)
+    assert hash_dump(projector.connect_to_live()) == replayed(projector)
     remove_seals(projector.log)
     assert projector.catch_up().read.notes == [
         f"memory: {position.segment} was rewritten; the stream was replayed"
     ]
     assert contents(projector) == ["green"]
-    assert digest(projector.live()) == replayed(projector)
+    assert hash_dump(projector.connect_to_live()) == replayed(projector)
 
 
 def test_a_segment_that_arrives_in_two_parts_is_not_called_rewritten(projector):
@@ -78,7 +80,7 @@ def test_a_segment_that_arrives_in_two_parts_is_not_called_rewritten(projector):
         f"memory: more of {position.segment} has arrived; the stream was replayed"
     ]
     assert contents(projector) == ["black", "green"]
-    assert digest(projector.live()) == replayed(projector)
+    assert hash_dump(projector.connect_to_live()) == replayed(projector)
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def segments(projector: Projector) -> list[Path]:
 
 
 def facts(projector: Projector) -> list[str]:
-    return [row[0] for row in projector.live().execute("SELECT value FROM facts")]
+    return [row[0] for row in projector.connect_to_live().execute("SELECT value FROM facts")]
 
 
 def gone(path: Path) -> None:
@@ -125,19 +127,19 @@ def test_what_remains_of_a_stream_that_lost_something_is_read_and_appended_to(se
     (loss,) = losses(sealed)
     assert loss.startswith(f"memory/{path.name}, sealed with ")
     assert contents(sealed) == sorted([*left, "after"])
-    assert digest(sealed.live()) == replayed(sealed)
+    assert hash_dump(sealed.connect_to_live()) == replayed(sealed)
     assert len(losses(sealed)) == 1
 
 
 def test_what_is_put_back_is_read_again(sealed):
     path = segments(sealed)[1]
     path.rename(sealed.store / "aside")
-    before = digest(sealed.live())
+    before = hash_dump(sealed.connect_to_live())
     assert losses(sealed)
     (sealed.store / "aside").rename(path)
     assert losses(sealed) == []
     assert contents(sealed) == ["black", "green", "white"]
-    assert digest(sealed.live()) == before == replayed(sealed)
+    assert hash_dump(sealed.connect_to_live()) == before == replayed(sealed)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +153,7 @@ def test_a_loss_that_is_accepted_lets_the_stream_go_on(sealed, lose, left):
     assert accept_losses(sealed.store) == []
     assert losses(sealed) == []
     assert contents(sealed) == left
-    assert digest(sealed.live()) == replayed(sealed)
+    assert hash_dump(sealed.connect_to_live()) == replayed(sealed)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +168,7 @@ def test_seals_that_are_made_anew_leave_the_rows_of_what_stands(sealed, lose, le
     seal_all(sealed.store)
     assert losses(sealed) == []
     assert contents(sealed) == left
-    assert digest(sealed.live()) == replayed(sealed)
+    assert hash_dump(sealed.connect_to_live()) == replayed(sealed)
 
 
 def test_a_stream_whose_folder_is_gone_has_no_rows(sealed):

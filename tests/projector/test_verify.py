@@ -6,7 +6,7 @@ import pytest
 
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import connect
-from memlog.projector.verify import verify
+from memlog.projector.verify import verify_read_model
 from tests.projector.test_any_batches import LETTERS
 
 DAMAGE = {
@@ -39,7 +39,7 @@ def projected(fixture_store):
 
 
 def checked(projector):
-    return verify(projector.live(), projector.log, projector.sizes)
+    return verify_read_model(projector.connect_to_live(), projector.log, projector.sizes)
 
 
 def test_a_clean_store_is_clean(projected):
@@ -99,6 +99,6 @@ def test_a_full_text_whose_last_word_has_gone_is_well(tmp_path):
     projector.catch_up()
     (chat / "2026-02-24.jsonl").write_bytes(b'{"id":"m1","type":"session_break"}\n')
     projector.catch_up()
-    assert projector.live().execute("SELECT type FROM messages").fetchall() == [("session_break",)]
+    assert projector.connect_to_live().execute("SELECT type FROM messages").fetchall() == [("session_break",)]
     assert checked(projector).problems == []
     projector.close()

@@ -19,7 +19,7 @@ from memlog.query.filters import Filters
 from memlog.query.search.fulltext import best_matches
 from memlog.query.search.hybrid import search
 from memlog.query.search.nearest import nearest_candidates
-from memlog.query.search.request import Ranking, Search, parse
+from memlog.query.search.request import Ranking, Search, parse_query
 
 MOST = 50_000
 """Messages in the deep tests; the others have a tenth. For 100 there are two memories and a document."""
@@ -161,7 +161,7 @@ def big(tmp_path_factory, request):
     projector = Projector(store)
     projector.catch_up()
     projector.embed(HashedWords(), batch=4096)
-    yield Big(projector.live(), {(thing.kind, thing.key[1]): thing for thing, _ in written})
+    yield Big(projector.connect_to_live(), {(thing.kind, thing.key[1]): thing for thing, _ in written})
     projector.close()
 
 
@@ -230,7 +230,7 @@ def scored(big: Big, sql: str, asked: object, digits: int) -> Scored:
 def by_words(big):
     """Of each question what matches, a list a kind."""
     return {
-        question: [scored(big, sql, parse(question).expression, DIGITS["text"]) for sql in _TEXTS]
+        question: [scored(big, sql, parse_query(question).expression, DIGITS["text"]) for sql in _TEXTS]
         for question in QUESTIONS
     }
 
@@ -295,7 +295,7 @@ def test_a_filter_leaves_the_share_of_the_rows_that_it_is_named_for(big):
 def test_the_full_text_gives_what_the_oracle_gives(big, by_words):
     for name, (filters, _) in BY_SHARE.items():
         for question in QUESTIONS:
-            found = best_matches(big.db, parse(question).expression, filters, DEPTH)
+            found = best_matches(big.db, parse_query(question).expression, filters, DEPTH)
             given = [[(each.kind, each.key[1]) for each in of_kind] for of_kind in found]
             assert given == [side.best(filters) for side in by_words[question]], (name, question)
 

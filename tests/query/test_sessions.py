@@ -105,20 +105,20 @@ def test_the_view_says_what_a_plain_reading_says(first, late):
         for events in (first, late):
             placed += written(store, events, start=len(placed))
             projector.catch_up()
-        assert count_rows(projector.live(), "quarantine") == 0
+        assert count_rows(projector.connect_to_live(), "quarantine") == 0
         expected = in_order([event for _, event in sorted(placed)])
-        every = sessions(projector.live(), is_all=True)
-        current = sessions(projector.live())
+        every = sessions(projector.connect_to_live(), is_all=True)
+        current = sessions(projector.connect_to_live())
         for chat in expected:
             assert [each for each in every if each.chat == chat] == _newest_first(expected[chat])
-            assert sessions(projector.live(), tuple(chat.split(":", 1)), is_all=True) == _newest_first(
-                expected[chat]
-            )
+            assert sessions(
+                projector.connect_to_live(), tuple(chat.split(":", 1)), is_all=True
+            ) == _newest_first(expected[chat])
         assert sorted(each.chat for each in current) == sorted(expected)
         for each in current:
             assert each == expected[each.chat][-1]
         for chat in expected:
-            check_windows(projector.live(), chat, sorted(placed))
+            check_windows(projector.connect_to_live(), chat, sorted(placed))
         assert [each.created_at for each in every] == sorted(
             (each.created_at for each in every), reverse=True
         )

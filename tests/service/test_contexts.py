@@ -520,7 +520,7 @@ def test_nothing_is_appended_where_nobody_wants_it_or_nothing_was_given(filled):
 def test_a_failed_append_does_not_fail_the_read(filled, tmp_path):
     (segment,) = (filled.path / "log" / "memory").iterdir()
     with segment.open("ab") as held:
-        locks.acquire(held.fileno(), str(segment), 5)
+        locks.lock_file(held.fileno(), str(segment), 5)
         given = filled.context("tea nine")
     assert ids(given, "memory") == ["habit"]
     assert "2026" in given.unrecorded or segment.name in given.unrecorded

@@ -179,7 +179,7 @@ def test_on_a_full_disk_the_context_is_given_and_the_reason_told(store, monkeypa
 
 
 def rows(store):
-    db = store._engine.read_model.projector.live()
+    db = store._engine.read_model.projector.connect_to_live()
     count = "SELECT (SELECT count(*) FROM contexts_given), (SELECT count(*) FROM named_in_contexts)"
     return db.execute(count).fetchone()
 

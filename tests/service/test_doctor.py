@@ -263,7 +263,7 @@ def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Pa
         (store / "writers").rename(store / "away")
     elif change == "of a retired writer":
         writer = Writer(store)
-        writer.retire(writer.name())
+        writer.retire_name(writer.find_or_create_name())
     else:
         data = data.replace(b"green tea", b"black tea")
     segment.write_bytes(data)

@@ -221,7 +221,7 @@ def test_who_holds_a_lock_keeps_the_store(projects, name):
     file = path / name
     if name.endswith("x_0"):
         (file,) = file.iterdir()
-    with locks.locked(file, "it", 1.0):
+    with locks.holding_lock(file, "it", 1.0):
         before = sorted(path.rglob("*"))
         with pytest.raises(Busy):
             projects.remove("work", lock_timeout=0.05)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 import memlog
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.reader import changed_streams, log_state
 from memlog.projector import lifecycle
 from memlog.projector.sqlite import transaction
@@ -356,7 +356,7 @@ def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
 
 def test_a_search_with_nothing_new_waits_for_no_projector(store, segment):
     store.search("one")
-    with locked(store.path / "projector.lock", "the read model", 1):
+    with holding_lock(store.path / "projector.lock", "the read model", 1):
         result = store.search("one")
     assert result.synced
     assert [hit.id for hit in result.hits] == ["m1"]
@@ -400,7 +400,7 @@ def test_no_read_waits_while_a_writer_waits_for_another_process(store, monkeypat
     contents(store)
     store.append(message("two"))
     monkeypatch.setattr(lifecycle.Projector, "catch_up", told)
-    with locked(store.path / "projector.lock", "the read model", 1):
+    with holding_lock(store.path / "projector.lock", "the read model", 1):
         saving = threading.Thread(target=store.memories.save, args=("tea",))
         saving.start()
         assert waits.wait(60)
@@ -418,7 +418,7 @@ def test_a_read_says_once_that_another_process_keeps_it_from_what_was_appended_l
         for number in range(2):
             notes.clear()
             store.append(memlog.FactStored(topic_key=f"city{number}", value="Oulu"))
-            with locked(store.path / "projector.lock", "the read model", 1):
+            with holding_lock(store.path / "projector.lock", "the read model", 1):
                 assert not store.facts.get(f"city{number}").found
                 assert not store.facts.ask(f"what is my city{number}?").found
             assert len(notes) == 1

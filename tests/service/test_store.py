@@ -218,12 +218,12 @@ def test_a_store_may_be_used_from_several_threads(store):
 
 
 def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
-    from memlog.eventlog.files.locks import locked
+    from memlog.eventlog.files.locks import holding_lock
 
     store.append([said("before")])
     store.search("before", mode="text")
     store.append([said("after")])
-    with locked(store.path / "projector.lock", "a test", 1.0):
+    with holding_lock(store.path / "projector.lock", "a test", 1.0):
         behind = store.search("after before", mode="text")
     assert behind.synced is False
     assert [hit.content for hit in behind.hits] == ["before"]

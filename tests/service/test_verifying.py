@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Path:
         seal_all(folder)
         opened.maintenance.project(embed=False)
     cache = VectorCache(folder, "model")
-    cache.add([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])
+    cache.add_vectors([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])
     cache.close()
     return folder
 
@@ -211,7 +211,7 @@ def test_damage_of_what_is_disposable_is_found_and_left(store: Path, tmp_path: P
 
 def test_an_erasure_that_was_not_finished_is_told_and_no_damage(store: Path) -> None:
     (path,) = (store / "log" / "facts").iterdir()
-    SealFiles(store / "log").blank("facts", path.name)
+    SealFiles(store / "log").blank_seals("facts", path.name)
     found = checked(store)
     assert found.notes == [f"facts/{path.name}: an erasure was not finished: run store.erasure.scrub()"]
     assert found.ok

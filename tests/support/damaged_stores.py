@@ -42,7 +42,7 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.log = folder / "log"
-        self.writer = Writer(folder).name()
+        self.writer = Writer(folder).find_or_create_name()
         names = (SegmentName(day, number, self.writer).filename for number, day in enumerate(DAYS))
         self.sealed, self.second, self.open = (self.log / CHAT / name for name in names)
         self.seals = self.log / seals_file(self.writer)

@@ -129,7 +129,9 @@ def is_behind(store: Path) -> bool:
     if Generations(store).current() is None:
         return True
     projector = Projector(store)
-    (done,) = projector.live().execute("SELECT coalesce(sum(offset), 0) FROM checkpoints").fetchone()
+    (done,) = (
+        projector.connect_to_live().execute("SELECT coalesce(sum(offset), 0) FROM checkpoints").fetchone()
+    )
     projector.close()
     segments = (path for path in (store / "log").rglob("*.jsonl") if path.name != SEALS)
     return bool(done < sum(path.stat().st_size for path in segments))

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import Event
 from memlog.eventlog.integrity.seal_format import FIRST, Seal, blank_hash, encode_seal, link_hash
 
@@ -23,13 +23,13 @@ class OlderLog:
 
     def append(self, event: "Event | dict[str, Any]", at: str) -> None:
         """Append an event at this time. The first of a day seals the stream's older segments."""
-        made = draft(event)
+        made = draft_event(event)
         segment = self.path / made.stream / f"{at[:10]}.jsonl"
         segment.parent.mkdir(parents=True, exist_ok=True)
         if not segment.exists():
             self._seal_older(made.stream, segment, at)
         with segment.open("ab") as file:
-            file.write(made.line(at))
+            file.write(made.build_line(at))
 
     def seal(self, stream: str, segment: str, at: str, *, lost: int | None = None) -> None:
         """Seal a segment as it is, also when it is missing. lost: bytes whose loss a person has accepted."""

@@ -12,7 +12,7 @@ CONVERSATION_TABLES = {
 
 def check_rows(projector: Projector, contents) -> None:
     """The rows are those of the events told one after the other in their order."""
-    db = projector.live()
+    db = projector.connect_to_live()
     told, duplicates, conflicts = one_order.events_of(contents)
     assert rows(db, "SELECT stream, id FROM events") == sorted(
         (stream, event["id"]) for stream, events in told.items() for event in events

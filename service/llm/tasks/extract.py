@@ -24,9 +24,9 @@ from memlog.eventlog.events import (
     MemoryUpdated,
 )
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.files.locks import locked
+from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import EXTRACT_LOCK
-from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_session_memories
 from memlog.query.context.token_counters import count_text_tokens
@@ -104,7 +104,7 @@ class Distilling(Task[MemoryAnswer, D]):
         Raises:
             Busy: another process distils. ProviderError: see `Task.run`.
         """
-        with locked(self._engine.path / EXTRACT_LOCK, "the extraction", self._questions.lock_timeout):
+        with holding_lock(self._engine.path / EXTRACT_LOCK, "the extraction", self._questions.lock_timeout):
             try:
                 yield from (batch.report for batch in self.run() if batch.report is not None)
             except ProviderError as error:
@@ -150,7 +150,7 @@ class Distilling(Task[MemoryAnswer, D]):
             extraction_id=reply.origin.id,
             messages=len(batch.event_ids),
             requests=reply.cost.requests,
-            refused=reply.refused + bool(kinds_in(reply.answer.summary)),
+            refused=reply.refused + bool(list_key_kinds(reply.answer.summary)),
             tokens_in=reply.cost.tokens_in,
             tokens_out=reply.cost.tokens_out,
         )
@@ -291,7 +291,7 @@ class ExtractTask(Distilling[MessageBatch]):
         events: list[Event] = [*self.save_memories(db, batch, day, last.ts, reply)]
         assert batch.report is not None
         summary = reply.answer.summary
-        if summary and not kinds_in(summary):
+        if summary and not list_key_kinds(summary):
             batch.report.summary = summary
             events.append(
                 DailyEventRecorded(
@@ -340,7 +340,7 @@ class ExtractTask(Distilling[MessageBatch]):
         if not waiting or self._questions.is_requested:
             return bool(waiting)
         now = timestamps.now()
-        quiet_since = timestamps.shift(now, -round(self._questions.rules.quiet_minutes * 60_000))
+        quiet_since = timestamps.shift_timestamp(now, -round(self._questions.rules.quiet_minutes * 60_000))
         is_of_before = self._local_day(waiting[0].ts) < self._local_day(now)
         is_quiet = waiting[-1].ts <= quiet_since
         return is_of_before or is_quiet or sum(map(self._count_tokens, waiting)) >= self._room

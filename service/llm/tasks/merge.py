@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
-from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.codec.encode import make_event_id
 from memlog.eventlog.events import (
     Event,
     Extraction,
@@ -26,7 +26,7 @@ from memlog.eventlog.events import (
     MemoryUpdated,
     MergeDecision,
 )
-from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.eventlog.secrets.outgoing import is_private
 from memlog.eventlog.sections import People
 from memlog.projector.sqlite import Connection
@@ -115,7 +115,9 @@ class _RelatedMemories(NamedTuple):
             if own:  # a person's latest words stay unchanged
                 return members[-1].memory_id, []
             kept = members[0].memory_id
-            return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=self.origin)]
+            return kept, [
+                MemoryUpdated(id=make_event_id(), memory_id=kept, content=content, extraction=self.origin)
+            ]
         assert content is not None
         same = _find_same_text(own or members, content)
         if own and same is None and self.relation == "same":
@@ -135,7 +137,7 @@ class _RelatedMemories(NamedTuple):
         """
         weightiest = max(self.members, key=lambda memory: memory.importance)
         # Not the content hash: another memory may have that id, with other content by now.
-        name = new_id()
+        name = make_event_id()
         return MemorySaved(
             id=name,
             ts=ts,
@@ -329,7 +331,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
             content = usable_text(group.content)
             made = _RelatedMemories(
                 group.relation,
-                None if content is None or kinds_in(content) else content,  # a model may invent a key
+                None if content is None or list_key_kinds(content) else content,  # a model may invent a key
                 members,
                 [memory for memory in members if memory.memory_id in by_hand],
                 batch.chat,
@@ -423,7 +425,7 @@ def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memor
     events: list[Event] = []
     archived: list[Memory] = []
     decisions: list[MergeDecision] = []
-    origin = Extraction(new_id(), "memlog", "duplicates")
+    origin = Extraction(make_event_id(), "memlog", "duplicates")
     for group in groups:
         kept = next((memory for memory in group if memory.memory_id in own), group[0])
         others = [memory for memory in group if memory is not kept]

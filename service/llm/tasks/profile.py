@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.codec.encode import make_event_id
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name
 from memlog.eventlog.secrets.outgoing import TextToCheck, is_private, mask_parts
@@ -119,7 +119,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 continue  # a person has set or removed it, or it is unchanged
             cited = [batch.shown[number - 1] for number in entry.numbers if 0 < number <= len(batch.shown)]
             event = CoreMemoryUpdated(
-                id=new_id(),
+                id=make_event_id(),
                 section=_SECTION,
                 key=key,
                 value=value,
@@ -235,7 +235,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
 
 
 def _deletion_event(chat: str | None, key: str) -> CoreMemoryDeleted:
-    return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
+    return CoreMemoryDeleted(id=make_event_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
 
 
 def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:

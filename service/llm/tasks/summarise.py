@@ -13,7 +13,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Event, SummaryWritten
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Unsummarised, chats_with_new_messages, unsummarised_sessions
 from memlog.query.context.token_counters import count_text_tokens
@@ -99,7 +99,7 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
         self, _: Connection, batch: SummaryBatch, reply: ModelReply[SummaryAnswer]
     ) -> list[Event]:
         """Return the summary, which closes itself."""
-        batch.text, batch.count = masked(reply.answer.summary), len(batch.event_ids)
+        batch.text, batch.count = mask_keys(reply.answer.summary), len(batch.event_ids)
         batch.line = f"summarised {batch.count} messages"
         chat = Chat.of(str(batch.chat))
         return [

@@ -9,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.log.reader import Line, opened, read_lines
+from memlog.eventlog.log.reader import Line, opening_segment_file, read_lines
 
 NULS = b"\0" * 300
 FOREIGN = b'{"role":"user","content":"green tea"}'
@@ -184,7 +184,7 @@ def test_nuls_across_the_blocks_of_reading_are_left_out(tmp_path: Path) -> None:
     mib = 1024 * 1024
     data = b"x" * (mib - 5) + b"\0" * (mib + 9) + b"\n" + b"\0" * mib + b"y" + b"\0" * mib + b"\nz\n"
     path = write(tmp_path, data, "memory")
-    with opened(tmp_path / "log", "memory", path.name) as fd:
+    with opening_segment_file(tmp_path / "log", "memory", path.name) as fd:
         first, second, third = read_lines(fd)
     assert (first.length, first.nuls_before, first.nuls_after) == (mib - 5, 0, mib + 9)
     start = 2 * mib + 5

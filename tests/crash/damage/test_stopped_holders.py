@@ -14,8 +14,8 @@ import pytest
 HOLD = """
 import sys
 from pathlib import Path
-from memlog.eventlog.files.locks import locked
-with locked(Path(sys.argv[1]), "it", 5):
+from memlog.eventlog.files.locks import holding_lock
+with holding_lock(Path(sys.argv[1]), "it", 5):
     print("locked", flush=True)
     sys.stdin.read()
 """

@@ -14,14 +14,14 @@ Fault = Callable[[], None]
 
 def checkpoint_outside_the_transaction() -> None:
     """Rows are committed, and then the checkpoint is."""
-    save: Callable[..., None] = checkpoints.save
+    save: Callable[..., None] = checkpoints.save_checkpoint
 
     def apart(db: Any, *what: Any) -> None:
         db.execute("COMMIT")
         save(db, *what)
         db.execute("BEGIN IMMEDIATE")
 
-    checkpoints.save = apart
+    checkpoints.save_checkpoint = apart
 
 
 def rename_before_sync() -> None:

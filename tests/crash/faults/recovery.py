@@ -7,10 +7,10 @@ from pathlib import Path
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
-from memlog.eventlog.integrity.scrub import due_lines, erase, unfinished_segments
+from memlog.eventlog.integrity.scrub import erase_lines, find_lines_to_erase, find_unfinished_segments
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import altered_segments, losses
+from memlog.eventlog.integrity.seal_losses import altered_segments, find_losses
 from memlog.eventlog.log.layout import FORMAT
 from memlog.eventlog.log.reader import LogEntry, accepted_events, redacted_keys
 from memlog.eventlog.log.streams import segments_of
@@ -73,9 +73,9 @@ def scrub_all(store: Path) -> None:
     segments = segments_of(store / "log")[0]
     redacted = redacted_keys(segments)
     seals = SealFiles(store / "log")
-    for segment, lines in dict(due_lines(segments, redacted)).items():
-        erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
-    for segment in unfinished_segments(segments):
+    for segment, lines in dict(find_lines_to_erase(segments, redacted)).items():
+        erase_lines(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
+    for segment in find_unfinished_segments(segments):
         seals.reseal(*segment.key, lock_timeout=1)
 
 
@@ -96,7 +96,7 @@ def seal_problems(store: Path) -> list[str]:
     found = read_seals(store / "log").damaged
     return [
         *[f"line {line.number} of the seals: {line.damage}" for line in found if line.damage != "torn"],
-        *[f"{loss.segment} is lost: {loss.why}" for loss in losses(store / "log")],
+        *[f"{loss.segment} is lost: {loss.why}" for loss in find_losses(store / "log")],
         *[f"{each.seal.segment} is unlike its seal: {each.why}" for each in altered_segments(store / "log")],
     ]
 

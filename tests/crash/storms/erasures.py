@@ -212,7 +212,7 @@ class _Storm:
         """The keys that the cache knows the vectors of what is to be erased by."""
         with memlog.open(self._store, lock_timeout=_PATIENCE) as store:
             store.maintenance.project(embed=False)
-            db = store._engine.read_model.projector.live()
+            db = store._engine.read_model.projector.connect_to_live()
             texts = [text for text in index.texts_to_embed(db) if _MARK in text]
         self._check(texts != [], "nothing waits to be erased")
         return [sha256(text.encode()).digest() for text in texts]

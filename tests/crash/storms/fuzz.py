@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.codec.decode import decode, encode_canonical
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.decode import decode_line, encode_canonical
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event
@@ -75,17 +75,17 @@ def try_lines(inputs: Iterator[bytes], count: int) -> list[str]:
 
 def _line_problem(line: bytes, place: Place) -> str | None:
     try:
-        event: Event | None = decode(line, place)
+        event: Event | None = decode_line(line, place)
         encode_canonical(event)
     except BadLine:
         pass
     try:
-        drafted = draft(line)
+        drafted = draft_event(line)
     except BadInput:
         return None
     # What is accepted is read again as an event of the stream that it was written to.
-    written = drafted.line("2026-02-24T10:15:00.000Z").removesuffix(b"\n")
-    again = decode(written, Place(drafted.stream, SegmentName("2026-02-24"), 17))
+    written = drafted.build_line("2026-02-24T10:15:00.000Z").removesuffix(b"\n")
+    again = decode_line(written, Place(drafted.stream, SegmentName("2026-02-24"), 17))
     return None if again.id == drafted.id and b"\n" not in written else "it is another event once written"
 
 

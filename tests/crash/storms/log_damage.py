@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import memlog
-from memlog.eventlog.codec.decode import decode, is_blank
+from memlog.eventlog.codec.decode import decode_line, is_blank
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Event
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import opened, read_lines
+from memlog.eventlog.log.reader import opening_segment_file, read_lines
 from memlog.eventlog.log.streams import SegmentName
 
 SEGMENT = 64 * 1024
@@ -93,7 +93,7 @@ def is_found(line: bytes, place: Place) -> bool:
     if is_blank(line):
         return False
     try:
-        decode(line, place)
+        decode_line(line, place)
     except BadLine:
         return True
     return False
@@ -132,13 +132,13 @@ def events_of(segment: Written, data: bytes, *, tail_is_a_line: bool = False) ->
     """What the lines of `data` say, read as a file in the place of the segment."""
     segment.path.write_bytes(data)
     found: list[Event | BadLine] = []
-    with opened(segment.store / "log", CHAT, segment.path.name) as fd:
+    with opening_segment_file(segment.store / "log", CHAT, segment.path.name) as fd:
         for line in read_lines(fd, tail_is_a_line=tail_is_a_line):
             assert line.data is not None
             if is_blank(line.data):
                 continue
             try:
-                found.append(decode(line.data, place_in(segment, line.offset)))
+                found.append(decode_line(line.data, place_in(segment, line.offset)))
             except BadLine as bad:
                 found.append(bad)
     return found

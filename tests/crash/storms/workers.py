@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import msgspec
 
-from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
@@ -239,7 +239,7 @@ class ForkedWriter(ForkedWorker):
             if select.select([bell], [], [], self._rng.random() * self.longest_pause)[0]:
                 os.read(bell, 1)
             batch = batch or [next(self._names) for _ in range(self._rng.randint(*self.batches))]
-            drafts = [draft(event_of(self._seed, name)) for name in batch]
+            drafts = [draft_event(event_of(self._seed, name)) for name in batch]
             say({"submitted": batch})
             for outcome in self._log.append_each(drafts):
                 if isinstance(outcome, MemlogError):

@@ -13,8 +13,8 @@ from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import Loss, arriving_segments, losses
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_losses import Loss, arriving_segments, find_losses
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.integrity.verify import LogCheck, check_log
 from memlog.eventlog.log.layout import WRITERS
 from memlog.eventlog.log.reader import redacted_keys, select_segments
@@ -39,14 +39,16 @@ class Copy:
 
     def scrub(self) -> list[str]:
         """As the service does it, on the log alone; returns what became of each seal."""
-        seals = SealFiles(self.log, Writer(self.store).name())
+        seals = SealFiles(self.log, Writer(self.store).find_or_create_name())
         segments = select_segments(self.log)
         redacted = redacted_keys(segments)
         erased = [
-            scrub.erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
-            for segment, lines in scrub.due_lines(segments, redacted)
+            scrub.erase_lines(
+                segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext()
+            )
+            for segment, lines in scrub.find_lines_to_erase(segments, redacted)
         ]
-        for segment in scrub.unfinished_segments(segments):
+        for segment in scrub.find_unfinished_segments(segments):
             seals.reseal(*segment.key, lock_timeout=1)
         return [each.seal for each in erased]
 
@@ -83,13 +85,13 @@ def other(origin: Copy, tmp_path: Path) -> Copy:
 
 
 def sealed_segment(copy: Copy) -> Path:
-    ((stream, name),) = sealed_bytes(copy.log)
+    ((stream, name),) = read_sealed_lengths(copy.log)
     return copy.log / stream / name
 
 
 def send(source: Copy, target: Copy) -> None:
     """Copy all files that the writer of `source` makes, as a file sync does, and no others."""
-    writer = Writer(source.store).name()
+    writer = Writer(source.store).find_or_create_name()
     for path in source.log.rglob(f"*.{writer}.*"):
         shutil.copy2(path, target.log / path.relative_to(source.log))
 
@@ -104,7 +106,7 @@ def test_a_segment_of_another_writer_that_is_shorter_than_its_seal_is_arriving(
     found = other.check()
     assert found.tampered == []
     assert found.notes == [f"memory/{path.name}: {size} of {whole} bytes have arrived"]
-    assert losses(other.log) == []
+    assert find_losses(other.log) == []
     assert arriving_segments(other.log) == [Loss("memory", path.name, whole, size)]
 
 
@@ -113,7 +115,7 @@ def test_a_segment_of_another_writer_that_is_not_there_is_arriving(other: Copy) 
     whole = path.stat().st_size
     path.unlink()
     found = other.check()
-    assert (found.tampered, losses(other.log)) == ([], [])
+    assert (found.tampered, find_losses(other.log)) == ([], [])
     assert found.notes == [f"memory/{path.name}: 0 of {whole} bytes have arrived"]
 
 
@@ -129,7 +131,7 @@ def test_of_the_own_writer_a_shorter_segment_and_a_missing_seal_are_told(origin:
     path = sealed_segment(origin)
     whole = path.read_bytes()
     os.truncate(path, 100)
-    assert len(origin.check().tampered) == len(losses(origin.log)) == 1
+    assert len(origin.check().tampered) == len(find_losses(origin.log)) == 1
     path.write_bytes(whole)
     assert origin.check().tampered == []
     next(origin.log.glob("seals*")).unlink()
@@ -184,7 +186,11 @@ def test_whether_a_tail_is_pending_does_not_depend_on_the_machine(origin: Copy, 
 
 def test_damage_is_told_with_the_file_that_has_it(other: Copy) -> None:
     other.seal()
-    foreign = next(path for path in other.log.glob("seals*") if Writer(other.store).name() not in path.name)
+    foreign = next(
+        path
+        for path in other.log.glob("seals*")
+        if Writer(other.store).find_or_create_name() not in path.name
+    )
     foreign.write_bytes(b"nonsense\n" + foreign.read_bytes())
     assert other.check().tampered == [f"{foreign.name}:1: no_seal"]
     foreign.unlink()
@@ -273,11 +279,11 @@ def test_of_the_own_files_an_erasure_changes_the_mtime(origin: Copy) -> None:
 
 def test_a_blanked_hash_is_seen_though_the_mtime_stays(origin: Copy, other: Copy) -> None:
     name = ("memory", sealed_segment(other).name)
-    reader = SealFiles(other.log, Writer(other.store).name())
+    reader = SealFiles(other.log, Writer(other.store).find_or_create_name())
     reader.refresh()
-    SealFiles(other.log, reader.writer).blank(*name)
+    SealFiles(other.log, reader.writer).blank_seals(*name)
     reader.refresh()
-    (seal,) = reader.last(*name)
+    (seal,) = reader.find_last_seals(*name)
     assert seal.is_blank
 
 
@@ -302,11 +308,11 @@ def test_an_accepted_loss_holds_against_the_seal_of_another_file(origin: Copy, o
     send(origin, other)
     shutil.copy2(origin.log / "memory" / "2026-02-24.jsonl", other.log / "memory" / "2026-02-24.jsonl")
     os.truncate(other.log / "memory" / "2026-02-24.jsonl", 12)
-    assert len(losses(other.log)) == 1
+    assert len(find_losses(other.log)) == 1
     (made,) = accept_losses(other.store)
     assert (made.bytes, made.lost) == (12, 48)
-    assert (losses(other.log), other.check().tampered) == ([], [])
-    assert sealed_bytes(other.log)["memory", "2026-02-24.jsonl"] == 12
+    assert (find_losses(other.log), other.check().tampered) == ([], [])
+    assert read_sealed_lengths(other.log)["memory", "2026-02-24.jsonl"] == 12
     shutil.copy2(origin.log / "memory" / "2026-02-24.jsonl", other.log / "memory" / "2026-02-24.jsonl")
     assert other.check().tampered == []
 

@@ -9,7 +9,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, SealIndex, read_seals
 from memlog.eventlog.integrity.seal_format import FIRST, Seal, encode_seal, link_hash, parse_seals
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.writer import Log
 
 NAMES = [
@@ -38,13 +38,15 @@ def respelt(line: bytes) -> bytes:
 def assert_same_seals(data: bytes) -> None:
     index, decoded = SealIndex(data), parse_seals(data, "seals.jsonl")
     names = {*NAMES, *decoded.valid}
-    assert {name: index.valid(*name) for name in names} == {name: decoded.valid.get(name) for name in names}
+    assert {name: index.find_valid_seal(*name) for name in names} == {
+        name: decoded.valid.get(name) for name in names
+    }
     for name in names:
         expected = [
             (line.offset, line.data) for line in decoded.lines if line.seal and line.seal.name == name
         ]
-        assert [(place.offset, place.data) for place in index.of(*name)] == expected
-    last = index.last()
+        assert [(place.offset, place.data) for place in index.find_seals(*name)] == expected
+    last = index.find_last_seal()
     seals = [line.data for line in decoded.lines if line.seal is not None]
     assert (last and last.data) == (seals[-1] if seals else None)
 
@@ -82,7 +84,7 @@ def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clo
     path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
     standing = read_seals(log.store / "log").valid
-    assert sealed_bytes(log.store / "log") == {name: said.bytes for name, said in standing.items()}
+    assert read_sealed_lengths(log.store / "log") == {name: said.bytes for name, said in standing.items()}
     assert len(standing) == 1
 
 
@@ -117,10 +119,10 @@ def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) 
         log.write_segment(name, b"{}\n")
     folder = log.store / "log"
     ours = SealFiles(folder)
-    ours.seal("memory", ["2026-02-20.jsonl"])
-    SealFiles(folder).seal("memory", ["2026-02-21.jsonl"])
-    assert ours.seal("memory", ["2026-02-21.jsonl"]) == []
-    ours.seal("memory", ["2026-02-22.jsonl"])
+    ours.seal_segments("memory", ["2026-02-20.jsonl"])
+    SealFiles(folder).seal_segments("memory", ["2026-02-21.jsonl"])
+    assert ours.seal_segments("memory", ["2026-02-21.jsonl"]) == []
+    ours.seal_segments("memory", ["2026-02-22.jsonl"])
     assert read_seals(folder).damaged == []
     assert len(read_seals(folder).lines) == 3
 
@@ -129,7 +131,7 @@ def test_seals_that_were_removed_are_made_again(log: Any, clock: Any) -> None:
     log.write_segment("2026-02-20.jsonl", b"{}\n")
     folder = log.store / "log"
     ours = SealFiles(folder)
-    (first,) = ours.seal("memory", ["2026-02-20.jsonl"])
+    (first,) = ours.seal_segments("memory", ["2026-02-20.jsonl"])
     (folder / "seals.jsonl").unlink()
-    assert ours.seal("memory", ["2026-02-20.jsonl"]) == [first]
+    assert ours.seal_segments("memory", ["2026-02-20.jsonl"]) == [first]
     assert read_seals(folder).damaged == []

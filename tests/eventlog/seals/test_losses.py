@@ -7,10 +7,10 @@ import pytest
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import altered_segments, losses
-from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.seal_losses import altered_segments, find_losses
+from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 
 TODAY = "2026-02-24"
 
@@ -32,13 +32,13 @@ def why(log: Any) -> list[str]:
 
 
 def test_what_stands_as_it_was_sealed_is_no_loss(sealed: Any) -> None:
-    assert (losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
+    assert (find_losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
 
 
 def test_a_segment_that_is_gone_is_a_loss(sealed: Any) -> None:
     size = sealed.segment.stat().st_size
     sealed.segment.unlink()
-    (loss,) = all_losses(sealed.store)
+    (loss,) = find_all_losses(sealed.store)
     assert (loss.stream, loss.segment, loss.sealed, loss.bytes) == ("memory", sealed.name(TODAY), size, None)
     assert loss.why == f"{sealed.name(TODAY)}, sealed with {size} bytes, is gone"
     assert why(sealed) == [f"sealed with {size} bytes, is gone"]
@@ -46,8 +46,12 @@ def test_a_segment_that_is_gone_is_a_loss(sealed: Any) -> None:
 
 def test_the_losses_of_one_stream_are_asked_for(sealed: Any) -> None:
     sealed.shrink(1)
-    assert losses(folder(sealed), only=[("core", sealed.name(TODAY))]) == []
-    assert losses(folder(sealed), only=[("memory", sealed.name(TODAY))]) == losses(folder(sealed)) != []
+    assert find_losses(folder(sealed), only=[("core", sealed.name(TODAY))]) == []
+    assert (
+        find_losses(folder(sealed), only=[("memory", sealed.name(TODAY))])
+        == find_losses(folder(sealed))
+        != []
+    )
 
 
 @pytest.mark.parametrize("call", ["open", "look"])
@@ -66,13 +70,13 @@ def test_a_file_of_seals_that_goes_while_it_is_read_has_none(
     if call == "open":
         assert read_seals(folder(sealed)).lines == []
     else:
-        assert sealed_bytes(folder(sealed)) == {}
+        assert read_sealed_lengths(folder(sealed)) == {}
 
 
 def test_a_segment_that_is_shorter_is_a_loss(sealed: Any) -> None:
     size = sealed.segment.stat().st_size
     sealed.shrink(1)
-    (loss,) = all_losses(sealed.store)
+    (loss,) = find_all_losses(sealed.store)
     assert loss.why == f"{sealed.name(TODAY)}, sealed with {size} bytes, has {size - 1}"
     assert why(sealed) == [f"sealed with {size} bytes, has {size - 1}"]
 
@@ -83,7 +87,7 @@ def test_a_changed_byte_and_a_late_line_are_unlike_the_seal_and_no_loss(sealed: 
     assert why(sealed) == [f"its {size} bytes differ from those sealed"]
     sealed.add_raw(b"late\n")
     assert why(sealed) == [f"sealed with {size} bytes, has {size + 5}"]
-    assert losses(folder(sealed)) == []
+    assert find_losses(folder(sealed)) == []
 
 
 def test_swapped_lines_of_a_sealed_segment_are_found(sealed: Any) -> None:
@@ -99,7 +103,7 @@ def test_an_accepted_loss_is_a_line_that_says_how_much_it_was(sealed: Any) -> No
     assert (made.bytes, made.lost, made.stream) == (size - 10, 10, "memory")
     assert b'"lost":10,"crc":"' in sealed.seals.read_bytes()
     found = read_seals(folder(sealed))
-    assert (found.damaged, losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [], [])
+    assert (found.damaged, find_losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [], [])
     assert accept_losses(sealed.store, lock_timeout=0.3) == []
 
 
@@ -108,7 +112,7 @@ def test_the_loss_of_a_whole_segment_is_accepted_too(sealed: Any) -> None:
     lost.unlink()
     (made,) = accept_losses(sealed.store, lock_timeout=0.3)
     assert (made.bytes, made.lines) == (0, 0)
-    assert (losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
+    assert (find_losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
     # Its name is not used again: another copy of the store may still have it.
     assert sealed.append("white")[0].segment != lost.name
     assert altered_segments(folder(sealed)) == []
@@ -122,18 +126,18 @@ def test_bytes_that_changed_are_accepted_as_they_stand(sealed: Any) -> None:
 
 
 def test_of_a_segment_whose_hash_is_blank_the_length_alone_is_compared(sealed: Any) -> None:
-    SealFiles(folder(sealed)).blank("memory", sealed.name(TODAY))
+    SealFiles(folder(sealed)).blank_seals("memory", sealed.name(TODAY))
     sealed.flip_byte(7)
     assert altered_segments(folder(sealed)) == []
     sealed.shrink(1)
-    assert len(altered_segments(folder(sealed))) == len(losses(folder(sealed))) == 1
+    assert len(altered_segments(folder(sealed))) == len(find_losses(folder(sealed))) == 1
 
 
 def test_a_link_in_the_place_of_a_sealed_segment_is_a_loss(sealed: Any) -> None:
     path = sealed.segment
     path.rename(path.with_name("elsewhere"))
     path.symlink_to("elsewhere")
-    assert len(losses(folder(sealed))) == len(altered_segments(folder(sealed))) == 1
+    assert len(find_losses(folder(sealed))) == len(altered_segments(folder(sealed))) == 1
 
 
 def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -> None:
@@ -142,7 +146,7 @@ def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -
 
     faulty_disk.read = fail
     with pytest.raises(OSError, match="Input/output error"):
-        all_losses(sealed.store)
+        find_all_losses(sealed.store)
     with pytest.raises(LogError, match="it may not have been sealed"):
         accept_losses(sealed.store, lock_timeout=0.3)
 
@@ -161,4 +165,4 @@ def test_a_segment_that_goes_while_it_is_looked_at_is_gone(sealed: Any, faulty_d
 
 def test_a_sealed_segment_that_is_gone_is_not_sealed_again(sealed: Any) -> None:
     sealed.segment.unlink()
-    assert SealFiles(folder(sealed)).seal("memory", [sealed.name(TODAY)], also_grown=True) == []
+    assert SealFiles(folder(sealed)).seal_segments("memory", [sealed.name(TODAY)], also_grown=True) == []

@@ -10,7 +10,7 @@ import pytest
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.integrity.seal_file import SealIndex, measure, read_seals
+from memlog.eventlog.integrity.seal_file import SealIndex, measure_segment, read_seals
 from memlog.eventlog.log import rotation
 from memlog.eventlog.log.rotation import SealWatch
 from memlog.eventlog.log.streams import SegmentName, segments_of
@@ -25,7 +25,7 @@ def sealed(log: Any) -> list[str]:
 
 def is_as_sealed(log: Any, segment: str) -> bool:
     said = read_seals(log.store / "log").valid["memory", segment]
-    return said.is_of(measure(log.store / "log", "memory", segment))
+    return said.is_of(measure_segment(log.store / "log", "memory", segment))
 
 
 def test_a_stream_of_one_segment_has_no_seals(log: Any, clock: Any) -> None:
@@ -203,13 +203,13 @@ def test_appends_to_many_sealed_streams_index_the_seals_once(
     log.append(said)
     seal_all(log.store)
     indexed: list[int] = []
-    extend = SealIndex.extend
+    extend = SealIndex.index_bytes
 
     def count(index: SealIndex, data: bytes) -> None:
         indexed.append(data.count(b"\n"))
         extend(index, data)
 
-    monkeypatch.setattr(SealIndex, "extend", count)
+    monkeypatch.setattr(SealIndex, "index_bytes", count)
     Log(tmp_path / "store").append(said)
     assert [lines for lines in indexed if lines] == [9]
 

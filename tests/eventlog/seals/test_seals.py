@@ -13,7 +13,7 @@ import pytest
 
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
+from memlog.eventlog.integrity.seal_file import SealFiles, measure_segment, read_seals
 from memlog.eventlog.integrity.seal_format import (
     BLANK,
     FIRST,
@@ -36,7 +36,7 @@ def sealed(log: Any, clock: Any) -> Path:
     for name in (FIRST_DAY, SECOND_DAY, THIRD_DAY):
         log.write_segment(name, f'{{"content":"{name}"}}\n'.encode())
     folder: Path = log.folder.parent
-    SealFiles(folder).seal("memory", [FIRST_DAY, SECOND_DAY, THIRD_DAY])
+    SealFiles(folder).seal_segments("memory", [FIRST_DAY, SECOND_DAY, THIRD_DAY])
     return folder
 
 
@@ -74,7 +74,7 @@ def test_a_seal_says_what_its_segment_holds(sealed: Path) -> None:
     said = found.valid["memory", SECOND_DAY]
     assert (said.bytes, said.lines, said.sha256) == (len(data), 1, sha256(data).hexdigest())
     assert said.at == "2026-02-24T10:15:00.000Z"
-    assert said.is_of(measure(sealed, "memory", SECOND_DAY))
+    assert said.is_of(measure_segment(sealed, "memory", SECOND_DAY))
     assert found.damaged == []
 
 
@@ -88,19 +88,19 @@ def test_each_seal_has_the_hash_of_the_one_before(sealed: Path) -> None:
 
 def test_a_tail_without_newline_is_sealed_as_it_stands(log: Any) -> None:
     log.write_segment(FIRST_DAY, b'{"content":"tea"}\n{"content":"tor')
-    (made,) = SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+    (made,) = SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert (made.lines, made.bytes) == (2, 33)
 
 
 def test_an_empty_segment_has_a_seal_too(log: Any) -> None:
     log.write_segment(FIRST_DAY, b"")
-    (made,) = SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+    (made,) = SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert (made.bytes, made.lines, made.sha256) == (0, 0, FIRST)
 
 
 def test_what_is_sealed_is_not_sealed_again(sealed: Path) -> None:
     before = lines_of(sealed)
-    assert SealFiles(sealed).seal("memory", [FIRST_DAY, SECOND_DAY]) == []
+    assert SealFiles(sealed).seal_segments("memory", [FIRST_DAY, SECOND_DAY]) == []
     assert lines_of(sealed) == before
 
 
@@ -111,7 +111,7 @@ def test_the_file_is_for_its_owner_alone(sealed: Path) -> None:
 def test_the_time_never_goes_back(sealed: Path, log: Any, clock: Any) -> None:
     clock.set("2020-01-01T00:00:00.000Z")
     log.write_segment("2026-02-27.jsonl", b"")
-    (made,) = SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
+    (made,) = SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"])
     assert made.at == "2026-02-24T10:15:00.000Z"
 
 
@@ -137,7 +137,7 @@ def test_segment_and_names_are_durable_before_their_seal_and_the_seal_before_it_
 
     log.write_segment(FIRST_DAY, b"{}\n")
     faulty_disk.sync, faulty_disk.sync_data, faulty_disk.write = sync, sync_data, write
-    SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+    SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert done == [
         *(f"sync {name}" for name in (FIRST_DAY, "memory", "log", "store")),
         *("sync log", "sync store", "write seals.jsonl", "sync seals.jsonl"),
@@ -148,7 +148,7 @@ def test_a_short_write_leaves_a_fragment_and_the_seal_whole_behind_it(log: Any, 
     log.write_segment(FIRST_DAY, b"{}\n")
     real, lengths = disk.write, [40]
     faulty_disk.write = lambda fd, data: real(fd, data[: lengths.pop()] if lengths else data)
-    SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+    SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert damage_in(log.folder.parent) == [(1, "torn")]
     assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).valid
 
@@ -160,7 +160,7 @@ def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any
     log.write_segment(FIRST_DAY, b"{}\n")
     faulty_disk.write = write
     with pytest.raises(OSError, match="No space"):
-        SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+        SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert read_seals(log.folder.parent).valid == {}
 
 
@@ -171,7 +171,7 @@ def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, l
         assert damage_in(sealed) == [(3, "torn")], cut
         assert len(read_seals(sealed).valid) == 2
     torn = (sealed / "seals.jsonl").read_bytes()
-    SealFiles(sealed).seal("memory", [THIRD_DAY])
+    SealFiles(sealed).seal_segments("memory", [THIRD_DAY])
     assert (sealed / "seals.jsonl").read_bytes().startswith(torn + b"\n")
     assert damage_in(sealed) == [(3, "torn")]
     assert len(read_seals(sealed).valid) == 3
@@ -182,7 +182,7 @@ def test_a_last_line_that_lacks_its_newline_alone_is_a_seal(sealed: Path, log: A
     write(sealed, whole[:-1])
     assert damage_in(sealed) == []
     log.write_segment("2026-02-27.jsonl", b"")
-    SealFiles(sealed).seal("memory", [THIRD_DAY, "2026-02-27.jsonl"])
+    SealFiles(sealed).seal_segments("memory", [THIRD_DAY, "2026-02-27.jsonl"])
     assert (sealed / "seals.jsonl").read_bytes().startswith(whole)
     assert damage_in(sealed) == []
     assert len(lines_of(sealed)) == 4
@@ -235,7 +235,7 @@ def test_a_line_of_another_kind_is_told_and_hides_no_seal(sealed: Path) -> None:
 def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: Any) -> None:
     first, second, third = lines_of(sealed)
     write(sealed, first, second, flip(third, 10))
-    SealFiles(sealed).seal("memory", [THIRD_DAY])
+    SealFiles(sealed).seal_segments("memory", [THIRD_DAY])
     assert [number for number, _ in damage_in(sealed)] == [3]
     assert len(read_seals(sealed).valid) == 3
 
@@ -248,7 +248,7 @@ def test_what_is_no_regular_file_is_told_and_neither_read_nor_written(
     make(log.folder.parent / "seals.jsonl")
     assert damage_in(log.folder.parent) == [(0, "no_file")]
     with pytest.raises((FileExistsError, IsADirectoryError)):
-        SealFiles(log.folder.parent).seal("memory", [FIRST_DAY])
+        SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert not (log.folder.parent / "elsewhere").exists()
 
 
@@ -265,7 +265,7 @@ def test_a_file_that_was_put_in_the_place_of_the_locked_one_is_the_one_written(
             path.write_bytes((sealed / "old").read_bytes())
 
     faulty_disk.lock = lock
-    SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
+    SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"])
     assert len(lines_of(sealed)) == 4
     assert damage_in(sealed) == []
 
@@ -284,7 +284,7 @@ def test_a_file_that_was_removed_under_the_lock_is_made_anew(
             path.unlink()
 
     faulty_disk.lock = lock
-    SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
+    SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"])
     assert len(lines_of(sealed)) == 1
 
 
@@ -292,7 +292,7 @@ def test_who_waits_for_too_long_is_told_who_holds_the_seals(sealed: Path, log: A
     holder = hold_lock(sealed / "seals.jsonl")
     log.write_segment("2026-02-27.jsonl", b"")
     with pytest.raises(Busy, match=f"log/seals.jsonl is locked by process {holder.pid}"):
-        SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"], lock_timeout=0.05)
+        SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"], lock_timeout=0.05)
 
 
 def test_who_comes_second_seals_nothing_twice(sealed: Path, log: Any, faulty_disk: Any) -> None:
@@ -302,11 +302,11 @@ def test_who_comes_second_seals_nothing_twice(sealed: Path, log: Any, faulty_dis
     def lock(fd: int) -> None:
         if inner:
             inner.pop()
-            SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"])
+            SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"])
         real(fd)
 
     faulty_disk.lock = lock
-    assert SealFiles(sealed).seal("memory", ["2026-02-27.jsonl"]) == []
+    assert SealFiles(sealed).seal_segments("memory", ["2026-02-27.jsonl"]) == []
     assert len(lines_of(sealed)) == 4
 
 
@@ -324,7 +324,7 @@ def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Pa
     assert found.damaged == []
     assert made == found.valid["memory", FIRST_DAY]
     assert made is not None
-    assert made.is_of(measure(sealed, "memory", FIRST_DAY))
+    assert made.is_of(measure_segment(sealed, "memory", FIRST_DAY))
     assert found.lines[0].seal is not None
     assert found.lines[0].seal.sha256 == BLANK
     # Nothing else moved: the same file, and every other byte of it.
@@ -350,7 +350,7 @@ def test_a_segment_without_a_seal_is_given_none(sealed: Path, log: Any) -> None:
 
 
 def test_an_erasure_that_was_begun_is_seen_until_the_new_seal_stands(sealed: Path) -> None:
-    SealFiles(sealed).blank("memory", FIRST_DAY)
+    SealFiles(sealed).blank_seals("memory", FIRST_DAY)
     found = read_seals(sealed)
     assert found.damaged == []
     assert [name for name, said in found.valid.items() if said.is_blank] == [("memory", FIRST_DAY)]
@@ -383,7 +383,7 @@ def test_an_erasure_cut_at_any_byte_of_the_blanking_is_finished_by_the_next(
 def test_an_overwrite_that_comes_short_goes_on_where_it_stopped(sealed: Path, faulty_disk: Any) -> None:
     real = disk.overwrite
     faulty_disk.overwrite = lambda fd, data, offset: real(fd, data[:7], offset)
-    SealFiles(sealed).blank("memory", FIRST_DAY)
+    SealFiles(sealed).blank_seals("memory", FIRST_DAY)
     assert damage_in(sealed) == []
     assert BLANK.encode() in lines_of(sealed)[0]
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import get_args
 
 import memlog
-from memlog.query.context.token_counters import Counter, count_text_tokens, weigh
+from memlog.query.context.token_counters import Counter, count_text_tokens, weigh_text
 
 COUNTS = [
     ("model", "green tea, twice", 4),
@@ -27,7 +27,7 @@ def test_a_counter_counts_as_the_page_says():
 
 def test_a_word_without_end_weighs_by_its_length():
     for counter in get_args(Counter):
-        assert weigh("x" * 16_000, counter) >= 1000, counter
+        assert weigh_text("x" * 16_000, counter) >= 1000, counter
 
 
 THAI = "ฉันดื่มชาเขียวทุกเช้า ไม่เคยดื่มกาแฟเลย"
@@ -84,7 +84,7 @@ def test_pieces_weigh_at_least_what_their_text_does():
     texts = [text for text, _ in FOR_LANGUAGE_MODELS]
     for counter in get_args(Counter):
         assert count_text_tokens(" ".join(texts), counter) <= 1 + sum(
-            weigh(f"{text} ", counter) for text in texts
+            weigh_text(f"{text} ", counter) for text in texts
         )
 
 

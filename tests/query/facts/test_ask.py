@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.question_parser import ordinal_at, parse
+from memlog.query.facts.question_parser import ordinal_at, parse_questions
 from tests.support import ask_lines
 
 LEAST_ANSWERED = 180
@@ -58,7 +58,7 @@ def test_a_word_that_turns_the_meaning_leaves_a_question_unanswered_wherever_it_
     asked = [line for line in ask_lines.lines("lines.tsv") if ask_lines.answer(store, line)]
     for line in asked:
         words = line.text.split()
-        question = next(iter(parse(line.text)))
+        question = next(iter(parse_questions(line.text)))
         for word in chance.sample(TURNING[question.language].split(), 4):
             place = chance.randrange(len(words) + 1)
             text = " ".join([*words[:place], word, *words[place:]])

@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.topic_keys import LONGEST, fact_words, key_of
+from memlog.query.facts.topic_keys import LONGEST, fact_words, make_topic_key
 from tests.support.refusals import refused
 
 KEYS = [
@@ -49,8 +49,8 @@ ALIKE = [
 
 def test_spellings_of_one_name_map_to_one_key():
     for key, spellings in KEYS:
-        assert {key_of(spelling) for spelling in spellings.split("|")} == {key}, key
-        assert key_of(key) == key, key
+        assert {make_topic_key(spelling) for spelling in spellings.split("|")} == {key}, key
+        assert make_topic_key(key) == key, key
 
 
 def test_names_that_differ_in_a_letter_are_two_topics_of_which_each_has_its_value(tmp_path):
@@ -96,24 +96,24 @@ def test_a_key_of_an_older_log_stays_and_is_found_by_the_name_that_made_it(tmp_p
 
 def test_a_built_in_topic_is_its_own_key_and_no_word_names_two():
     for said in fact_words().values():
-        assert [key_of(key) for key in said.topics] == list(said.topics)
+        assert [make_topic_key(key) for key in said.topics] == list(said.topics)
         words = [word for each in said.topics.values() for word in each.split()]
         assert len(words) == len(set(words))
 
 
 def test_a_similar_topic_has_another_key():
     for others in ("favourite car colour", "colour", "favourite flower", "любимые цветы", "väri"):
-        assert key_of(others) != "favorite_colors", others
+        assert make_topic_key(others) != "favorite_colors", others
 
 
 def test_what_can_be_no_key_is_refused():
     for name in ("", "   ", "___", "?!", "\u200b", "a\tb", "a\nb", "a\x00b", "\x1b[31m", "x" * 300):
         with refused(name) as caught:
-            key_of(name)
+            make_topic_key(name)
         assert caught.value.hint, repr(name)
 
 
 def test_the_longest_key_is_taken():
-    assert key_of("x" * LONGEST) == "x" * LONGEST
+    assert make_topic_key("x" * LONGEST) == "x" * LONGEST
     with pytest.raises(memlog.BadInput):
-        key_of("x" * (LONGEST + 1))
+        make_topic_key("x" * (LONGEST + 1))

@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.query.search.request import parse
+from memlog.query.search.request import parse_query
 from tests.support.places import FIXTURES
 
 FOLDER = FIXTURES / "finnish"
@@ -34,7 +34,7 @@ def test_there_are_thirty_questions_and_a_hundred_other_sentences():
 
 def test_no_word_of_a_question_stands_in_its_sentence():
     for question, sentence in PAIRS:
-        assert not set(parse(question).words) & set(parse(sentence).words), question
+        assert not set(parse_query(question).words) & set(parse_query(sentence).words), question
 
 
 def test_a_sentence_is_found_by_other_forms_of_its_words(store):

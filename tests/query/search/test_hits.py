@@ -69,7 +69,7 @@ def test_passages_of_messages_stand_among_the_memories_and_not_in_their_full_tex
     store.append([said("green tea " * 500, id="a"), MemorySaved(content="black tea", memory_id="m")])
     projector = Projector(store.path)
     projector.catch_up()
-    db = projector.live()
+    db = projector.connect_to_live()
     sources = db.execute(
         "SELECT source, count(*) > 1 FROM memory_chunks GROUP BY source ORDER BY 1"
     ).fetchall()

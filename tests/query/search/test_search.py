@@ -7,7 +7,7 @@ import pytest
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
 from memlog.query.search import request
-from memlog.query.search.request import parse
+from memlog.query.search.request import parse_query
 from tests.support.places import FIXTURES
 
 STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
@@ -95,8 +95,8 @@ def test_double_quotes_make_a_phrase(store):
 
 
 def test_stop_words_are_left_out_where_something_remains():
-    assert parse("What did the cat do?").words == ("cat",)
-    assert parse("to be or not to be").words == ("to", "be", "or", "not")
+    assert parse_query("What did the cat do?").words == ("cat",)
+    assert parse_query("to be or not to be").words == ("to", "be", "or", "not")
 
 
 def test_k_counts_messages_and_memories_never_chunks(store):

@@ -12,11 +12,11 @@ import memlog
 from memlog.eventlog.events import Message
 from memlog.projector.schema import read_schema
 from memlog.projector.sqlite import binding
-from memlog.projector.text.analyzer import analyse, written_words
+from memlog.projector.text.analyzer import analyse_for_index, written_words
 from memlog.projector.text.marks import first_place, marked_spans, marks_of
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import is_cjk
-from memlog.query.search.request import parse
+from memlog.query.search.request import parse_query
 from tests.support.examples import examples
 
 FOUND, NOT = True, False
@@ -231,7 +231,9 @@ def test_a_question_finds_a_text_or_does_not(store):
 
 def test_a_text_is_analysed_alike_however_its_letters_are_composed():
     for text in ("Mökillä on kylmä ja yö", "Йод и ёлка", "Ängström à la carte"):
-        assert analyse(unicodedata.normalize("NFD", text)) == analyse(unicodedata.normalize("NFC", text))
+        assert analyse_for_index(unicodedata.normalize("NFD", text)) == analyse_for_index(
+            unicodedata.normalize("NFC", text)
+        )
 
 
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
@@ -239,7 +241,7 @@ def test_a_text_is_analysed_alike_however_its_letters_are_composed():
 def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
     db = binding().connect(":memory:")
     db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", read_schema())[0])
-    db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analyse(text),))
+    db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analyse_for_index(text),))
     words = [word for word in written_words(text) if not is_cjk(word)]
     for word in words:
         assert db.execute(FINDING, (f'"{word}"',)).fetchall() == [(1,)], word
@@ -247,24 +249,27 @@ def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
 
 def test_english_is_indexed_as_it_is_written():
     for text in ("I met the boys at school.", "Thanks!", "Sounds great", "on in is at"):
-        assert analyse(text) == text
+        assert analyse_for_index(text) == text
 
 
 def test_stop_words_are_left_out_in_the_language_of_the_question():
-    assert parse("Missä talossa koira on?").words == ("talossa", "koira")
-    assert parse("Wo ist das Auto?").words == ("auto",)
-    assert parse("Где живёт его собака?").words == ("живет", "собака")
-    assert parse("Where is he?").words == ("where", "is", "he")
+    assert parse_query("Missä talossa koira on?").words == ("talossa", "koira")
+    assert parse_query("Wo ist das Auto?").words == ("auto",)
+    assert parse_query("Где живёт его собака?").words == ("живет", "собака")
+    assert parse_query("Where is he?").words == ("where", "is", "he")
     # Finnish "me" and German "die" carry nothing, English "die" does.
-    assert parse("when did they die").words == ("die",)
+    assert parse_query("when did they die").words == ("die",)
 
 
 def test_a_question_in_english_asks_for_no_stem_of_another_language():
-    assert parse("What did the cat do to the house?").terms == ['"cat" OR "cat"*', '"house" OR "house"*']
+    assert parse_query("What did the cat do to the house?").terms == [
+        '"cat" OR "cat"*',
+        '"house" OR "house"*',
+    ]
 
 
 def test_a_word_alone_asks_for_few_different_stems():
-    assert len(parse("talossa").terms) < 10
+    assert len(parse_query("talossa").terms) < 10
 
 
 PLACES = [
@@ -297,7 +302,7 @@ MARKED = [
 
 def test_the_words_that_a_question_matches_are_marked():
     for question, text, marked in MARKED:
-        places = marked_spans(text, parse(question).marks)
+        places = marked_spans(text, parse_query(question).marks)
         assert [text[start:end] for start, end in places] == marked, question
 
 

@@ -625,7 +625,7 @@ def test_every_hit_of_real_documentation_is_where_it_says(store):
 
 def assert_is_there(projector, hit, text):
     """The lines hold the passage; around it may stand a fence, table header or heading that is said again."""
-    places = projector.live().execute(
+    places = projector.connect_to_live().execute(
         "SELECT start_char, end_char FROM doc_chunks WHERE document_id = ? AND content = ?",
         (hit.id, hit.content),
     )

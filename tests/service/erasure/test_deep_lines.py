@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.secrets.detection import kinds_in_line, texts_within
+from memlog.eventlog.secrets.detection import list_key_kinds_in_line, texts_within
 from tests.support.canaries import canaries
 
 CANARY = next(each for each in canaries(60) if each.kind == "github-token")
@@ -20,7 +20,7 @@ def deep(depth: int, text: str) -> bytes:
 
 def test_a_key_is_found_at_any_depth() -> None:
     for depth in DEPTHS:
-        assert kinds_in_line(deep(depth, CANARY.key)) == [CANARY.kind], depth
+        assert list_key_kinds_in_line(deep(depth, CANARY.key)) == [CANARY.kind], depth
 
 
 def test_texts_are_found_at_any_depth() -> None:

@@ -83,7 +83,7 @@ def test_a_vector_that_was_being_computed_is_kept_nowhere(path, erase):
     projector = embed(path, lambda: erase(path))
     assert cached_keys(path) == {key(KEPT)}
     assert not any(key(SECRET) in file.read_bytes() for file in path.rglob("*") if file.is_file())
-    db = projector.live()
+    db = projector.connect_to_live()
     assert list(index.texts_to_embed(db)) == [KEPT]
     assert [db.execute(f"SELECT count(*) FROM {shelf.vectors}").fetchone()[0] for shelf in index.SHELVES] == [
         1,
@@ -134,7 +134,7 @@ def test_verify_misses_no_seal_of_a_segment_that_gets_a_successor_meanwhile(path
 def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
     embed(path).close()
     with closing(VectorCache(path, "noise/3")) as cache:
-        cache.add([("what a document said before", bytes(12))])
+        cache.add_vectors([("what a document said before", bytes(12))])
     with memlog.open(path) as store:
         assert store.maintenance.verify().unused_vectors == 1
         store.erasure.forget("m1")

@@ -11,7 +11,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_file import SealFiles, measure, read_seals
+from memlog.eventlog.integrity.seal_file import SealFiles, measure_segment, read_seals
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.reader import select_segments
 from memlog.projector.lifecycle import Projector
@@ -161,11 +161,11 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
     store.append([said("thank you", id="m2")])
     log = store.path / "log"
-    SealFiles(log).seal(STREAM, [OLD])
+    SealFiles(log).seal_segments(STREAM, [OLD])
     store.erasure.forget("old")
     store.erasure.scrub()
     assert is_as_sealed(log)
-    SealFiles(log).blank(STREAM, OLD)  # killed between the bytes and the seal
+    SealFiles(log).blank_seals(STREAM, OLD)  # killed between the bytes and the seal
     assert not is_as_sealed(log)
     store.erasure.scrub()
     assert is_as_sealed(log)
@@ -173,13 +173,13 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
 
 
 def is_as_sealed(log: Path) -> bool:
-    return read_seals(log).valid[STREAM, OLD].is_of(measure(log, STREAM, OLD))
+    return read_seals(log).valid[STREAM, OLD].is_of(measure_segment(log, STREAM, OLD))
 
 
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
     path = write_segment(store, said(SECRET, id="old"), said("green tea", id="kept"))
     store.append([said("thank you", id="m2")])
-    SealFiles(store.path / "log").seal(STREAM, [OLD])
+    SealFiles(store.path / "log").seal_segments(STREAM, [OLD])
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
     store.erasure.forget("old")
     assert any("did not match its seal, which is kept" in note for note in store.erasure.scrub().notes)
@@ -240,7 +240,7 @@ def test_a_process_that_is_killed_anywhere_leaves_what_the_next_run_finishes(tmp
             with memlog.open(path) as store:
                 store.append([said(SECRET, id="m1"), said("thank you", id="m2")])
                 write_segment(store, said(SECRET, id="old"), said("kept", id="kept"))
-                SealFiles(path / "log").seal(STREAM, [OLD])
+                SealFiles(path / "log").seal_segments(STREAM, [OLD])
                 store.erasure.forget(match="5551234")
             was_killed = scrub_killed_at(path, number)
             with memlog.open(path) as store:

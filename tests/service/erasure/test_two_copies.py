@@ -9,7 +9,7 @@ import pytest
 import memlog
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.integrity.seal_file import measure, read_seals
+from memlog.eventlog.integrity.seal_file import measure_segment, read_seals
 from memlog.eventlog.log.layout import WATERMARKS, seals_file
 from memlog.eventlog.log.streams import Segment, segments_of
 
@@ -134,7 +134,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     left = b.hashes()
     own_seals = (b.log / seals_file(b.writer)).read_bytes() if sealed else b""
     for stream, segment in sealed:
-        held = measure(b.log, stream, segment)
+        held = measure_segment(b.log, stream, segment)
         assert read_seals(b.log).valid[stream, segment].is_of(held)
         assert held.sha256.encode() in own_seals
     assert not left & hashes

@@ -263,7 +263,7 @@ def test_another_model_is_asked_at_once_and_the_same_one_on_another_day(
     with opened(tmp_path, provider, model="another") as store, pytest.raises(memlog.ProviderError):
         store.extraction.run()
     assert provider.asked_about(POISON) == 2
-    tomorrow = timestamps.shift(timestamps.now(), 24 * 60 * 60 * 1000)
+    tomorrow = timestamps.shift_timestamp(timestamps.now(), 24 * 60 * 60 * 1000)
     monkeypatch.setattr(timestamps, "now", lambda: tomorrow)
     with opened(tmp_path, provider) as store:
         assert store.maintenance.status().set_aside == []

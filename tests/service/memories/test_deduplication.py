@@ -333,13 +333,13 @@ def test_long_texts_are_compared_by_their_beginning_and_not_at_all_above_a_limit
 
 
 def test_a_save_waits_for_a_projector_and_does_not_go_by_an_old_read_model(store):
-    from memlog.eventlog.files.locks import locked
+    from memlog.eventlog.files.locks import holding_lock
 
     store.memories.list()
     with memlog.open(store.path, lock_timeout=0.1) as hurried:
         hurried.memories.list()
         store.memories.save(TEA, dedup=False)
-        with locked(store.path / "projector.lock", "a test", 1.0), pytest.raises(memlog.Busy):
+        with holding_lock(store.path / "projector.lock", "a test", 1.0), pytest.raises(memlog.Busy):
             hurried.memories.save(TEA)
         assert hurried.memories.save(TEA).decision == "already known"
 

@@ -302,13 +302,13 @@ def test_a_touch_of_nothing_is_refused(memories):
 
 
 def test_a_change_waits_for_a_projector_and_does_not_go_by_an_old_read_model(store):
-    from memlog.eventlog.files.locks import locked
+    from memlog.eventlog.files.locks import holding_lock
 
     store.memories.save("tea", memory_id="m")
     with memlog.open(store.path, lock_timeout=0.1) as hurried:
         hurried.memories.list()
         store.memories.save("coffee", memory_id="new")
-        with locked(store.path / "projector.lock", "a test", 1.0), pytest.raises(memlog.Busy):
+        with holding_lock(store.path / "projector.lock", "a test", 1.0), pytest.raises(memlog.Busy):
             hurried.memories.archive("new")
         hurried.memories.archive("new")
     assert ids(store.memories.list()) == ["m"]
@@ -350,7 +350,7 @@ def test_memory_metadata_is_the_light_form_of_a_list_without_contents(store, mem
     memories.save("Anna drinks green tea", memory_id="tea", tags=["tea"])
     memories.save("The kettle is blue", title="Kettle", memory_id="kettle")
     whole, read = memories.list(), set()
-    store._engine.read_model.projector.live().set_authorizer(
+    store._engine.read_model.projector.connect_to_live().set_authorizer(
         lambda _, table, column, *__: read.add((table, column)) or sqlite3.SQLITE_OK
     )
     assert memories.list(light=True) == [replace(each, content="") for each in whole]
