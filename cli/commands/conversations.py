@@ -41,6 +41,7 @@ def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
         "began": lambda session: format_minute(session.created_at),
         "messages": "messages",
         "model": "model",
+        "title": "title",
         "first message": "session_start",
     }
     return list_answer("sessions", found, columns, if_empty="no session yet")
