@@ -72,7 +72,7 @@ def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return whether a change is new, known or forgotten. Outdated and redundant changes count as known."""
-    aspect, _ = holdings.split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
@@ -125,7 +125,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     overrules nothing else. For the same reason, a record is restored directly after it was archived.
     """
     assert isinstance(change, Change)
-    aspect, _ = holdings.split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
     earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
         change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
@@ -367,7 +367,7 @@ class Importing:
                 yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed", "updated"):
             for reset in record.resets:
-                is_due = found[first].changes_of(holdings.split_change_id(str(reset.id), first)[0])
+                is_due = found[first].changes_of(holdings.parse_aspect_and_time(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
@@ -475,7 +475,7 @@ class Importing:
         if type(base) is not type(event):
             return True
         is_told = holding.has_had_text(getattr(event, field)) or any(
-            holdings.split_change_id(str(change.id), str(event.id))[0] == "updated"
+            holdings.parse_aspect_and_time(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
@@ -496,7 +496,7 @@ class Importing:
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
         made = add_own_id(change, name, found[name], now, self._key)
-        aspect, claimed = holdings.split_change_id(str(made.id), name)
+        aspect, claimed = holdings.parse_aspect_and_time(str(made.id), name)
         self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 
