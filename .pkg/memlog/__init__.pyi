@@ -10,6 +10,7 @@ from memlog.eventlog.errors import NotFound as NotFound
 from memlog.eventlog.errors import ProviderError as ProviderError
 from memlog.eventlog.events import AppendWarning as AppendWarning
 from memlog.eventlog.events import ChangeUndone as ChangeUndone
+from memlog.eventlog.events import ChatDescribed as ChatDescribed
 from memlog.eventlog.events import ContextGiven as ContextGiven
 from memlog.eventlog.events import CoreMemoryDeleted as CoreMemoryDeleted
 from memlog.eventlog.events import CoreMemoryUpdated as CoreMemoryUpdated
@@ -34,6 +35,8 @@ from memlog.eventlog.events import MemorySaved as MemorySaved
 from memlog.eventlog.events import MemoryUpdated as MemoryUpdated
 from memlog.eventlog.events import MergeDecision as MergeDecision
 from memlog.eventlog.events import Message as Message
+from memlog.eventlog.events import MessageDeleted as MessageDeleted
+from memlog.eventlog.events import MessageUpdated as MessageUpdated
 from memlog.eventlog.events import ModelFailed as ModelFailed
 from memlog.eventlog.events import Position as Position
 from memlog.eventlog.events import ProfileRefreshed as ProfileRefreshed
