@@ -268,7 +268,7 @@ class _Decompressed(io.RawIOBase):
             raise OSError(errno.ENOPKG, f"zstandard is not installed: {_INSTALL}") from None
         self._file, self._error = file, ZstdError
         self._start_frame = ZstdDecompressor().decompressobj
-        self._frame, self._rest, self._data = self._start_frame(), b"", b""
+        self._frame, self._rest, self._data = self._start_frame(), b"", memoryview(b"")
         self._left = min(max(_MAX_BYTES, size * _MAX_RATIO), _MAX_DECOMPRESSED)
 
     def readable(self) -> bool:
@@ -286,7 +286,7 @@ class _Decompressed(io.RawIOBase):
             if self._frame.eof:
                 self._frame = self._start_frame()
             try:
-                self._data = self._frame.decompress(piece)
+                self._data = memoryview(self._frame.decompress(piece))
             except self._error as error:
                 raise OSError(errno.EIO, str(error)) from error
             self._rest = self._frame.unused_data
