@@ -22,6 +22,7 @@ from memlog.eventlog.fields import (
     Id,
     Ids,
     MemoryKind,
+    MessageState,
     ModelTask,
     Role,
     SourceId,
@@ -158,6 +159,47 @@ class Message(ConversationEvent, tag="message"):
     name: str | None = None
     kind: Literal["subagent_result"] | None = None
     meta: dict[str, Any] | None = None
+
+
+class MessageUpdated(ConversationEvent, tag="message_updated"):
+    """A message was edited or taken back. Written by agents and imports; sets the members that are not None.
+
+    Of several updates, the one with the greatest `ts` counts.
+
+    state: windows, searches and contexts show only `current` messages; `superseded`: another version of the
+        conversation goes on elsewhere; `rewound`: the user took it back.
+    """
+
+    message_id: Text
+    content: str | None = None
+    state: MessageState | None = None
+
+    def __post_init__(self) -> None:
+        if self.content is None and self.state is None:
+            raise ValueError("needs content or state")
+
+
+class MessageDeleted(ConversationEvent, tag="message_deleted"):
+    """A message was deleted in its chat. Written by agents and imports; its bytes stay in the log.
+
+    A later `message_updated` with the state `current` restores it.
+    """
+
+    message_id: Text
+
+
+class ChatDescribed(ConversationEvent, tag="chat_described"):
+    """A chat was described. Written by agents and imports; sets the members that are not None.
+
+    parent_chat: the chat that started it, as `<channel>:<chat_id>`. folder: its working folder.
+    project: its project in the program that it comes from.
+    """
+
+    title: str | None = None
+    parent_chat: str | None = None
+    folder: str | None = None
+    project: str | None = None
+    labels: list[str] | None = None
 
 
 class SessionBreak(ConversationEvent, tag="session_break"):

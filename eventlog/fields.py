@@ -52,6 +52,7 @@ Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 
 Role = Literal["user", "assistant", "system", "tool"]
+MessageState = Literal["current", "superseded", "rewound"]
 MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]

@@ -140,7 +140,7 @@ class CoreView:
                 replace(self._written, view)
 
     def remove_stale_copies(self, db: Connection) -> None:
-        """Remove files that a kill left next to the view, since they may hold older values. Raises Busy.
+        """Remove files that a killed process left next to the view, which may hold older values. Raises Busy.
 
         A manually changed view is kept, and so is the copy of memlog's last version.
         """

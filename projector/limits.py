@@ -37,6 +37,7 @@ Reason = Literal["long_text", "long_names", "long_list"]
 """Why a text was indexed plainly, or a list only in part."""
 
 _SEARCHED = (
+    ev.MessageUpdated,
     ev.Message,
     ev.SummaryWritten,
     ev.MemorySaved,

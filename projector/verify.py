@@ -31,6 +31,7 @@ _LEFT_OUT = (
 _ORDERS = {
     "events": "stream, day, number, writer, offset",
     "messages": "channel, chat_id, created_at, day, number, writer, offset, stream",
+    "withdrawn_messages": "stream, id",
     "memory_chunks": "stream, memory_id, message_id, summary_id, fact_id, daily_event_id, document_id,"
     " chunk_index",
     "doc_chunks": "document_id, chunk_index",

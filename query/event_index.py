@@ -72,6 +72,16 @@ def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
     return [memory_id for (memory_id,) in rows]
 
 
+def changes_of_messages(db: Connection, messages: Iterable[Key]) -> set[Key]:
+    """Return the keys of events that change any of these messages."""
+    rows = db.execute(
+        "SELECT stream, event_id FROM message_changes WHERE (stream, message_id) IN"
+        " (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
+        (to_json_list(list(messages)),),
+    )
+    return set(rows)
+
+
 def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     """Return the keys of events that touch any of these memories."""
     rows = db.execute(

@@ -1,5 +1,6 @@
 """Finds the lines of the log behind ids, and the lines that could not be projected."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -186,6 +187,22 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
         f"SELECT target_id FROM redactions WHERE +target_id {wanted}", (to_json_list(ids),)
     )
     return known, {name for (name,) in forgotten}
+
+
+def edits_of_messages(
+    db: Connection, messages: Sequence[tuple[str, str]]
+) -> dict[str, list[tuple[str, str]]]:
+    """Return by message id the (event id, content) of each edit, oldest first. messages: stream and id."""
+    rows = db.execute(
+        "SELECT message_id, event_id, content FROM message_changes WHERE content IS NOT NULL"
+        " AND (stream, message_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
+        " ORDER BY precedence",
+        (to_json_list(messages),),
+    )
+    found: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    for message_id, event_id, content in rows:
+        found[message_id].append((event_id, content))
+    return found
 
 
 def ids_with_prefixes(

@@ -1,6 +1,9 @@
 """Sessions, the parts of a conversation between session breaks, with their texts and summaries."""
 
+import json
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,6 +18,7 @@ class Session(msgspec.Struct, kw_only=True):
 
     session_start: the id of its first message, if any.
     model: as named by the break before it, or by the last message whose meta names one.
+    title, parent_chat, folder, project, labels: of the chat, as `chat_described` set them.
     created_at: when the break, if any, or else the first message was written.
     messages: how many it has, without breaks.
     """
@@ -24,6 +28,11 @@ class Session(msgspec.Struct, kw_only=True):
     model: str | None
     created_at: str
     messages: int
+    title: str | None = None
+    parent_chat: str | None = None
+    folder: str | None = None
+    project: str | None = None
+    labels: list[str] = []
 
 
 def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
@@ -42,8 +51,21 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     ).fetchall()
     # The last session of each chat stays.
     kept = rows if is_all else {row[-2:]: row for row in rows}.values()
-    newest_first = [struct_of_row(Session, row) for row in reversed(kept)]
+    described = _descriptions(db)
+    newest_first = [
+        struct_of_row(Session, row[:-2], **described.get(row[-2:], {})) for row in reversed([*kept])
+    ]
     return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
+
+
+def _descriptions(db: Connection) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the members of each chat's description; of a chat with two streams, the latest."""
+    found: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
+    for channel, chat_id, member, value in db.execute(
+        "SELECT channel, chat_id, member, value FROM chat_descriptions ORDER BY precedence"
+    ):
+        found[channel, chat_id][member] = json.loads(value)
+    return found
 
 
 class SessionContent(msgspec.Struct, kw_only=True):

@@ -19,7 +19,7 @@ from memlog.service.engine.operation import (
     operations_of,
     store_of_call,
 )
-from memlog.service.engine.readable import EVERYTHING, resolve_readable, restrict_files
+from memlog.service.engine.readable import EVERYTHING, allowing_files_below, resolve_readable
 from memlog.service.projects import Projects
 
 GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
@@ -80,7 +80,7 @@ def call_operation(
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
     with store_of_call(owner):
         request = kind.of(given, name)
-    with restrict_files(exports if known[name].writes_paths else root):
+    with allowing_files_below(exports if known[name].writes_paths else root):
         below = {field: _resolve_paths(getattr(request, field)) for field in of_paths}
         return call_required(
             getattr(target, method), msgspec.structs.replace(request, **below) if below else request

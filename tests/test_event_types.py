@@ -36,6 +36,13 @@ class Told(NamedTuple):
 
 TABLE = {
     "message": Told("--chat cli:1 --role user --content coffee", "messages memory_chunks"),
+    "message_updated": Told(
+        "--chat cli:1 --message-id m1 --content coffee", "message_changes messages memory_chunks"
+    ),
+    "message_deleted": Told(
+        "--chat cli:1 --message-id m1", "message_changes messages withdrawn_messages memory_chunks"
+    ),
+    "chat_described": Told("--chat cli:1 --title Tea", "chat_descriptions"),
     "session_break": Told("--chat cli:1 --model small", "messages"),
     "summary_written": Told("--chat cli:1 --content coffee", "summaries memory_chunks"),
     "extraction_completed": Told("--chat cli:1 --through-message-id m1", "extractions"),

@@ -41,6 +41,7 @@ def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
         "began": lambda session: format_minute(session.created_at),
         "messages": "messages",
         "model": "model",
+        "title": "title",
         "first message": "session_start",
     }
     return list_answer("sessions", found, columns, if_empty="no session yet")
@@ -69,7 +70,7 @@ def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
         "from": "from_message_id",
         "to": "to_message_id",
         "content": "content",
-        "position": _summary_position,
+        "position": _format_position_and_id,
     }
     text = [line for each in found for line in _summary_lines(each)]
     return list_answer("summaries", found, columns, text=text, if_empty="no summary yet")
@@ -82,11 +83,11 @@ def _summary_lines(summary: "memlog.Summary") -> list[str]:
     return [
         one_line(f"[{format_minute(summary.created_at)}] {summary.chat}{stretch}"),
         indent_rest(f"    {escape_controls(summary.content)}", 4),
-        f"    {dim(escape_controls(_summary_position(summary)))}",
+        f"    {dim(escape_controls(_format_position_and_id(summary)))}",
     ]
 
 
-def _summary_position(summary: "memlog.Summary") -> str:
+def _format_position_and_id(summary: "memlog.Summary") -> str:
     return f"{summary.position} {summary.id}"
 
 

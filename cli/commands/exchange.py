@@ -80,10 +80,13 @@ def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
     yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
     verb = "would be appended" if done.dry_run else "appended"
     changed = f" ({done.changed:,} changed since)" if done.changed else ""
+    updated = f" {done.updated:,} {'would update' if done.dry_run else 'updated'}," if done.updated else ""
     yield (
         f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
-        f" {done.forgotten:,} forgotten, {done.refused:,} refused"
+        f"{updated} {done.forgotten:,} forgotten, {done.refused:,} refused"
     )
+    if done.described:
+        yield f"chats    {count_noun(done.described, 'description')}"
     for prefix in done.prefixes:
         yield f"source   another source has the same ids: the ids of this source begin with {prefix}/"
     for name, count in sorted(done.types.items()):

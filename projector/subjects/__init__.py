@@ -17,7 +17,7 @@ from memlog.projector.sqlite import Connection, delete, insert
 from memlog.projector.subjects import contexts, conversations, documents, extractions, facts, memories
 from memlog.projector.subjects.accepted import Handler, PositionedEvent
 
-VERSION = 18
+VERSION = 19
 """To be raised whenever handlers write different rows; part of the projection id."""
 
 _SUBJECTS = (conversations, memories, contexts, extractions, facts, documents)

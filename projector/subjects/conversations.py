@@ -1,4 +1,4 @@
-"""Messages, session breaks, summaries, daily events, and the progress of extraction."""
+"""Messages, their changes, chats, summaries, daily events, and the progress of extraction."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -7,18 +7,21 @@ from memlog.eventlog import events as ev
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
-from memlog.projector.sqlite import Connection, insert
+from memlog.projector.sqlite import Connection, delete, insert, upsert
 from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 _EVENT = "stream, id, channel, chat_id"
 _PLACE = "created_at, day, number, writer, offset"
+_MESSAGE = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
+_CONTENT = _MESSAGE.split(", ").index("content")
+_NUMBERS = "SELECT message_no FROM messages UNION ALL SELECT message_no FROM withdrawn_messages"
 
 
 def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Add messages with their passages, and session breaks."""
     rows: list[tuple[object, ...]] = []
     texts, wholes = [], []
-    (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
+    (last,) = db.execute(f"SELECT coalesce(max(message_no), 0) FROM ({_NUMBERS})").fetchone()
     for number, placed in enumerate(events, start=last + 1):
         spoken = cast("ev.Message | ev.SessionBreak", placed.event)
         event = (number, placed.stream, spoken.id, spoken.channel, spoken.chat_id)
@@ -32,10 +35,68 @@ def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
         if spoken.content.strip():
             texts.append((number, spoken.name, spoken.content))
         wholes.append(_to_source_text(placed, spoken, "conversation", spoken.name))
-    columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
-    insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
+    insert(db, "messages", _MESSAGE, rows, empty_is_null=("name", "metadata"))
     fulltext.add_texts(db, fulltext.MESSAGES, texts)
     index.add_passages(db, "message_id", wholes, sizes)
+    _apply_changes(db, events[0].stream, [placed.id for placed in events], sizes)
+
+
+def change_messages(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
+    """Change the content and the state of messages."""
+    rows, changed = [], []
+    for placed in events:
+        event = cast("ev.MessageUpdated | ev.MessageDeleted", placed.event)
+        change = (event.content, event.state) if isinstance(event, ev.MessageUpdated) else (None, "deleted")
+        rows.append((placed.stream, event.message_id, placed.id, *change, placed.precedence))
+        changed.append(event.message_id)
+    insert(db, "message_changes", "stream, message_id, event_id, content, state, precedence", rows)
+    _apply_changes(db, events[0].stream, changed, sizes)
+
+
+_LATEST = (
+    "(SELECT {0} FROM message_changes n WHERE (n.stream, n.message_id) = (m.stream, m.id)"
+    " AND n.{0} IS NOT NULL ORDER BY n.precedence DESC LIMIT 1)"
+)
+_CHANGED = (
+    f"SELECT {_MESSAGE}, state,"
+    f" coalesce({_LATEST.format('content')}, content), coalesce({_LATEST.format('state')}, 'current')"
+    " FROM (SELECT *, 'current' AS state FROM messages UNION ALL SELECT * FROM withdrawn_messages) m"
+    " WHERE type <> 'session_break' AND stream = ?1 AND id IN ("
+    "   SELECT message_id FROM message_changes WHERE stream = ?1"
+    "   AND message_id IN (SELECT value FROM json_each(?2))"
+    " )"
+)
+
+
+def _apply_changes(db: Connection, stream: str, ids: Sequence[str], sizes: ChunkSizes) -> None:
+    """Give messages their latest content and state, in whatever order messages and changes arrive."""
+    if db.execute("SELECT 1 FROM message_changes WHERE stream = ? LIMIT 1", (stream,)).fetchone() is None:
+        return
+    for *row, before, content, after in db.execute(_CHANGED, (stream, as_json(ids))).fetchall():
+        number, _, name, channel, chat_id, _, _, speaker, old, _, ts, *_ = row
+        if (old, before) == (content, after):
+            continue
+        if before == "current":
+            fulltext.remove_texts(db, fulltext.MESSAGES, [(number, speaker, old)] if old.strip() else [])
+            index.remove_passages(db, index.MEMORY, "stream = ? AND message_id = ?", (stream, name))
+        delete(db, "messages" if before == "current" else "withdrawn_messages", "message_no = ?", (number,))
+        row[_CONTENT] = content
+        if after == "current":
+            insert(db, "messages", _MESSAGE, [tuple(row)])
+            fulltext.add_texts(db, fulltext.MESSAGES, [(number, speaker, content)] if content.strip() else [])
+            whole = SourceText(stream, name, "conversation", content, ts, ts, f"{channel}:{chat_id}", speaker)
+            index.add_passages(db, "message_id", [whole], sizes)
+        else:
+            insert(db, "withdrawn_messages", f"{_MESSAGE}, state", [(*row, after)])
+
+
+def describe_chats(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Set the members of chats' descriptions."""
+    for placed in events:
+        for member in ("title", "parent_chat", "folder", "project", "labels"):
+            if (value := getattr(placed.event, member)) is not None:
+                row = placed.row("channel", "chat_id", member=member, value=as_json(value))
+                upsert(db, "chat_descriptions", ("stream", "member"), row, newer_by="precedence")
 
 
 def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
@@ -92,6 +153,8 @@ def fold_daily_events(db: Connection, events: Sequence[PositionedEvent], sizes: 
 
 HANDLERS: Handlers = {
     add_messages: (ev.Message, ev.SessionBreak),
+    change_messages: (ev.MessageUpdated, ev.MessageDeleted),
+    describe_chats: (ev.ChatDescribed,),
     add_summaries: (ev.SummaryWritten,),
     add_extractions: (ev.ExtractionCompleted,),
     fold_daily_events: (ev.DailyEventRecorded, ev.DailyEventsCompressed),

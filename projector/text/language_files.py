@@ -315,7 +315,7 @@ def _read_sources() -> Mapping[str, str]:
 
 @cache
 def parse_language(name: str, source: str) -> Language:
-    """Parse the file of the language `name`.
+    """Parse the language file for `name`.
 
     Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """

@@ -178,7 +178,7 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
 def normalise_words(text: str) -> str:
     """Return the case-folded words of `text` without trailing punctuation.
 
-    Other signs are kept, since they may be code.
+    Other symbols are kept, since they may be part of code.
     """
     folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
     joined = " ".join(folded)

@@ -18,7 +18,7 @@ from memlog.eventlog.errors import (
 )
 from memlog.eventlog.events import RefusedLine
 from memlog.projector.sqlite import NO_ROOM
-from memlog.service.engine.readable import restrict_files
+from memlog.service.engine.readable import allowing_files_below
 from memlog.service.store import Store
 
 STATUS: dict[type[MemlogError], int] = {
@@ -93,9 +93,9 @@ def error_of(problem: Problem, status: int) -> MemlogError:
 def append_and_acknowledge(store: Store, lines: bytes, root: Path | None) -> bytes:
     """Append one event per line; return a line for each, with its position or why it was refused.
 
-    root: see `restrict_files`.
+    root: see `allowing_files_below`.
     """
-    with restrict_files(root):
+    with allowing_files_below(root):
         outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
     return msgspec.json.Encoder().encode_lines(
         {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}

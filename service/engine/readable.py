@@ -19,7 +19,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 
 @contextmanager
-def restrict_files(root: Path | None) -> Iterator[None]:
+def allowing_files_below(root: Path | None) -> Iterator[None]:
     """Allow only files below `root` in this context; no files at all if it is None."""
     before = _ROOT.set(root)
     try:

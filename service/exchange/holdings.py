@@ -108,7 +108,7 @@ def event_text(event: Event) -> str | None:
     return getattr(event, text_field(event), None)
 
 
-def split_change_id(event_id: str, base_id: str) -> tuple[str, str]:
+def parse_aspect_and_time(event_id: str, base_id: str) -> tuple[str, str]:
     """Return the aspect and the time from a change's id. The time is "" in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
@@ -132,11 +132,11 @@ def read_holdings(
     below, gone = ids_with_prefixes(db, _STREAMS, names)
     for each in below:
         base = _find_base(each.id, found)
-        aspect, claimed = split_change_id(each.id, base)
+        aspect, claimed = parse_aspect_and_time(each.id, base)
         if (event := read_event(log, *each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
-        aspect, claimed = split_change_id(name, base := _find_base(name, found))
+        aspect, claimed = parse_aspect_and_time(name, base := _find_base(name, found))
         found[base].forgotten.append(Forgotten(aspect, claimed or ts))
     return found
 
@@ -197,7 +197,7 @@ def may_change(record: Used) -> bool:
 def last_change_time(record: Used) -> str:
     """Return when the source last changed a record; "" if that is unknown."""
     name = str(record.events[0].id)
-    changes = (each for each in record.changes if split_change_id(str(each.id), name)[0] in DATED)
+    changes = (each for each in record.changes if parse_aspect_and_time(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 

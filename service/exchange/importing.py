@@ -12,25 +12,30 @@ from msgspec.structs import replace
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.encode import Draft
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     AppendWarning,
     Change,
+    ChatDescribed,
     CoreMemoryUpdated,
     Event,
     FactStored,
     MemoryAccessed,
     MemorySaved,
+    Message,
+    MessageUpdated,
+    tag_of,
     warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
-from memlog.eventlog.log.streams import escape_invalid_utf8
+from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
-from memlog.query.provenance import id_suffixes
+from memlog.query.provenance import edits_of_messages, id_suffixes, ids_in_use
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
@@ -67,7 +72,7 @@ def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
 
 def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return whether a change is new, known or forgotten. Outdated and redundant changes count as known."""
-    aspect, _ = holdings.split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
@@ -120,7 +125,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     overrules nothing else. For the same reason, a record is restored directly after it was archived.
     """
     assert isinstance(change, Change)
-    aspect, _ = holdings.split_change_id(str(change.id), base_id)
+    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
     earlier = holding.changes_of(aspect)
     if isinstance(change, MemoryAccessed):  # its source counts the total
         change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
@@ -167,7 +172,7 @@ _BATCH = 500
 
 _MAX_EXAMPLES = 10
 
-_Outcome = Literal["new", "known", "changed", "forgotten", "refused"]
+_Outcome = Literal["new", "known", "changed", "updated", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -180,11 +185,14 @@ class ImportProblem(msgspec.Struct, frozen=True):
 class ImportReport(msgspec.Struct, kw_only=True):
     """The outcome of an import, for the records of the sources and for their events.
 
-    found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
+    found = used + the sum of skipped + unreadable. events = appended + known + updated + forgotten
+    + refused. Descriptions of chats are counted apart.
 
     project: the only project that was read, if a project was chosen.
     skipped: the number of records by reason. unreadable: how many records and files. known: events that were
         stored before, and are not written again, even if they have `changed` in the source.
+    updated: events that change the content or the state of a message.
+    described: how many descriptions of chats were appended.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
         notes of a file whose notes have moved or were forgotten, as they may be old notes.
     problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
@@ -202,6 +210,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
     appended: int = 0
     known: int = 0
     changed: int = 0
+    updated: int = 0
+    described: int = 0
     forgotten: int = 0
     refused: int = 0
     types: dict[str, int] = {}
@@ -258,6 +268,8 @@ class Importing:
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
         self._seen: dict[str, bytes] = {}
         """Content hashes of the events of this source, by id."""
+        self._edits: Mapping[str, list[tuple[str, str]]] = {}
+        """Earlier edits of messages, by their ids; see `_find_edits`."""
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
@@ -277,6 +289,8 @@ class Importing:
             self._report.found += 1
             if isinstance(record, Skipped):
                 self._skipped[record.reason] += 1
+                if record.events:
+                    yield Used([*record.events], is_telling=False)
             elif isinstance(record, Unreadable):
                 self._report.unreadable += 1
                 self._add_problem(record.where, record.why)
@@ -315,11 +329,15 @@ class Importing:
         memories: Mapping[str, Memory | None] | None = None
         if archived:
             memories = self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
+        self._edits = self._find_edits(batch, found)
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._append_accepted(new)
-        self._report.appended += len(new)
-        kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
+        kinds = Counter(tag_of(each.event) for each in new)
+        updated = kinds["message_updated"] + kinds["message_deleted"]
+        self._report.updated += updated
+        self._report.described += kinds["chat_described"]
+        self._report.appended += len(new) - updated - kinds["chat_described"]
         self._report.types = dict(Counter(self._report.types) + kinds)
 
     def _new_events(
@@ -331,21 +349,25 @@ class Importing:
         for event in record.events:
             made = add_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
-            fates.append(self._count_outcome(self._find_outcome(record, event, why, found, now)))
-            if fates[-1] == "new":
+            fate = self._find_outcome(record, event, why, found, now)
+            fates.append(fate if isinstance(event, ChatDescribed) else self._count_outcome(fate))
+            if fate == "new":
                 self._add_holding(found, str(event.id), Holding(base=to_stored_change(made, "updated", now)))
                 yield _New(made, drafted)
+            elif fate == "updated":
+                assert isinstance(event, Message)
+                yield _New(self._to_edit(event))
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
         for change in record.changes:
-            is_open = own in ("known", "changed")
+            is_open = own in ("known", "changed", "updated")
             fate = classify_change(change, first, found[first], now) if is_open else own
             if self._count_outcome(fate) == "new":
                 yield _New(self._name_change(change, first, found, now))
-        if own in ("known", "changed"):
+        if own in ("known", "changed", "updated"):
             for reset in record.resets:
-                is_due = found[first].changes_of(holdings.split_change_id(str(reset.id), first)[0])
+                is_due = found[first].changes_of(holdings.parse_aspect_and_time(str(reset.id), first)[0])
                 renewed = (
                     restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 )
@@ -396,6 +418,8 @@ class Importing:
         if holdings.compare_event(record, event, holding) == "other_time":
             self._add_problem(name, "another record, created at another time, already has this id")
             return "refused"
+        if record.has_own_id and isinstance(event, Message) and isinstance(holding.base.event, Message):
+            return self._compare_edits(event, holding.base.event)
         is_older = record.created is not None and holdings.last_change_time(record) < holding.last_change_time
         if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
@@ -404,6 +428,46 @@ class Importing:
             self._moved.add(group)
         return "changed"
 
+    def _find_edits(
+        self, batch: list[Used], found: dict[str, Holding]
+    ) -> Mapping[str, list[tuple[str, str]]]:
+        """Return by message id the edits of known messages that earlier imports made, oldest first."""
+        own = (each for record in batch if record.has_own_id for each in record.events)
+        known = [
+            (conversation_stream(event.channel, event.chat_id), str(event.id))
+            for event in own
+            if isinstance(event, Message) and event.id in found
+        ]
+        edits = self._query_if_exists(lambda db: edits_of_messages(db, known)) if known else None
+        # Others may have edited the message, too: their edits stay.
+        return {
+            name: [each for each in those if each[0].startswith(f"{name}~")]
+            for name, those in (edits or {}).items()
+        }
+
+    def _compare_edits(self, event: Message, base: Message) -> _Outcome:
+        """Return whether a message has the text that the source had at the last import."""
+        edits = self._edits.get(str(event.id)) or [("", base.content)]
+        if edits[-1][1] in (event.content, mask_keys(event.content)):
+            return "known"
+        name = str(self._to_edit(event).id)
+        _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, [name])) or ((), set())
+        return "forgotten" if name in forgotten else "updated"
+
+    def _to_edit(self, event: Message) -> MessageUpdated:
+        """Return the change of a known message. Its id is the same on every machine that imports it."""
+        edits = [each for each, _ in self._edits.get(str(event.id), ())]
+        name = f"{event.id}~{sha256(event.content.encode()).hexdigest()[:_HASH_LENGTH]}"
+        if name in edits:  # the source has returned to an earlier text
+            name = f"{event.id}~{sha256(f'{edits[-1]} {event.content}'.encode()).hexdigest()[:_HASH_LENGTH]}"
+        return MessageUpdated(
+            id=name,
+            channel=event.channel,
+            chat_id=event.chat_id,
+            message_id=str(event.id),
+            content=event.content,
+        )
+
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
         """Whether a known event has content that is neither in the log nor in a new change."""
         assert holding.base is not None
@@ -411,7 +475,7 @@ class Importing:
         if type(base) is not type(event):
             return True
         is_told = holding.has_had_text(getattr(event, field)) or any(
-            holdings.split_change_id(str(change.id), str(event.id))[0] == "updated"
+            holdings.parse_aspect_and_time(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
@@ -432,7 +496,7 @@ class Importing:
 
     def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
         made = add_own_id(change, name, found[name], now, self._key)
-        aspect, claimed = holdings.split_change_id(str(made.id), name)
+        aspect, claimed = holdings.parse_aspect_and_time(str(made.id), name)
         self._add_holding(found, name, Holding(changes=[to_stored_change(made, aspect, claimed or now)]))
         return made
 

@@ -354,7 +354,7 @@ class Task(ABC, Generic[A, B]):
                 continue
             self._questions.check()
             try:
-                batch.is_done = self._ask_about_batch(batch)
+                batch.is_done = self._process_batch(batch)
                 self._has_worked = True
             except ProviderError as error:
                 failure = self._questions.record_failure(self.name, batch, error)
@@ -379,7 +379,7 @@ class Task(ABC, Generic[A, B]):
             notes.append(f"imported memories not sent (extraction.channels does not name them): {withheld}")
         return Outcome(self._count, "; ".join(filter(None, notes)) or None)
 
-    def _ask_about_batch(self, batch: B) -> bool:
+    def _process_batch(self, batch: B) -> bool:
         used = self._read_prompt()
         reply = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
         events = self._decide(lambda db: self.events_of_reply(db, batch, reply))

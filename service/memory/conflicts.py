@@ -45,7 +45,7 @@ def resolve_conflict(
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"use one or more of: {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep must list memories of the conflict", hint=hint)
+        raise BadInput("keep must list memories that are in this conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
         raise BadInput("keep lists a memory that no longer exists", hint="see store.memories.list()")

@@ -37,7 +37,7 @@ _SHAPE_HINT = 'use the form {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
-def is_json(path: Path) -> bool:
+def has_json_suffix(path: Path) -> bool:
     """Whether the suffix of a file is that of JSON.
 
     Raises:
@@ -265,7 +265,7 @@ class Core(OperationGroup):
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = read_limited(path)
-        if is_json(path):
+        if has_json_suffix(path):
             return self._import_sections(parse_json(data, path), force=True)
         sections, skipped = parse_core_memory(_decode(data, path), of_project=is_of_project(path.stem))
         done = self._import_sections(sections, force=force)

@@ -244,7 +244,7 @@ def _match_tails(
 
 
 def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
-    """Whether a longer source contains `part`, followed only by a joint or a precise place ("in Oulu")."""
+    """Whether a longer source has `part`, followed only by a linking word or a named place ("in Oulu")."""
     if not part or _has_digit(part[-1]):
         return False
     for other in others:

@@ -301,7 +301,7 @@ def _segments_of(log: Path, streams: Container[str]) -> list[Segment]:
 
 
 def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """Return the lines to forget, including contexts that name them, and the keys not redacted yet."""
+    """Return the lines to forget, with the changes of messages and contexts that name them, and new keys."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
     shown_of = {stream: _message_lines(db, stream) for stream in selection.whole}
@@ -315,9 +315,10 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
-    contexts = event_index.contexts_naming(db, keys.keys()) - keys.keys()
-    keys.update(dict.fromkeys(sorted(contexts)))
-    for segment in _segments_of(log, {stream for stream, _ in contexts}):
+    others = event_index.contexts_naming(db, keys.keys()) | event_index.changes_of_messages(db, keys.keys())
+    others -= keys.keys()
+    keys.update(dict.fromkeys(sorted(others)))
+    for segment in _segments_of(log, {stream for stream, _ in others}):
         wanted.setdefault(segment, [])
         mixed.add(segment)
     before = redacted_keys(wanted)

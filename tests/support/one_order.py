@@ -117,6 +117,26 @@ def _content(event):
     return {name: value for name, value in event.items() if name not in envelope and value is not None}
 
 
+def messages(events):
+    """Of the events of a conversation by message id: its ts, content and state, latest change last."""
+    found = {
+        event["id"]: [event["ts"], event["content"], "current"]
+        for event in events
+        if event["type"] == "message"
+    }
+    for event in sorted(events, key=lambda line: (_precedence(line), line["position"])):
+        if (message := found.get(event.get("message_id"))) is None:
+            continue
+        if event["type"] == "message_deleted":
+            message[2] = "deleted"
+        elif event["type"] == "message_updated":
+            message[1:] = (
+                message[1] if event.get("content") is None else event["content"],
+                event.get("state") or message[2],
+            )
+    return found
+
+
 def release_closed(events):
     """Events without those of extractions that no line closes."""
     closing = ("memories_extracted", "daily_events_compressed", "memories_merged", "profile_refreshed")

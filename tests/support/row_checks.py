@@ -4,7 +4,6 @@ from memlog.projector.lifecycle import Projector
 from tests.support import one_order
 
 CONVERSATION_TABLES = {
-    "messages": ("message", "session_break"),
     "summaries": ("summary_written",),
     "extractions": ("extraction_completed",),
 }
@@ -24,6 +23,22 @@ def check_rows(projector: Projector, contents) -> None:
     for table, types in CONVERSATION_TABLES.items():
         expected = [(event["id"], event["ts"]) for event in of_conversations if event["type"] in types]
         assert rows(db, f"SELECT id, created_at FROM {table}") == sorted(expected)
+    messages = [
+        (name, *message)
+        for stream in told
+        if "/" in stream
+        for name, message in one_order.messages(told[stream]).items()
+    ]
+    breaks = [
+        (each["id"], each["ts"], "", "current")
+        for each in of_conversations
+        if each["type"] == "session_break"
+    ]
+    assert rows(
+        db,
+        "SELECT id, created_at, content, 'current' FROM messages"
+        " UNION ALL SELECT id, created_at, content, state FROM withdrawn_messages",
+    ) == sorted([*messages, *breaks])
     told = told | {name: one_order.release_closed(told.get(name, [])) for name in ("memory", "core")}
     check_memories(db, one_order.memories(told["memory"]))
     kept = rows(db, "SELECT id, event_date FROM daily_events")

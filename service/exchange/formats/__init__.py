@@ -48,6 +48,8 @@ class Used(NamedTuple):
     group: a name shared by records that are identified by position. Once one of them has changed, a new one
         may be an old one that has moved, and is not stored.
     is_telling: whether equal content in two sources suggests that they are the same.
+    has_own_id: whether the source itself gives the record its id, so that other content under this id is a
+        new version of the record.
     """
 
     events: list[Event]
@@ -56,12 +58,14 @@ class Used(NamedTuple):
     created: str | None = None
     group: str | None = None
     is_telling: bool = True
+    has_own_id: bool = False
 
 
 class Skipped(NamedTuple):
-    """A record that is not imported."""
+    """A record that is not imported. events: what it says about its chat, each a `chat_described`."""
 
     reason: Reason
+    events: Sequence[Event] = ()
 
 
 class Unreadable(NamedTuple):

@@ -148,7 +148,7 @@ class _Transcript:
             summary, self._first = self._summary_of(messages[0]), None
             return Used([summary], created=summary.ts)
         self._first = self._first or str(messages[0].id)
-        return Used([*messages], created=messages[0].ts)
+        return Used([*messages], created=messages[0].ts, has_own_id=True)
 
     def _summary_of(self, event: Message) -> SummaryWritten:
         return SummaryWritten(

@@ -27,7 +27,9 @@ def home(tmp_path: Path) -> Path:
 def imported(store: memlog.Store, home: Path) -> memlog.ImportReport:
     report: memlog.ImportReport = store.exchange.import_from("claude-code", [home])
     assert report.found == report.used + sum(report.skipped.values()) + report.unreadable
-    assert report.events == report.appended + report.known + report.forgotten + report.refused
+    assert (
+        report.events == report.appended + report.known + report.updated + report.forgotten + report.refused
+    )
     return report
 
 
@@ -94,6 +96,42 @@ def test_a_session_that_has_grown_is_imported_as_if_it_had_been_whole(
                 imported(store, home)
             digests.append(store.maintenance.digest(content=True))
     assert digests[0] == digests[1]
+
+
+def test_a_line_whose_text_has_changed_is_an_edit_that_forgetting_and_people_survive(
+    tmp_path: Path, home: Path
+) -> None:
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    first, name = file.read_text(), "claude-code/a0000000-0000-4000-8000-000000000001/1"
+
+    def import_with(word: str, store: memlog.Store) -> int:
+        file.write_text(first.replace("spill", word))
+        report = imported(store, home)
+        assert imported(store, home).updated == 0
+        return report.updated
+
+    def shown(store: memlog.Store) -> str:
+        return store.conversations.window(f"claude-code:{SESSION}", last=99).messages[0].content
+
+    with memlog.open(tmp_path / "store") as store:
+        assert import_with("spill", store) == 0
+        edited = import_with("drip", store)
+        assert edited > 0
+        assert "drip" in shown(store)
+        assert import_with("spill", store) == edited
+        assert "spill" in shown(store)
+        assert import_with("drip", store) == edited
+        store.append(
+            [
+                memlog.MessageUpdated(
+                    channel="claude-code", chat_id=SESSION, message_id=name, content="By a person"
+                )
+            ]
+        )
+        assert import_with("drip", store) == 0
+        assert shown(store) == "By a person"
+        store.erasure.forget(name)
+        assert import_with("leak", store) == edited - 1
 
 
 def change(at: int, line: dict[str, Any] | bytes) -> Callable[[list[bytes]], None]:

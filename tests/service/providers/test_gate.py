@@ -163,7 +163,7 @@ SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.engine.provider_embedders.RemoteEmbedder._post": (embed, embed_texts, ask),
     "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
     "service.llm.model.LanguageModel.request_answer_once": (),  # by those who ask it
-    "service.llm.task.Task._ask_about_batch": (distil, distil_one_by_one, distil_days, weekly, summaries),
+    "service.llm.task.Task._process_batch": (distil, distil_one_by_one, distil_days, weekly, summaries),
 }
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""
 
