@@ -1,7 +1,8 @@
 """Codex's rollouts: the folder ~/.codex, its `sessions`, a folder of several homes, or one rollout.
 
-A fork and a subagent are chats of their own, without what they have copied from their parent. Thinking, and
-what the program wrote in the user's name, are left out; keys are masked.
+A fork and a subagent are chats of their own, without what they have copied from their parent. Turns that
+were rolled back are marked. Thinking, and what the program wrote in the user's name, are left out; keys are
+masked.
 """
 
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.events import Message, SummaryWritten
+from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
 from memlog.service.exchange.formats import (
     ForeignData,
     Reason,
@@ -51,6 +52,7 @@ _HARNESS = re.compile(
     re.DOTALL,
 )
 _EXIT_CODE = re.compile(r"(?:Exit code: |Process exited with code )(\d+)")
+_REWOUND = sha256(b"rewound").hexdigest()[:12]
 _SEARCHED = 500
 """In how many characters of a result its exit code is searched."""
 
@@ -111,9 +113,10 @@ class _Rollout:
         self._ids: set[str] = set()
         self._equal: Counter[str] = Counter()
         self._tools: dict[str, str] = {}
-        self._turns: list[list[Message]] = []
+        self._turns: list[list[str]] = []
         self._ts: str | None = None
         self._first: str | None = None
+        self._parent: str | None = None
         self._is_open = self._is_task_due = self._is_copy = self._has_copied = False
         self._start = 0
         self._has_prompts = any(item.get("role") == "user" for _, item in _read_payloads(source, path))
@@ -130,7 +133,7 @@ class _Rollout:
             if event.role == "user" and not event.content.startswith(_SHELL):
                 self._turns.append([])
             if self._turns and not is_inherited:
-                self._turns[-1].append(event)
+                self._turns[-1].append(name)
         if is_inherited:
             return Skipped("inherited")
         self._seen.add(mark := _digest(line))
@@ -157,13 +160,15 @@ class _Rollout:
         origin = meta.get("source")
         agent = origin.get("subagent") if isinstance(origin, dict) else None
         spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
-        parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+        self._parent = (
+            meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+        )
         base = meta.get("history_base") or {}
         self._start = meta.get("subagent_history_start_ordinal") or base.get("end_ordinal_exclusive") or 0
         self._thread, self._is_open, self._is_task_due = meta.get("id", self._thread), True, agent is not None
         self._turns_of_parent: set[str] = set()
         items = []
-        for path in () if self._start else self._threads.get(str(parent), ()):
+        for path in () if self._start else self._threads.get(str(self._parent), ()):
             for kind, payload in _read_payloads(self._source, path):
                 self._turns_of_parent |= {payload["turn_id"]} if "turn_id" in payload else set()
                 items += [_digest(kind, payload)] if kind == "response_item" else []
@@ -179,19 +184,27 @@ class _Rollout:
         return str(ordinal) if ordinal is not None else _digest(self._thread, digest, self._equal[digest])
 
     def _convert(self, kind: str, payload: Line, name: str) -> Record:
+        place: Line = {"ts": self._ts, "channel": _CHANNEL, "chat_id": self._thread}
+        if kind == "session_meta":
+            parent, folder = self._parent and f"{_CHANNEL}:{self._parent}", payload.get("cwd")
+            described = ChatDescribed(id=name, **place, parent_chat=parent, folder=folder)
+            return Skipped("structure", [described] if parent or folder else [])
+        if kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            start = max(len(self._turns) - payload["num_turns"], 0)
+            ids = [each for turn in self._turns[start:] for each in turn]
+            del self._turns[start:]
+            marks = [
+                MessageUpdated(id=f"{each}~{_REWOUND}", **place, message_id=each, state="rewound")
+                for each in ids
+            ]
+            return Used([*marks], created=self._ts, is_telling=False) if marks else Skipped("structure")
         made = self._convert_item(kind, payload)
         if isinstance(made, str):
             return Skipped(made)
         content = self._source.clean_text(made.pop("content") or "")
         if not content.strip():
             return Skipped("empty")
-        place: Line = {
-            "id": name,
-            "ts": self._ts,
-            "channel": _CHANNEL,
-            "chat_id": self._thread,
-            "content": content,
-        }
+        place |= {"id": name, "content": content}
         if kind == "compacted":
             first, self._first = self._first, None
             return Used([SummaryWritten(**place, from_message_id=first)], created=self._ts)

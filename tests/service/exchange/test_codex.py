@@ -29,7 +29,9 @@ def home(tmp_path: Path) -> Path:
 def imported(store: memlog.Store, *paths: Path) -> memlog.ImportReport:
     report: memlog.ImportReport = store.exchange.import_from("codex", paths)
     assert report.found == report.used + sum(report.skipped.values()) + report.unreadable
-    assert report.events == report.appended + report.known + report.forgotten + report.refused
+    assert (
+        report.events == report.appended + report.known + report.updated + report.forgotten + report.refused
+    )
     return report
 
 
@@ -51,19 +53,21 @@ def test_the_sample_gives_what_was_counted_by_hand_and_a_second_run_nothing(
     # The subagent, with all other types of lines, and the file without prompts were added to the sample.
     with memlog.open(tmp_path / "store") as store:
         report = imported(store, home)
-        assert (report.appended, report.unreadable, report.unknown_columns) == (33, TORN, {})
+        assert (report.appended, report.updated, report.described) == (33, 2, 5)
+        assert (report.unreadable, report.unknown_columns) == (TORN, {})
         assert report.skipped == {
             "harness": 3 + 8,
             "inherited": 14 + 2,
             "mirror": 7 + 2 + 1,
-            "structure": 10 + 3 + 2 + 2 + 7 + 1,
+            "structure": 9 + 3 + 2 + 2 + 7 + 1,
             "thinking": 1,
         }
-        assert chats(store) == {MAIN: 8, FORK: 2, PACKED: 2, OLD: 2, AGENT: 16, EVENTS: 2}
+        assert chats(store) == {MAIN: 8 - 2, FORK: 2, PACKED: 2, OLD: 2, AGENT: 16, EVENTS: 2}
         (summary,) = store.conversations.summaries()
         assert summary.content == "The pot holds six cups; seven was taken back."
         assert {each.ts for each in messages(store, OLD)} == {"2025-06-01T08:00:00.000Z"}
-        assert imported(store, home).appended == 0
+        again = imported(store, home)
+        assert (again.appended, again.updated, again.described, again.changed) == (0, 0, 0, 0)
 
 
 def test_each_kind_of_item_becomes_a_message(tmp_path: Path, home: Path) -> None:
@@ -90,6 +94,18 @@ def test_each_kind_of_item_becomes_a_message(tmp_path: Path, home: Path) -> None
         ("user", None, "[image]"),
         "The lid has 9 cm.",
     ]
+
+
+@pytest.mark.parametrize(("turns", "left"), [(0, 6), (1, 4), (2, 0), (9, 0)])
+def test_what_is_rolled_back_is_taken_back(tmp_path: Path, home: Path, turns: int, left: int) -> None:
+    payload = {"type": "thread_rolled_back", "num_turns": turns}
+    line = {"timestamp": "2026-05-04T18:09:00Z", "type": "event_msg", "payload": payload}
+    with memlog.open(tmp_path / "store") as store:
+        imported(store, home)
+        with rollout(home, MAIN).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        assert imported(store, home).updated == 6 - left
+        assert len(messages(store, MAIN)) == left
 
 
 def in_two_homes(home: Path) -> list[Path]:
