@@ -51,10 +51,8 @@ _HARNESS = re.compile(
     r"|recommended_plugins|agent_message_board_notification)\b.*</\1>\s*\Z)",
     re.DOTALL,
 )
-_EXIT_CODE = re.compile(r"(?:Exit code: |Process exited with code )(\d+)")
+_EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with code) (\d+)\n")
 _REWOUND = sha256(b"rewound").hexdigest()[:12]
-_SEARCHED = 500
-"""In how many characters of a result its exit code is searched."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
@@ -84,6 +82,7 @@ def _read_payloads(source: ForeignData, path: Path) -> Iterator[tuple[str, Line]
 def _unwrap(line: Line) -> tuple[str, Line]:
     """Return the type and the payload of a line. In early 2025, a line was a payload."""
     if isinstance(line.get("payload"), dict):
+        line["payload"].pop("replacement_history", None)  # the thread once more, often most of the file
         return str(line.get("type")), line["payload"]
     if "type" in line:
         return "response_item", line
@@ -126,7 +125,7 @@ class _Rollout:
         kind, payload = _unwrap(line)
         digest = _digest(kind, payload)
         self._ts = self._source.parse_time(line.get("timestamp")) or self._ts
-        is_inherited = self._is_inherited(line, kind, payload, digest)
+        self._is_own = not (is_inherited := self._is_inherited(line, kind, payload, digest))
         name = f"{_CHANNEL}{self._source.suffix}/{self._thread}{self._continued}-{self._number(line, digest)}"
         record = self._convert(kind, payload, name)
         if isinstance(record, Used) and isinstance(event := record.events[0], Message):
@@ -136,7 +135,7 @@ class _Rollout:
                 self._turns[-1].append(name)
         if is_inherited:
             return Skipped("inherited")
-        self._seen.add(mark := _digest(line))
+        self._seen.add(mark := f"{line.get('timestamp')} {digest}")
         return Skipped("duplicate_in_source") if mark in self._earlier else record
 
     def _is_inherited(self, line: Line, kind: str, payload: Line, digest: str) -> bool:
@@ -157,15 +156,16 @@ class _Rollout:
         return self._is_copy
 
     def _open(self, meta: Line) -> None:
+        self._is_open, self._thread = True, str(meta.get("id") or self._thread)
         origin = meta.get("source")
         agent = origin.get("subagent") if isinstance(origin, dict) else None
         spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
         self._parent = (
             meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
         )
-        base = meta.get("history_base") or {}
-        self._start = meta.get("subagent_history_start_ordinal") or base.get("end_ordinal_exclusive") or 0
-        self._thread, self._is_open, self._is_task_due = meta.get("id", self._thread), True, agent is not None
+        base = (meta.get("history_base") or {}).get("end_ordinal_exclusive")
+        self._start = int(meta.get("subagent_history_start_ordinal") or base or 0)
+        self._is_task_due = agent is not None
         self._turns_of_parent: set[str] = set()
         items = []
         for path in () if self._start else self._threads.get(str(self._parent), ()):
@@ -216,9 +216,11 @@ class _Rollout:
         name = str(item.get("type")) if kind in ("response_item", "event_msg") else kind
         match kind, name:
             case "compacted", _:
-                return {"content": item.get("message")}  # not replacement_history, which repeats the thread
+                return {"content": item.get("message")}
             case "response_item", "message":
-                return self._convert_message(item, item["role"], item["content"])
+                parts = item["content"]
+                parts = [{"text": parts}] if isinstance(parts, str) else parts
+                return self._convert_message(item, item["role"], parts)
             case ("response_item", "agent_message") | ("inter_agent_communication", _):
                 text, meta = text_of_parts(item.get("content")), {"author": "agent"}
                 return {"role": "user", "name": item.get("author"), "content": text, "meta": meta}
@@ -241,16 +243,18 @@ class _Rollout:
             kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
             kinds = kinds if kinds and len(kinds) == len(parts) else [""] * len(parts)
             parts = [part for part, kind in zip(parts, kinds, strict=True) if not _is_harness(part, kind)]
-            meta = {"author": "agent"} if self._is_task_due and parts else None
-            self._is_task_due = self._is_task_due and not parts  # what follows it, a person may have typed
+            if self._is_task_due and self._is_own and parts:
+                self._is_task_due, meta = False, {"author": "agent"}  # what follows, a person may have typed
         if role not in ("user", "assistant") or not parts:
             return "harness"
         text = text_of_parts([part for part in parts if "text" in part] or parts)
         return {"role": role, "content": text, "meta": meta}
 
     def _convert_result(self, item: Line, text: str) -> Line:
-        told, call = parse_object(text) or {}, item.get("call_id") or ""
-        found = _EXIT_CODE.search(text[:_SEARCHED])
-        code = int(found[1]) if found is not None else (told.get("metadata") or {}).get("exit_code")
-        text = self._source.shorten_result(told["output"] if isinstance(told.get("output"), str) else text)
-        return result_members(self._tools.get(call), call, text, is_error=bool(code))
+        call, found = item.get("call_id") or "", _EXIT_CODE.match(text)
+        code = found is not None and int(found[1])
+        match parse_object(text):
+            case {"output": str(output), "metadata": {"exit_code": int(status)}}:
+                text, code = output, status
+        text = self._source.shorten_result(text)
+        return result_members(self._tools.get(call), call, text, is_error=code != 0)

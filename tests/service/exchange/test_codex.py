@@ -73,7 +73,14 @@ def test_the_sample_gives_what_was_counted_by_hand_and_a_second_run_nothing(
 def test_each_kind_of_item_becomes_a_message(tmp_path: Path, home: Path) -> None:
     with memlog.open(tmp_path / "store") as store:
         imported(store, home)
-        said = [(each.role, each.name, each.content) for each in messages(store, AGENT)]
+        found = messages(store, AGENT)
+        assert [each.content for each in found if (each.meta or {}).get("author") == "agent"] == [
+            *("Measure the lid.", "Is the knob included?", "The knob is not included.")
+        ]
+        assert [each.meta["tool"]["error"] for each in found if each.role == "tool"] == [False, True] + [
+            False
+        ] * 2
+        said = [(each.role, each.name, each.content) for each in found]
     patch = "*** Begin Patch\n*** Add File: lid.toml\n+cm = 9\n*** End Patch"
     shell = "<command>\nls\n</command>\n<result>\nlid.toml\n</result>"
     assert [each if each[0] != "assistant" else each[2].partition("\n```")[0] for each in said] == [
@@ -181,6 +188,20 @@ def test_a_fork_without_its_parent_has_the_whole_conversation(tmp_path: Path, ho
         assert chats(store)[FORK] == 2 + 4
 
 
+@pytest.mark.parametrize("member", ["forked_from_id", "history_base", "source", "id", "cwd"])
+@pytest.mark.parametrize("value", [None, 7, "x", [7], {"x": 7}, {"subagent": {"thread_spawn": 7}}])
+def test_a_header_of_another_shape_costs_no_message(
+    tmp_path: Path, home: Path, member: str, value: Any
+) -> None:
+    file = rollout(home, EVENTS)
+    lines = file.read_text().splitlines()
+    header = json.loads(lines[0])
+    header["payload"][member] = value
+    file.write_text("\n".join([json.dumps(header), *lines[1:], ""]))
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).appended == 33
+
+
 def test_a_fork_of_a_parent_without_turns_begins_where_its_items_differ(tmp_path: Path, home: Path) -> None:
     for thread in (MAIN, FORK):
         file = rollout(home, thread)
@@ -205,6 +226,16 @@ HOSTILE: dict[str, tuple[bytes, tuple[int, int, int], dict[str, int]]] = {
     "parts of another shape": (
         prompt("x").replace(b'{"type": "input_text", "text": "x"}', b"7"),
         (0, 1, 0),
+        {},
+    ),
+    "content that is a text": (
+        prompt("x").replace(b'[{"type": "input_text", "text": "x"}]', b'"x"'),
+        (1, 0, 0),
+        {},
+    ),
+    "a result like one of a command": (
+        b'{"type":"response_item","payload":{"type":"function_call_output","output":"{\\"metadata\\":[]}"}}\n',
+        (1, 0, 0),
         {},
     ),
     "a byte order mark": (b"\xef\xbb\xbf" + prompt("x"), (1, 0, 0), {}),
