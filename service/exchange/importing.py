@@ -474,6 +474,8 @@ class Importing:
         base, field = holding.base.event, holdings.text_field(event)
         if type(base) is not type(event):
             return True
+        if not field:
+            return content_hash_without_openssl(event) != content_hash_without_openssl(base)
         is_told = holding.has_had_text(getattr(event, field)) or any(
             holdings.parse_aspect_and_time(str(change.id), str(event.id))[0] == "updated"
             and classify_change(change, str(event.id), holding, now) == "new"

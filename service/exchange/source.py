@@ -1,11 +1,13 @@
 """Read-only access to another program's files and tables, for importers."""
 
+import errno
+import io
 import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
@@ -20,6 +22,14 @@ from memlog.service.memory.core_markdown import Headings, is_fact_of_project, wi
 
 _MAX_BYTES = 64 * 2**20
 """The largest text file, in bytes."""
+
+_MAX_RATIO, _MAX_DECOMPRESSED = 1000, 4 * 2**30
+"""How much of a compressed file is read: 1,000 times its size, but at least 64 MiB and at most 4 GiB."""
+
+_PIECE = 512
+"""How many bytes are decompressed at once, into at most 16 MiB."""
+
+_INSTALL = "pip install '.[import]' in a checkout of memlog"
 
 _SECONDS = 60
 """Seconds of CPU time for a page of some thousand rows."""
@@ -95,6 +105,17 @@ class ForeignFiles:
             and not any(part.startswith(".") for part in path.relative_to(self.path).parts)
         )
 
+    def find_logs(self, *patterns: str) -> list[Path]:
+        """Return the matching files, each once: not its other hard links, nor its compressed copy."""
+        found = self.find_files(*patterns)
+        names = {path.name for path in found}
+        files: dict[tuple[int, int], Path] = {}
+        for path in found:
+            if not (path.suffix == ".zst" and path.stem in names):
+                status = path.stat()
+                files.setdefault((status.st_dev, status.st_ino), path)
+        return [*files.values()]
+
     def display_name(self, path: Path) -> str:
         """Return the name of a file below the folder, for display."""
         return escape_invalid_utf8(path.relative_to(self.path) if path != self.path else path.name)
@@ -141,11 +162,13 @@ class ForeignFiles:
         """Yield the value of each line of a file, of which one line at a time is in memory.
 
         A line without a value is an `Unreadable`; if it is the last one and has no newline, which its program
-        may still be writing, `Skipped("tail")`. Blank lines count as nothing.
+        may still be writing, `Skipped("tail")`. Blank lines count as nothing. A file `.zst` is decompressed.
         """
         number = 0
         try:
-            with path.open("rb") as file:
+            with path.open("rb") as opened:
+                is_packed, size = path.suffix == ".zst", path.stat().st_size
+                file = io.BufferedReader(_Decompressed(opened, size)) if is_packed else opened
                 while line := file.readline(MAX_LINE + 1):
                     number += 1
                     where = f"{self.display_name(path)}: line {number}"
@@ -233,6 +256,47 @@ class ForeignFiles:
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None
+
+
+class _Decompressed(io.RawIOBase):
+    """The content of a zstd file of `size` bytes. What cannot be read or is too large is an OSError."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        try:
+            from zstandard import ZstdDecompressor, ZstdError
+        except ImportError:
+            raise OSError(errno.ENOPKG, f"zstandard is not installed: {_INSTALL}") from None
+        self._file, self._error = file, ZstdError
+        self._start_frame = ZstdDecompressor().decompressobj
+        self._frame, self._rest, self._data = self._start_frame(), b"", memoryview(b"")
+        self._left = min(max(_MAX_BYTES, size * _MAX_RATIO), _MAX_DECOMPRESSED)
+
+    def readable(self) -> bool:
+        """Return True: it is read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - a buffer, which Python 3.11 has no type for
+        """Fill the beginning of a buffer, and return how many bytes; 0 at the end of the file."""
+        while not self._data:
+            piece = self._rest or self._file.read(_PIECE)
+            if not piece and self._frame.eof:
+                return 0
+            if not piece:
+                raise OSError(errno.EIO, "its end is missing")
+            if self._frame.eof:
+                self._frame = self._start_frame()
+            try:
+                self._data = memoryview(self._frame.decompress(piece))
+            except self._error as error:
+                raise OSError(errno.EIO, str(error)) from error
+            self._rest = self._frame.unused_data
+            self._left -= len(self._data)
+            if self._left < 0:
+                raise OSError(errno.EFBIG, "decompressed, it is too large")
+        filled = self._data[: len(buffer)]
+        buffer[: len(filled)] = filled
+        self._data = self._data[len(filled) :]
+        return len(filled)
 
 
 def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it holds

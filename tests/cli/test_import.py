@@ -125,3 +125,11 @@ def test_a_store_takes_one_project(chatdo: Path, tmp_path: Path) -> None:
         assert [each.value for each in store.facts.list()] == ["Red"]
         with pytest.raises(library.BadInput, match="several projects"):
             store.exchange.import_from("chatdo", [chatdo])
+
+
+def test_a_rollout_of_which_no_line_is_understood_is_an_error(memlog: Run, tmp_path: Path) -> None:
+    file = tmp_path / "rollout-1.jsonl"
+    file.write_text('{"type":"dream","payload":{}}\n' * 2)
+    done = memlog("import", "codex", file)
+    assert (done.code, b"no line is of a known type" in done.out) == (65, True)
+    assert b"type dream: 2 rows" in done.out

@@ -4,7 +4,6 @@ A subagent is a chat of its own. A line that a fork has copied counts once, for 
 Titles, thinking, and what the program wrote in the user's name are left out; keys are masked.
 """
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -12,7 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import Message, SummaryWritten
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import (
+    ForeignData,
+    Reason,
+    Record,
+    Skipped,
+    Unreadable,
+    Used,
+    call_members,
+    convert_lines,
+    result_members,
+    text_of_parts,
+)
 
 Line = dict[str, Any]
 
@@ -107,19 +117,7 @@ class _Transcript:
 
     def records(self) -> Iterator[Record]:
         """Yield a record for each line; also an `Unreadable` for a file of which no line is understood."""
-        outcomes: Counter[bool] = Counter()
-        for line in self._source.read_json_lines(self._path):
-            record = line if isinstance(line, Skipped | Unreadable) else self._try_convert(line)
-            outcomes[record == Skipped("unsupported")] += 1
-            yield record
-        if [*outcomes] == [True]:
-            yield Unreadable(self._source.display_name(self._path), "no line is of a known type")
-
-    def _try_convert(self, line: Any) -> Record:  # noqa: ANN401 - a line
-        try:
-            return self._convert(line)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            return Unreadable(self._source.display_name(self._path), f"unexpected line: {error!r}")
+        return convert_lines(self._source, self._path, self._convert)
 
     def _convert(self, line: Line) -> Record:
         kind, uuid = str(line.get("type")), line.get("uuid")
@@ -187,19 +185,12 @@ class _Transcript:
                 members = {"role": "user" if is_user else "assistant", "content": text} | by_agent
                 return members if text.strip() else None
             case {"type": "tool_use", "id": call, "name": tool}:
-                given = block.get("input") or {}
-                first = next((each for each in given.values() if isinstance(each, str)), "")
-                text = f"{tool}: {first}\n```json\n{json.dumps(given, ensure_ascii=False)}\n```"
-                return {
-                    "role": "assistant",
-                    "content": text,
-                    "meta": {"tool": {"call_id": call, "name": tool}},
-                }
+                return call_members(tool, call, block.get("input") or {})
             case {"type": "tool_result", "tool_use_id": call}:
                 made = self._calls.get(call, {})
                 tool, given = made.get("name"), made.get("input") or {}
-                meta = {"tool": {"call_id": call, "error": bool(block.get("is_error"))}}
-                result = {"role": "tool", "name": tool, "content": self._result_of(block), "meta": meta}
+                is_error = bool(block.get("is_error"))
+                result = result_members(tool, call, self._result_of(block), is_error=is_error)
                 agent = {"kind": "subagent_result", "name": given.get("subagent_type") or tool}
                 return result | (agent if tool in ("Agent", "Task") else {})
             case {"type": "image"}:
@@ -209,11 +200,7 @@ class _Transcript:
         return None
 
     def _result_of(self, block: Line) -> str:
-        given = block.get("content") or ""
-        parts = (
-            [given] if isinstance(given, str) else [each.get("text", f"[{each['type']}]") for each in given]
-        )
-        text = "\n".join(parts)
+        text = text_of_parts(block.get("content"))
         if (stored := _STORED_OUTPUT.match(text[:_SEARCHED])) is not None:
             # Only the base name counts: the path is one of another machine, or anything.
             folder = self._path.parent.parent if self._agent else self._path.with_suffix("")

@@ -1,0 +1,260 @@
+"""Codex's rollouts: the folder ~/.codex, its `sessions`, a folder of several homes, or one rollout.
+
+A fork and a subagent are chats of their own, without what they have copied from their parent. Turns that
+were rolled back are marked. Thinking, and what the program wrote in the user's name, are left out; keys are
+masked.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memlog.eventlog.codec.hashing import sha256
+from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
+from memlog.service.exchange.formats import (
+    ForeignData,
+    Reason,
+    Record,
+    Skipped,
+    Used,
+    call_members,
+    convert_lines,
+    parse_object,
+    result_members,
+    text_of_parts,
+)
+
+Line = dict[str, Any]
+
+_CHANNEL = "codex"
+_KINDS: dict[Reason, str] = {
+    "structure": "session_meta state turn_context world_state token_usage_record security_risk_score"
+    " inter_agent_communication_metadata retained_context additional_tools configuration_update compaction"
+    " compaction_summary compaction_trigger context_compaction context_compacted ghost_snapshot task_started"
+    " task_complete turn_started turn_complete turn_aborted token_count thread_goal_updated"
+    " thread_rolled_back thread_settings_applied thread_name_updated sub_agent_activity"
+    " entered_review_mode exited_review_mode",
+    "mirror": "user_message agent_message agent_reasoning agent_reasoning_raw_content item_completed"
+    " exec_command_end patch_apply_end mcp_tool_call_end web_search_end image_generation_end",
+    "thinking": "reasoning",
+}
+_SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
+_CALLS = "function_call custom_tool_call local_shell_call web_search_call tool_search_call".split()
+_THREAD = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(_[0-9a-f-]{36})?\.jsonl")
+_SHELL = "<user_shell_command>"  # a person's, but not a turn of the conversation
+_HARNESS = re.compile(
+    r"\s*(?:# AGENTS\.md instructions|</?image\b[^>]*>\s*\Z|<(environment_context|user_instructions|skill"
+    r"|permissions instructions|turn_aborted|subagent_notification|goal_context|codex_internal_context"
+    r"|recommended_plugins|agent_message_board_notification)\b.*</\1>\s*\Z)",
+    re.DOTALL,
+)
+_EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with code) (\d+)\n")
+_REWOUND = sha256(b"rewound").hexdigest()[:12]
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """Yield the lines of all rollouts; the lines of a copy of a rollout count once."""
+    folders = ("sessions/**/", "archived_sessions/**/") if (source.path / "sessions").is_dir() else ("**/",)
+    endings = ("rollout-*.jsonl", "rollout-*.jsonl.zst")
+    threads: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in source.find_logs(*(folder + ending for folder in folders for ending in endings)):
+        threads[_identify(path)[0]].append(path)
+    for paths in threads.values():
+        seen: set[str] = set()
+        for path in paths:
+            yield from convert_lines(source, path, _Rollout(source, path, threads, seen).convert)
+
+
+def _identify(path: Path) -> tuple[str, str]:
+    """Return a file's thread and, if the thread was continued from a turn in a new file, that file's name."""
+    name = path.name.encode(errors="replace").decode()
+    found = _THREAD.search(name)
+    return (found[1], found[2] or "") if found is not None else (name.partition(".")[0], "")
+
+
+def _read_payloads(source: ForeignData, path: Path) -> Iterator[tuple[str, Line]]:
+    return (_unwrap(line) for line in source.read_json_lines(path) if isinstance(line, dict))
+
+
+def _unwrap(line: Line) -> tuple[str, Line]:
+    """Return the type and the payload of a line. In early 2025, a line was a payload."""
+    if isinstance(line.get("payload"), dict):
+        line["payload"].pop("replacement_history", None)  # the thread once more, often most of the file
+        return str(line.get("type")), line["payload"]
+    if "type" in line:
+        return "response_item", line
+    return ("session_meta" if "id" in line else "state" if "record_type" in line else "None"), line
+
+
+def _digest(*values: object) -> str:
+    return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _is_harness(part: Line, kind: str) -> bool:
+    """Whether the program wrote a part of a prompt. kind: what new versions call it, such as `user.text`."""
+    text = str(part.get("text", ""))
+    is_of_user = kind.partition(".")[0] in ("", "user", "unknown") or text.startswith(_SHELL)
+    return not is_of_user or _HARNESS.match(text) is not None
+
+
+class _Rollout:
+    """The file of a thread. threads: the files of each thread. seen: the lines of its earlier files."""
+
+    def __init__(
+        self, source: ForeignData, path: Path, threads: dict[str, list[Path]], seen: set[str]
+    ) -> None:
+        self._source, self._threads = source, threads
+        self._thread, self._continued = _identify(path)
+        self._seen, self._earlier = seen, frozenset(seen)
+        self._ids: set[str] = set()
+        self._equal: Counter[str] = Counter()
+        self._tools: dict[str, str] = {}
+        self._turns: list[list[str]] = []
+        self._ts: str | None = None
+        self._first: str | None = None
+        self._parent: str | None = None
+        self._is_open = self._is_task_due = self._is_copy = self._has_copied = False
+        self._start = 0
+        self._has_prompts = any(item.get("role") == "user" for _, item in _read_payloads(source, path))
+
+    def convert(self, line: Line) -> Record:
+        """Return the record of a line."""
+        kind, payload = _unwrap(line)
+        digest = _digest(kind, payload)
+        self._ts = self._source.parse_time(line.get("timestamp")) or self._ts
+        self._is_own = not (is_inherited := self._is_inherited(line, kind, payload, digest))
+        name = f"{_CHANNEL}{self._source.suffix}/{self._thread}{self._continued}-{self._number(line, digest)}"
+        record = self._convert(kind, payload, name)
+        if isinstance(record, Used) and isinstance(event := record.events[0], Message):
+            if event.role == "user" and not event.content.startswith(_SHELL):
+                self._turns.append([])
+            if self._turns and not is_inherited:
+                self._turns[-1].append(name)
+        if is_inherited:
+            return Skipped("inherited")
+        self._seen.add(mark := f"{line.get('timestamp')} {digest}")
+        return Skipped("duplicate_in_source") if mark in self._earlier else record
+
+    def _is_inherited(self, line: Line, kind: str, payload: Line, digest: str) -> bool:
+        """Whether a line is a copy of one of the parent's."""
+        if kind == "session_meta" and not self._is_open:
+            self._open(payload)
+            return False
+        if (line.get("metadata") or {}).get("inherited_user_message"):
+            return True
+        if self._start:
+            return bool(line.get("ordinal", self._start) < self._start)
+        if self._is_copy and self._turns_of_parent and kind == "session_meta":
+            self._has_copied = True
+        elif self._is_copy and self._turns_of_parent and "turn_id" in payload:
+            self._is_copy = self._has_copied = payload["turn_id"] in self._turns_of_parent
+        elif self._is_copy and not self._has_copied and kind == "response_item":
+            self._is_copy = next(self._items_of_parent, None) == digest
+        return self._is_copy
+
+    def _open(self, meta: Line) -> None:
+        self._is_open, self._thread = True, str(meta.get("id") or self._thread)
+        origin = meta.get("source")
+        agent = origin.get("subagent") if isinstance(origin, dict) else None
+        spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
+        self._parent = (
+            meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+        )
+        base = (meta.get("history_base") or {}).get("end_ordinal_exclusive")
+        self._start = int(meta.get("subagent_history_start_ordinal") or base or 0)
+        self._is_task_due = agent is not None
+        self._turns_of_parent: set[str] = set()
+        items = []
+        for path in () if self._start else self._threads.get(str(self._parent), ()):
+            for kind, payload in _read_payloads(self._source, path):
+                self._turns_of_parent |= {payload["turn_id"]} if "turn_id" in payload else set()
+                items += [_digest(kind, payload)] if kind == "response_item" else []
+        self._items_of_parent, self._is_copy = iter(items), bool(items)
+
+    def _number(self, line: Line, digest: str) -> str:
+        """Return what tells a line from the others of its thread, wherever it stands."""
+        self._equal[digest] += 1
+        item, ordinal = _unwrap(line)[1].get("id"), line.get("ordinal")
+        if isinstance(item, str) and item not in self._ids:
+            self._ids.add(item)
+            return item
+        return str(ordinal) if ordinal is not None else _digest(self._thread, digest, self._equal[digest])
+
+    def _convert(self, kind: str, payload: Line, name: str) -> Record:
+        place: Line = {"ts": self._ts, "channel": _CHANNEL, "chat_id": self._thread}
+        if kind == "session_meta":
+            parent, folder = self._parent and f"{_CHANNEL}:{self._parent}", payload.get("cwd")
+            described = ChatDescribed(id=name, **place, parent_chat=parent, folder=folder)
+            return Skipped("structure", [described] if parent or folder else [])
+        if kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            start = max(len(self._turns) - payload["num_turns"], 0)
+            ids = [each for turn in self._turns[start:] for each in turn]
+            del self._turns[start:]
+            marks = [
+                MessageUpdated(id=f"{each}~{_REWOUND}", **place, message_id=each, state="rewound")
+                for each in ids
+            ]
+            return Used([*marks], created=self._ts, is_telling=False) if marks else Skipped("structure")
+        made = self._convert_item(kind, payload)
+        if isinstance(made, str):
+            return Skipped(made)
+        content = self._source.clean_text(made.pop("content") or "")
+        if not content.strip():
+            return Skipped("empty")
+        place |= {"id": name, "content": content}
+        if kind == "compacted":
+            first, self._first = self._first, None
+            return Used([SummaryWritten(**place, from_message_id=first)], created=self._ts)
+        self._first = self._first or name
+        return Used([Message(**place, **made)], created=self._ts)
+
+    def _convert_item(self, kind: str, item: Line) -> Line | Reason:
+        """Return the members of the event of a payload, or why it has none."""
+        name = str(item.get("type")) if kind in ("response_item", "event_msg") else kind
+        match kind, name:
+            case "compacted", _:
+                return {"content": item.get("message")}
+            case "response_item", "message":
+                parts = item["content"]
+                parts = [{"text": parts}] if isinstance(parts, str) else parts
+                return self._convert_message(item, item["role"], parts)
+            case ("response_item", "agent_message") | ("inter_agent_communication", _):
+                text, meta = text_of_parts(item.get("content")), {"author": "agent"}
+                return {"role": "user", "name": item.get("author"), "content": text, "meta": meta}
+            case "response_item", _ if name in _CALLS:
+                tool, call = item.get("name") or name.removesuffix("_call"), item.get("call_id") or ""
+                self._tools[call] = tool
+                given = item.get("arguments") or item.get("input") or item.get("action") or {}
+                return call_members(tool, call, parse_object(given) or given)
+            case "response_item", _ if name.endswith("_output"):
+                return self._convert_result(item, text_of_parts(item.get("output", item.get("tools"))))
+            case "event_msg", "user_message" | "agent_message" if not self._has_prompts:
+                return {"role": "user" if name == "user_message" else "assistant", "content": item["message"]}
+        if name not in _SKIPPED:
+            self._source.unknown[f"{kind} {name}" if name != kind else f"type {kind}"] += 1
+        return _SKIPPED.get(name, "unsupported")
+
+    def _convert_message(self, item: Line, role: str, parts: list[Line]) -> Line | Reason:
+        meta = {"phase": item["phase"]} if item.get("phase") else None
+        if role == "user":
+            kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
+            kinds = kinds if kinds and len(kinds) == len(parts) else [""] * len(parts)
+            parts = [part for part, kind in zip(parts, kinds, strict=True) if not _is_harness(part, kind)]
+            if self._is_task_due and self._is_own and parts:
+                self._is_task_due, meta = False, {"author": "agent"}  # what follows, a person may have typed
+        if role not in ("user", "assistant") or not parts:
+            return "harness"
+        text = text_of_parts([part for part in parts if "text" in part] or parts)
+        return {"role": role, "content": text, "meta": meta}
+
+    def _convert_result(self, item: Line, text: str) -> Line:
+        call, found = item.get("call_id") or "", _EXIT_CODE.match(text)
+        code = found is not None and int(found[1])
+        match parse_object(text):
+            case {"output": str(output), "metadata": {"exit_code": int(status)}}:
+                text, code = output, status
+        text = self._source.shorten_result(text)
+        return result_members(self._tools.get(call), call, text, is_error=code != 0)
