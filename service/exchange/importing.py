@@ -35,7 +35,7 @@ from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
-from memlog.query.provenance import edits_of_messages, id_suffixes, ids_in_use
+from memlog.query.provenance import edits_of_messages, forgotten_ids, id_holders, id_suffixes, ids_in_use
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
@@ -258,7 +258,7 @@ class Importing:
         in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = holdings.recognise_source(
-            read(ForeignFiles(path, self._tables, project=project, log=self._engine.log_path)),
+            read(ForeignFiles(path, self._tables, "", project, self._engine.log_path, self._is_stored)),
             prefix,
             sorted(self._suffixes),
             self._find_holdings,
@@ -274,7 +274,9 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path)
+        source = ForeignFiles(
+            path, self._tables, self._suffix, project, self._engine.log_path, self._is_stored
+        )
         what = "records imported" if project is None else f"records of {project} imported"
         used = self._count_records(read(source))
         for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
@@ -297,6 +299,14 @@ class Importing:
             else:
                 self._report.used += 1
                 yield record
+
+    def _is_stored(self, stream: str, name: str) -> bool:
+        """Whether a stream has an event with an id, or had one that was forgotten."""
+        return name in self._tried or bool(
+            self._query_if_exists(
+                lambda db: {*id_holders(db, stream, [name]), *forgotten_ids(db, stream, [name])}
+            )
+        )
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
         """Return the result of `ask` on the read model; None if there is no store yet."""

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -72,6 +72,7 @@ class ForeignFiles:
     tables: reads the program's databases.
     suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
     project: the only project to read; None for all. log: that of the store, if it is known.
+    is_stored: whether a stream of the store has, or had, an event with an id.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
@@ -82,9 +83,10 @@ class ForeignFiles:
         suffix: str = "",
         project: str | None = None,
         log: Path | None = None,
+        is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
-        self._log = log
+        self._log, self._is_stored = log, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
 
@@ -188,6 +190,10 @@ class ForeignFiles:
         # As it was at first: the import itself creates chats.
         folder = self._log / conversation_stream(channel, chat_id)
         return self._had_chat.setdefault((channel, chat_id), disk.is_folder(folder))
+
+    def has_event(self, channel: str, chat_id: str, event_id: str) -> bool:
+        """Whether the log has an event in a conversation, even if it was forgotten."""
+        return self._is_stored(conversation_stream(channel, chat_id), event_id)
 
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and NUL and lone surrogates replaced."""

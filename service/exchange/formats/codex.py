@@ -13,6 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
 from memlog.service.exchange.formats import (
     ForeignData,
@@ -116,6 +118,7 @@ class _Rollout:
         self._ts: str | None = None
         self._first: str | None = None
         self._parent: str | None = None
+        self._ancestors: list[str] = []
         self._is_open = self._is_task_due = self._is_copy = self._has_copied = False
         self._start = 0
         self._has_prompts = any(item.get("role") == "user" for _, item in _read_payloads(source, path))
@@ -125,16 +128,25 @@ class _Rollout:
         kind, payload = _unwrap(line)
         digest = _digest(kind, payload)
         self._ts = self._source.parse_time(line.get("timestamp")) or self._ts
-        self._is_own = not (is_inherited := self._is_inherited(line, kind, payload, digest))
-        name = f"{_CHANNEL}{self._source.suffix}/{self._thread}{self._continued}-{self._number(line, digest)}"
-        record = self._convert(kind, payload, name)
-        if isinstance(record, Used) and isinstance(event := record.events[0], Message):
+        is_inherited = self._is_inherited(line, kind, payload, digest)
+        names = self._names(line, payload, digest)
+        record = self._convert(kind, payload, name := names.pop(self._thread))
+        event = record.events[0] if isinstance(record, Used) else None
+        if self._ancestors and event is not None:
+            is_inherited = any(self._source.has_event(_CHANNEL, *copied) for copied in names.items())
+            self._ancestors = self._ancestors if is_inherited else []
+        if isinstance(event, Message):
             if event.role == "user" and not event.content.startswith(_SHELL):
                 self._turns.append([])
             if self._turns and not is_inherited:
                 self._turns[-1].append(name)
         if is_inherited:
             return Skipped("inherited")
+        if isinstance(event, Message):
+            self._first = self._first or name
+            if event.role == "user" and self._is_task_due:
+                self._is_task_due = False  # a person may have typed what follows the task
+                record = Used([replace(event, meta={"author": "agent"})], created=self._ts)
         self._seen.add(mark := f"{line.get('timestamp')} {digest}")
         return Skipped("duplicate_in_source") if mark in self._earlier else record
 
@@ -144,6 +156,9 @@ class _Rollout:
             self._open(payload)
             return False
         if (line.get("metadata") or {}).get("inherited_user_message"):
+            return True
+        if self._ancestors:
+            self._ancestors += [str(payload.get("id"))] if kind == "session_meta" else []
             return True
         if self._start:
             return bool(line.get("ordinal", self._start) < self._start)
@@ -160,9 +175,8 @@ class _Rollout:
         origin = meta.get("source")
         agent = origin.get("subagent") if isinstance(origin, dict) else None
         spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
-        self._parent = (
-            meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
-        )
+        parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+        self._parent = str(parent) if parent else None
         base = (meta.get("history_base") or {}).get("end_ordinal_exclusive")
         self._start = int(meta.get("subagent_history_start_ordinal") or base or 0)
         self._is_task_due = agent is not None
@@ -173,15 +187,21 @@ class _Rollout:
                 self._turns_of_parent |= {payload["turn_id"]} if "turn_id" in payload else set()
                 items += [_digest(kind, payload)] if kind == "response_item" else []
         self._items_of_parent, self._is_copy = iter(items), bool(items)
+        # Of a parent whose file is gone, the log tells what was copied, also if it was forgotten.
+        self._ancestors = [self._parent] if self._parent and not items and not self._start else []
 
-    def _number(self, line: Line, digest: str) -> str:
-        """Return what tells a line from the others of its thread, wherever it stands."""
+    def _names(self, line: Line, payload: Line, digest: str) -> dict[str, str]:
+        """Return the id of a line's event by thread: in this one, and in those that it may be copied from."""
         self._equal[digest] += 1
-        item, ordinal = _unwrap(line)[1].get("id"), line.get("ordinal")
-        if isinstance(item, str) and item not in self._ids:
-            self._ids.add(item)
-            return item
-        return str(ordinal) if ordinal is not None else _digest(self._thread, digest, self._equal[digest])
+        item = payload.get("id")
+        part = item if isinstance(item, str) and item not in self._ids else line.get("ordinal")
+        self._ids.add(str(item))
+        start, names = f"{_CHANNEL}{self._source.suffix}/", {}
+        for thread in (*self._ancestors, self._thread):
+            ending = self._continued if thread == self._thread else ""
+            last = _digest(thread, digest, self._equal[digest]) if part is None else part
+            names[thread] = f"{start}{thread}{ending}-{last}"
+        return names
 
     def _convert(self, kind: str, payload: Line, name: str) -> Record:
         place: Line = {"ts": self._ts, "channel": _CHANNEL, "chat_id": self._thread}
@@ -208,7 +228,6 @@ class _Rollout:
         if kind == "compacted":
             first, self._first = self._first, None
             return Used([SummaryWritten(**place, from_message_id=first)], created=self._ts)
-        self._first = self._first or name
         return Used([Message(**place, **made)], created=self._ts)
 
     def _convert_item(self, kind: str, item: Line) -> Line | Reason:
@@ -243,8 +262,6 @@ class _Rollout:
             kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
             kinds = kinds if kinds and len(kinds) == len(parts) else [""] * len(parts)
             parts = [part for part, kind in zip(parts, kinds, strict=True) if not _is_harness(part, kind)]
-            if self._is_task_due and self._is_own and parts:
-                self._is_task_due, meta = False, {"author": "agent"}  # what follows, a person may have typed
         if role not in ("user", "assistant") or not parts:
             return "harness"
         text = text_of_parts([part for part in parts if "text" in part] or parts)

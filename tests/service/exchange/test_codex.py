@@ -131,6 +131,14 @@ def in_a_folder_of_homes(home: Path) -> list[Path]:
     return [home.parent / "homes"]
 
 
+def a_fork_in_another_home(home: Path) -> list[Path]:
+    fork = rollout(home, FORK)
+    other = home.with_name("other")
+    (other / "sessions").mkdir(parents=True)
+    shutil.move(fork, other / "sessions" / fork.name)
+    return [home, other]
+
+
 def compressed_and_plain(home: Path) -> list[Path]:
     plain = rollout(home, MAIN)
     cut = zstandard.compress(plain.read_bytes()[:3000])
@@ -151,7 +159,14 @@ def compressed(home: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "arrange",
-    [in_two_homes, in_two_homes_as_copies, in_a_folder_of_homes, compressed_and_plain, compressed],
+    [
+        in_two_homes,
+        in_two_homes_as_copies,
+        in_a_folder_of_homes,
+        a_fork_in_another_home,
+        compressed_and_plain,
+        compressed,
+    ],
 )
 def test_a_rollout_counts_once_wherever_it_stands(
     tmp_path: Path, home: Path, arrange: Callable[[Path], list[Path]]
@@ -184,8 +199,21 @@ def test_a_home_that_has_grown_is_imported_as_if_it_had_been_whole(
 def test_a_fork_without_its_parent_has_the_whole_conversation(tmp_path: Path, home: Path) -> None:
     rollout(home, MAIN).unlink()
     with memlog.open(tmp_path / "store") as store:
-        imported(store, home)
+        appended = imported(store, home).appended
         assert chats(store)[FORK] == 2 + 4
+        assert imported(store, home).known == appended
+
+
+def test_what_was_forgotten_does_not_come_back_from_a_fork(tmp_path: Path, home: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        rollout(home, FORK).rename(tmp_path / "fork")
+        imported(store, home)
+        store.erasure.forget(messages(store, MAIN)[0].id)
+        file = rollout(home, MAIN)
+        (tmp_path / "fork").rename(file.with_name(file.name.replace(MAIN, FORK)))
+        file.unlink()
+        assert imported(store, home).appended == 2
+        assert [each.content for each in messages(store, FORK)] == ["In litres?", "About 1.2 litres."]
 
 
 @pytest.mark.parametrize("member", ["forked_from_id", "history_base", "source", "id", "cwd"])
