@@ -193,9 +193,9 @@ class _Rollout:
     def _names(self, line: Line, payload: Line, digest: str) -> dict[str, str]:
         """Return the id of a line's event by thread: in this one, and in those that it may be copied from."""
         self._equal[digest] += 1
-        item = payload.get("id")
-        part = item if isinstance(item, str) and item not in self._ids else line.get("ordinal")
-        self._ids.add(str(item))
+        own = [str(each) for each in (payload.get("id"), line.get("ordinal")) if each is not None]
+        part = next((each for each in own if each not in self._ids), None)
+        self._ids.update(own[:1] if part is None else [part])
         start, names = f"{_CHANNEL}{self._source.suffix}/", {}
         for thread in (*self._ancestors, self._thread):
             ending = self._continued if thread == self._thread else ""

@@ -269,6 +269,16 @@ HOSTILE: dict[str, tuple[bytes, tuple[int, int, int], dict[str, int]]] = {
     "a byte order mark": (b"\xef\xbb\xbf" + prompt("x"), (1, 0, 0), {}),
     "lone surrogates and NUL": (prompt("\ud800x\0"), (1, 0, 0), {}),
     "the same again": (prompt("ok") * 3, (3, 0, 0), {}),
+    "an ordinal and an id that two writers gave": (
+        b"".join(
+            prompt(text)
+            .replace(b'{"timestamp"', b'{"ordinal":7,"timestamp"')
+            .replace(b'"role"', b'"id":"m","role"')
+            for text in "abc"
+        ),
+        (3, 0, 0),
+        {},
+    ),
     "a prompt that begins like the program's": (prompt("<skill>a</skill> is what?"), (1, 0, 0), {}),
     "a line of next year": (b'{"type":"dream","payload":{}}\n', (0, 0, 0), {"type dream": 1}),
     "an item of next year": (
