@@ -1,10 +1,11 @@
 """Importers: one module per format of another program. A module turns a source into events, without a store.
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
-`SOURCES`, patterns of the files that are sources if a folder is not one; and `projects`, which yields the
-names of projects: `read` then yields only the requested one. A format is named after its module, with
-hyphens. The ids of events derive from the source's ids, never from texts, so that a second run recognises
-them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
+`SOURCES`, patterns of the files that are sources if a folder is not one; `projects`, which yields the names
+of projects: `read` then yields only the requested one; and `HAS_UNIQUE_IDS = True` if no two sources can use
+one id for different records, as with UUIDs: then a source is read once. A format is named after its module,
+with hyphens. The ids of events derive from the source's ids, never from texts, so that a second run
+recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
 import json
@@ -140,11 +141,13 @@ class Importer(NamedTuple):
 
     sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
+    has_unique_ids: whether no two sources use one id for different records.
     """
 
     read: Read
     sources: Sequence[str]
     projects: Callable[[ForeignData], Iterator[str]] | None
+    has_unique_ids: bool
 
 
 def read_records(
@@ -289,4 +292,9 @@ def describe_format(name: str) -> str:
 def load_importer(name: str) -> Importer:
     """Return the importer of a format. name: one of `format_names`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))
+    return Importer(
+        module.read,
+        getattr(module, "SOURCES", ()),
+        getattr(module, "projects", None),
+        getattr(module, "HAS_UNIQUE_IDS", False),
+    )

@@ -5,12 +5,13 @@ Titles, thinking, and what the program wrote in the user's name are left out; ke
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import Message, SummaryWritten
+from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import (
     ForeignData,
     Reason,
@@ -26,6 +27,8 @@ from memlog.service.exchange.formats import (
 
 Line = dict[str, Any]
 
+HAS_UNIQUE_IDS = True
+
 _CHANNEL = "claude-code"
 _KINDS: dict[Reason, str] = {
     "title": "ai-title custom-title summary",
@@ -40,6 +43,8 @@ _HARNESS = (
 )
 _ENVELOPES = ("ide_opened_file", "ide_selection", "system-reminder")
 _STORED_OUTPUT = re.compile(r"<persisted-output>.*?([\w.-]{1,200}\.txt)\s", re.DOTALL)
+_MAX_CALLS = 10_000
+_SHARED = "-"
 _SEARCHED = 2000
 """In how many characters of a result the name of its file is searched."""
 
@@ -49,7 +54,7 @@ def read(source: ForeignData) -> Iterator[Record]:
     is_home = (source.path / "projects").is_dir()
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
-    seen: set[str] = set()
+    seen = DiskTable()
     for path in _writers_first(source, sessions):
         yield from _Transcript(source, path, seen).records()
     names = {path.stem for path in sessions}
@@ -64,12 +69,25 @@ def _writers_first(source: ForeignData, files: list[Path]) -> Iterator[Path]:
     for path in files:
         groups[next((uuid for uuid, _ in _uuids(source, path)), path.stem)].append(path)
     for group in groups.values():
-        times = {path: dict(_uuids(source, path)) for path in group} if len(group) > 1 else {}
-        holders = Counter(uuid for found in times.values() for uuid in found)
-        own = {
-            path: [at for uuid, at in found.items() if holders[uuid] == 1] for path, found in times.items()
-        }
-        yield from sorted(group, key=lambda path: min(own.get(path) or ["~"]))
+        began = _first_own_times(source, group) if len(group) > 1 else {}
+        yield from sorted(group, key=lambda path: began.get(path, "~"))
+
+
+def _first_own_times(source: ForeignData, group: list[Path]) -> dict[Path, str]:
+    """Return the time of the first line of each file that no other file has."""
+    holders = DiskTable()
+    for number, path in enumerate(group):
+        for uuid, at in _uuids(source, path):
+            known = holders.get(uuid)
+            is_own = known is None or str(known).startswith(f"{number} ")
+            holders[uuid] = f"{number} {at}" if is_own else _SHARED
+    began: dict[Path, str] = {}
+    for holder in holders.values():
+        if holder != _SHARED:
+            owner, _, at = str(holder).partition(" ")
+            path = group[int(owner)]
+            began[path] = min(at, began.get(path, at))
+    return began
 
 
 def _uuids(source: ForeignData, path: Path) -> Iterator[tuple[str, str]]:
@@ -108,11 +126,12 @@ def _prompt_of(text: str) -> str:
 class _Transcript:
     """The file of a session or subagent. seen: the uuids of all lines that were read before."""
 
-    def __init__(self, source: ForeignData, path: Path, seen: set[str]) -> None:
+    def __init__(self, source: ForeignData, path: Path, seen: DiskTable) -> None:
         self._source, self._path, self._seen = source, path, seen
         self._name = path.stem.encode(errors="replace").decode()
         self._agent = self._name.removeprefix("agent-") if self._name.startswith("agent-") else None
         self._calls: dict[str, Line] = {}
+        """The latest calls of tools, without what else they were given."""
         self._first: str | None = None
 
     def records(self) -> Iterator[Record]:
@@ -128,11 +147,11 @@ class _Transcript:
         )
         blocks = [{"type": "text", "text": told}] if isinstance(told, str) else [*(told or ())]
         # Also of a copied line: results behind it name the call.
-        self._calls.update((each["id"], each) for each in blocks if each["type"] == "tool_use")
-        if isinstance(uuid, str):
-            if uuid in self._seen:
-                return Skipped("duplicate_in_source")
-            self._seen.add(uuid)
+        for each in blocks:
+            if each["type"] == "tool_use":
+                self._remember_call(each)
+        if isinstance(uuid, str) and not self._seen.add(uuid):
+            return Skipped("duplicate_in_source")
         if kind in _SKIPPED or (kind == "attachment" and not blocks):
             return Skipped(_SKIPPED.get(kind, "bookkeeping"))
         if kind not in ("user", "assistant", "attachment"):
@@ -149,6 +168,13 @@ class _Transcript:
             return Used([summary], created=summary.ts)
         self._first = self._first or str(messages[0].id)
         return Used([*messages], created=messages[0].ts, has_own_id=True)
+
+    def _remember_call(self, block: Line) -> None:
+        given = block.get("input")
+        agent = given.get("subagent_type") if isinstance(given, dict) else None
+        self._calls[block["id"]] = {"name": block.get("name"), "agent": agent}
+        if len(self._calls) > _MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
 
     def _summary_of(self, event: Message) -> SummaryWritten:
         return SummaryWritten(
@@ -188,10 +214,10 @@ class _Transcript:
                 return call_members(tool, call, block.get("input") or {})
             case {"type": "tool_result", "tool_use_id": call}:
                 made = self._calls.get(call, {})
-                tool, given = made.get("name"), made.get("input") or {}
+                tool = made.get("name")
                 is_error = bool(block.get("is_error"))
                 result = result_members(tool, call, self._result_of(block), is_error=is_error)
-                agent = {"kind": "subagent_result", "name": given.get("subagent_type") or tool}
+                agent = {"kind": "subagent_result", "name": made.get("agent") or tool}
                 return result | (agent if tool in ("Agent", "Task") else {})
             case {"type": "image"}:
                 return {"role": "user", "content": "[image]"} if is_alone else None

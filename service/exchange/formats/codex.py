@@ -29,6 +29,8 @@ from memlog.service.exchange.formats import (
 
 Line = dict[str, Any]
 
+HAS_UNIQUE_IDS = True
+
 _CHANNEL = "codex"
 _KINDS: dict[Reason, str] = {
     "structure": "session_meta state turn_context world_state token_usage_record security_risk_score"
