@@ -9,10 +9,10 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
 from memlog.service.exchange.formats import (
     ForeignData,
