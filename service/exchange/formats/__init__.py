@@ -8,7 +8,6 @@ with hyphens. The ids of events derive from the source's ids, never from texts, 
 recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -176,70 +175,6 @@ def read_records(
             yield Skipped("empty") if is_empty else make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
-
-
-def convert_lines(
-    data: ForeignData, path: Path, convert: Callable[[dict[str, Any]], Record]
-) -> Iterator[Record]:
-    """Yield a record for each line of a file; also an `Unreadable` if no line is of a known type."""
-    where = data.display_name(path)
-    is_known, is_unknown = False, False
-    for line in data.read_json_lines(path):
-        record = line
-        if not isinstance(line, Skipped | Unreadable):
-            try:
-                record = convert(line)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                record = Unreadable(where, f"unexpected line: {error!r}")
-        is_understood = record != Skipped("unsupported")
-        is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
-        yield record
-    if is_unknown and not is_known:
-        yield Unreadable(where, "no line is of a known type")
-
-
-def call_members(tool: str, call_id: str, given: dict[str, Any] | str) -> dict[str, Any]:
-    """Return the members of the message of a tool's call: its name, and what it was given."""
-    content = f"{tool}: {given}"
-    if isinstance(given, dict):
-        values = (_join_words(value) for key, value in given.items() if key != "type")
-        first = next((value for value in values if isinstance(value, str)), "")
-        content = f"{tool}: {first}\n```json\n{json.dumps(given, ensure_ascii=False)}\n```"
-    return {"role": "assistant", "content": content, "meta": {"tool": {"call_id": call_id, "name": tool}}}
-
-
-def _join_words(value: object) -> object:
-    """Return the text of a command that is divided into its words."""
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        return " ".join(value)
-    return value
-
-
-def result_members(tool: str | None, call_id: str, text: str, *, is_error: bool) -> dict[str, Any]:
-    """Return the members of the message of a tool's result."""
-    meta = {"tool": {"call_id": call_id, "error": is_error}}
-    return {"role": "tool", "name": tool, "content": text, "meta": meta}
-
-
-def text_of_parts(content: str | list[dict[str, Any]] | None) -> str:
-    """Return a text that may be divided into parts; for a part without text, its name or its type."""
-    if isinstance(content, str | None):
-        return content or ""
-    texts = (
-        each.get("text", each.get("name", f"[{str(each.get('type')).removeprefix('input_')}]"))
-        for each in content
-    )
-    return "\n".join(texts)
-
-
-def parse_object(value: object) -> dict[str, Any] | None:
-    """Return an object, or the one that a text holds as JSON; None if there is none."""
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) else None
 
 
 def access_events(

@@ -20,6 +20,8 @@ from memlog.service.exchange.formats import (
     Record,
     Skipped,
     Used,
+)
+from memlog.service.exchange.transcripts import (
     call_members,
     convert_lines,
     parse_object,
