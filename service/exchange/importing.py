@@ -25,6 +25,7 @@ from memlog.eventlog.events import (
     MemorySaved,
     Message,
     MessageUpdated,
+    Position,
     tag_of,
     warnings_of,
 )
@@ -170,6 +171,9 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
 
 _MAX_EXAMPLES = 10
 
+_MAX_UNSYNCED = 20_000
+"""How many events are synced together. A power cut may cost these; they are imported again."""
+
 _Outcome = Literal["new", "known", "changed", "updated", "forgotten", "refused"]
 
 
@@ -245,6 +249,7 @@ class Importing:
         """What the log would hold after a dry run."""
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
+        self._unsynced: list[Position] = []
 
     def import_source(self, importer: Importer, path: Path) -> None:
         """Import a source in batches. It is read before to find out which one it is, unless its ids tell.
@@ -278,10 +283,13 @@ class Importing:
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
         source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path)
         what = "records imported" if project is None else f"records of {project} imported"
-        for batch in holdings.split_records(self._count_records(importer.read(source))):
-            self._import_batch(batch)
-            if self._progress is not None:
-                self._progress(what, self._report.found, self._report.found)
+        try:
+            for batch in holdings.split_records(self._count_records(importer.read(source))):
+                self._import_batch(batch)
+                if self._progress is not None:
+                    self._progress(what, self._report.found, self._report.found)
+        finally:
+            self._acknowledge()
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
@@ -557,11 +565,20 @@ class Importing:
                 self._report.refused += 1
                 self._add_problem(str(event.id), str(why))
         drafts = [each.drafted for each in taken if each.drafted is not None]
-        told = warnings_of(self._engine.log.append_drafts(drafts))
+        positions = self._engine.bulk_log.append_drafts(drafts)
         for each in drafts:
             _add_stream(self._streams, each.id, each.stream)
+        self._unsynced += positions
+        if len(self._unsynced) >= _MAX_UNSYNCED:
+            self._acknowledge()
+        told = warnings_of(positions)
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
+
+    def _acknowledge(self) -> None:
+        positions, self._unsynced = self._unsynced, []
+        if positions:
+            self._engine.acknowledge(positions)
 
 
 def _streams_of(streams: DiskTable, name: str) -> list[str]:
