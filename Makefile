@@ -94,7 +94,7 @@ eval: $(INSTALLED)  ## search quality on LoCoMo and XQuAD in the folder that MEM
 	$(BIN)/python -m tests.eval.dedup --check
 	$(BIN)/python -m tests.eval.documents --check
 
-bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, the gate, and the service beside a process
+bench: $(INSTALLED)  ## what an append costs, a rebuild of 100,000 messages, one new line, an import, the gate, and the service beside a process
 	$(BIN)/python -m tests.bench
 
 coverage: $(INSTALLED)  ## every branch of what appends, locks, seals, scrubs and keeps checkpoints is run by its own tests

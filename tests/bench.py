@@ -1,4 +1,4 @@
-"""`make bench`: what a whole append costs, a rebuild, one new line, the gate, and the service.
+"""`make bench`: what a whole append costs, a rebuild, one new line, an import, the gate, and the service.
 
 Prints figures, and checks no bound: they are of this machine, which may be busy.
 """
@@ -22,7 +22,16 @@ from tests.support.places import FIXTURES
 
 MESSAGES = 100_000
 CHATS = 50
+IMPORTED = int(os.environ.get("MEMLOG_BENCH_IMPORTED", "100000"))
 ROUNDS = 15
+
+# Not ru_maxrss, which also counts the process that forked it.
+IMPORTS = """
+import re, sys, memlog
+with memlog.open(sys.argv[1], create=True) as store:
+    report = store.exchange.import_from("claude-code", [sys.argv[2]])
+    print(report.appended, re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read())[1])
+"""
 
 # Every third word of English is one of these; a text without any would be looked at for other languages.
 FUNCTION_WORDS = "the a to i you it and of in is for my me we that this with was so have do at but".split()
@@ -141,6 +150,40 @@ def lines_over_http(command: str, folder: Path) -> tuple[float, float]:
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 
+def write_sessions(folder: Path, count: int) -> None:
+    """Write sessions of Claude Code with `count` lines of 2 KB in all, a thousand in each."""
+    source = random.Random(3)
+    words = ["".join(source.choices("abcdefghijklmno", k=source.randint(2, 9))) for _ in range(8000)]
+    texts = [" ".join(source.choices(words + FUNCTION_WORDS * 50, k=310)) for _ in range(500)]
+    for start in range(0, count, 1000):
+        session, day = f"{start:08x}-0000-4000-8000-000000000000", f"2026-0{start // 1000 % 9 + 1}-01"
+        with (folder / f"{session}.jsonl").open("w") as file:
+            for number in range(start, min(start + 1000, count)):
+                line = {
+                    "type": "user" if number % 2 else "assistant",
+                    "uuid": f"{number:08x}-1111-4111-8111-111111111111",
+                    "sessionId": session,
+                    "timestamp": f"{day}T08:{number // 60 % 60:02}:{number % 60:02}.000Z",
+                    "message": {"content": f"{number} {texts[number % 500]}"},
+                }
+                file.write(json.dumps(line) + "\n")
+
+
+def import_of(folder: Path, count: int) -> tuple[float, float]:
+    """Messages per second of an import into a new store, and its peak of memory in MB."""
+    source = folder / "sessions"
+    source.mkdir(parents=True)
+    write_sessions(source, count)
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS, folder / "store", source], capture_output=True, text=True, check=True
+    )
+    seconds = time.perf_counter() - started
+    appended, kilobytes = map(int, done.stdout.split())
+    assert appended == count
+    return count / seconds, kilobytes / 1000
+
+
 def main() -> None:
     # Else an editable install is compiled anew at each start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -161,6 +204,8 @@ def main() -> None:
         )
         piped, posted = lines_over_http(command, Path(folder, "posted"))
         print(f"10,000 events: {piped:.2f} s piped, {posted:.2f} s over HTTP, {posted / piped:.2f} x")
+        speed, peak = import_of(Path(folder, "imported"), IMPORTED)
+        print(f"import of {IMPORTED:,} messages of 2 KB: {speed:,.0f} a second, {peak:.0f} MB at most")
         print(f"gate: {median_of(gate, ROUNDS):.3f} ms a text (CPU)")
 
 

@@ -280,11 +280,15 @@ class Rotation:
             return
         for folder in reversed(folders):
             disk.sync(folder)
+        self.sync_store_names()
+        self._synced.add(segment)
+
+    def sync_store_names(self) -> None:
+        """Sync the name of the log, and that of the store."""
         sync_folder(self._store)
-        # Sync the store's own name, too. If its parent cannot be read, memlog did not create the store.
+        # If the parent cannot be read, memlog did not create the store.
         with suppress(PermissionError):
             sync_folder(self._store.parent)
-        self._synced.add(segment)
 
 
 _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()

@@ -22,7 +22,8 @@ from memlog.eventlog.events import Event, LookUp, OnStored, mark_known_id
 from memlog.eventlog.events import Position as Position
 from memlog.eventlog.events import RefusedLine as RefusedLine
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import write_lines
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular, write_lines
+from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.order import Clock, next_precedence
@@ -179,6 +180,26 @@ class Log:
             mark_known_id(position, item.content, known.get(item.id))
             for item, position in zip(drafts, positions, strict=True)
         ]
+
+    def sync(self, positions: Iterable[Position]) -> None:
+        """Sync events that were appended with the durability `os`, and the names of their segments.
+
+        Raises LogError.
+        """
+        segments = dict.fromkeys((position.stream, position.segment) for position in positions)
+        parents = {(self.path / stream).parent for stream, _ in segments}
+        try:
+            for stream, segment in segments:
+                with opened_folders(self.path, stream) as folders:
+                    with closing_descriptor(open_regular(segment, disk.APPEND, folder=folders[-1])) as fd:
+                        disk.sync_data(fd)
+                    disk.sync(folders[-1])
+            for folder in sorted(parents | {self.path}, reverse=True):
+                sync_folder(folder)
+            self._rotation.sync_store_names()
+        except OSError as error:
+            message = f"{error.strerror or error}: the last events may not survive a power cut"
+            raise LogError(message, hint="try again: what is stored is not written again") from error
 
     def record_sizes(self) -> None:
         """Record the segments' sizes, so that `verify` detects later losses. Never raises."""

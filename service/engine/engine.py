@@ -1,6 +1,6 @@
 """What all operations of a store share: the log, the read model and the settings."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -146,19 +146,31 @@ class Engine:
         """The log in which reads are recorded. It waits only briefly for other writers."""
         return self._log(min(self.lock_timeout, _READS_WAIT))
 
-    def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
+    @cached_property
+    def bulk_log(self) -> "Log":
+        """The log for many events, which are acknowledged by `acknowledge`."""
+        return self._log(self.lock_timeout, durability="os", on_stored=None)
+
+    def acknowledge(self, positions: Sequence[Position]) -> None:
+        """Sync events of `bulk_log` as the store's durability demands, and tell of them. Raises LogError."""
+        durability = self._settings.durability
+        if durability == "fsync":
+            self.bulk_log.sync(positions)
+        if self.on_stored is not None:
+            self.on_stored([msgspec.structs.replace(each, durability=durability) for each in positions])
+
+    def _log(self, lock_timeout: float, **others: Any) -> "Log":  # noqa: ANN401
         # Imported here: most reads append nothing.
         from memlog.eventlog.log.writer import Log
         from memlog.service.engine.readable import check_source_root
 
+        shared = {"durability": self._settings.durability, "on_stored": self.on_stored}
         return Log(
             self.path,
-            durability=self._settings.durability,
             lock_timeout=lock_timeout,
             redact=self.redact,
-            on_stored=self.on_stored,
             check=check_source_root,
-            **lookups,
+            **shared | others,
         )
 
     @cached_property
@@ -171,7 +183,7 @@ class Engine:
 
     def record_sizes(self) -> None:
         """Record the sizes of the logs in use; see `Log.record_sizes`."""
-        for name in vars(self).keys() & {"log", "nonblocking_log"}:
+        for name in vars(self).keys() & {"log", "nonblocking_log", "bulk_log"}:
             getattr(self, name).record_sizes()
 
     def close(self) -> None:

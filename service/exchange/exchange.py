@@ -61,7 +61,7 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.source import ForeignFiles, Tables
 
-        read, patterns, _ = load_importer(format)
+        importer = load_importer(format)
         sources = [*map(Path, paths)]
         _check_project(project, list_projects(format, sources), format)
         report = ImportReport(format=format, dry_run=dry_run, project=project)
@@ -71,8 +71,9 @@ class DataExchange(OperationGroup):
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
             importing = Importing(report, self._engine, tables, progress)
             for path in sources:
+                patterns = importer.sources
                 for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
-                    importing.import_source(read, source)
+                    importing.import_source(importer, source)
         if not report.found:
             raise BadInput(
                 f"no {format} data in {', '.join(map(escape_invalid_utf8, sources))}",

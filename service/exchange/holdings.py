@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -115,13 +115,14 @@ def parse_aspect_and_time(event_id: str, base_id: str) -> tuple[str, str]:
 
 
 def read_holdings(
-    db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]
+    db: Connection, log: Path, keys: Sequence[tuple[str, str]], ids: Sequence[str], changed: Iterable[str]
 ) -> dict[str, Holding]:
     """Return what the log holds under each of `ids` that is known or forgotten.
 
+    keys: pairs of (id, stream), for each stream that has an event under one of the ids.
     changed: which `ids` may have changes.
     """
-    known, forgotten = ids_in_use(db, ids)
+    known, forgotten = ids_in_use(db, keys, ids)
     found = {name: Holding() for name in (*(each.id for each in known), *forgotten)}
     for name in forgotten:
         found[name].is_forgotten = True
@@ -158,7 +159,10 @@ def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> 
 SUFFIX_LENGTH = 8
 """How many hex digits follow the `~`."""
 
-_BATCH = 500
+_EVENT_UNITS = 16 * 1024
+_BATCH_UNITS = 500 * _EVENT_UNITS
+"""The size of a batch in characters, where an event counts as 16 Ki more than it has. If the process is
+killed, only whole batches are stored."""
 
 Verdict = Literal["same", "updated", "edited", "other_time", "other_text"]
 """How a record compares with the one in the log under its id. same: the same text, and no other time of
@@ -201,6 +205,16 @@ def last_change_time(record: Used) -> str:
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 
+def split_records(records: Iterable[Used]) -> Iterator[list[Used]]:
+    """Yield records in batches of at most some 500 events and 8 Mi characters, but of at least one record."""
+    return split_into_batches(records, _units_of, _BATCH_UNITS)
+
+
+def _units_of(record: Used) -> int:
+    events = (*record.events, *record.changes)
+    return sum(_EVENT_UNITS + len(event_text(event) or "") for event in events)
+
+
 def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
     """Return the suffix of a source's ids: "" for the first source, or if no other source uses the same ids.
 
@@ -211,7 +225,7 @@ def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[
     has_forgotten: set[str] = set()
     marks: list[str] = []
     used = (record for record in records if isinstance(record, Used) and record.is_telling)
-    for batch in split_into_batches(used, lambda _: 1, _BATCH):
+    for batch in split_records(used):
         # What tells sources apart is computed from ids and creation times, never from texts.
         dated = (f"{record.events[0].id} {record.created}" for record in batch if record.created is not None)
         marks = sorted([*marks, *map(_short_hash, dated)])[:1]

@@ -25,21 +25,30 @@ from memlog.eventlog.events import (
     MemorySaved,
     Message,
     MessageUpdated,
+    Position,
     tag_of,
     warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
-from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
+from memlog.projector.sqlite import Connection
 from memlog.query.memories import Memory, memory
-from memlog.query.provenance import edits_of_messages, forgotten_ids, id_holders, id_suffixes, ids_in_use
+from memlog.query.provenance import (
+    edits_of_messages,
+    forgotten_ids,
+    id_holders,
+    id_suffixes,
+    ids_in_use,
+    ids_of_prefix,
+)
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
-from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.disk_table import DiskTable
+from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -167,10 +176,10 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
     )
 
 
-_BATCH = 500
-"""How many events are collected before an append. If the process is killed, only whole batches are stored."""
-
 _MAX_EXAMPLES = 10
+
+_MAX_UNSYNCED = 20_000
+"""How many events are synced together. A power cut may cost these; they are imported again."""
 
 _Outcome = Literal["new", "known", "changed", "updated", "forgotten", "refused"]
 
@@ -247,9 +256,10 @@ class Importing:
         """What the log would hold after a dry run."""
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
+        self._unsynced: list[Position] = []
 
-    def import_source(self, read: Read, path: Path) -> None:
-        """Import a source in batches. It is read twice, the first time to find out whether it is known.
+    def import_source(self, importer: Importer, path: Path) -> None:
+        """Import a source in batches. It is read before to find out which one it is, unless its ids tell.
 
         Raises:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
@@ -257,32 +267,36 @@ class Importing:
         prefix, project = self._report.format, self._report.project
         in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
-        self._suffix = holdings.recognise_source(
-            read(ForeignFiles(path, self._tables, "", project, self._engine.log_path, self._is_stored)),
-            prefix,
-            sorted(self._suffixes),
-            self._find_holdings,
-        )
+        self._begins_empty = in_use is None
+        self._seen = DiskTable()
+        """Content hashes of the events of this source, by id."""
+        self._streams = self._query_if_exists(self._read_streams) or DiskTable()
+        self._suffix = ""
+        if not importer.has_unique_ids or len(self._suffixes) > 1:
+            self._suffix = holdings.recognise_source(
+                importer.read(self._open_source(path)),
+                prefix,
+                sorted(self._suffixes),
+                self._find_holdings,
+            )
         if self._suffix:
             self._suffixes.add(self._suffix)
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
-        self._seen: dict[str, bytes] = {}
-        """Content hashes of the events of this source, by id."""
         self._edits: Mapping[str, list[tuple[str, str]]] = {}
         """Earlier edits of messages, by their ids; see `_find_edits`."""
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(
-            path, self._tables, self._suffix, project, self._engine.log_path, self._is_stored
-        )
+        source = self._open_source(path)
         what = "records imported" if project is None else f"records of {project} imported"
-        used = self._count_records(read(source))
-        for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
-            self._import_batch(batch)
-            if self._progress is not None:
-                self._progress(what, self._report.found, self._report.found)
+        try:
+            for batch in holdings.split_records(self._count_records(importer.read(source))):
+                self._import_batch(batch)
+                if self._progress is not None:
+                    self._progress(what, self._report.found, self._report.found)
+        finally:
+            self._acknowledge()
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
@@ -299,6 +313,10 @@ class Importing:
             else:
                 self._report.used += 1
                 yield record
+
+    def _open_source(self, path: Path) -> ForeignFiles:
+        log, project = self._engine.log_path, self._report.project
+        return ForeignFiles(path, self._tables, self._suffix, project, log, self._is_stored)
 
     def _is_stored(self, stream: str, name: str) -> bool:
         """Whether a stream has an event with an id, or had one that was forgotten."""
@@ -318,12 +336,29 @@ class Importing:
         path = self._engine.path
         return load_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
 
+    def _read_streams(self, db: Connection) -> DiskTable:
+        """Return the streams that have events of the format, by id, one a line."""
+        streams = DiskTable()
+        for name, stream in ids_of_prefix(db, self._report.format):
+            _add_stream(streams, name, stream)
+        return streams
+
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
-        found = (
-            self._query_if_exists(lambda db: holdings.read_holdings(db, self._engine.log_path, ids, changed))
-            or {}
-        )
+        keys = [(name, stream) for name in ids for stream in _streams_of(self._streams, name)]
+
+        def ask(db: Connection) -> dict[str, Holding]:
+            return holdings.read_holdings(db, self._engine.log_path, keys, ids, changed)
+
+        # What this import has appended of the source is needed only where the source repeats an id.
+        if changed or any(name in self._seen for name in ids):
+            found = self._query_if_exists(ask) or {}
+        elif self._begins_empty:
+            found = {}
+        else:
+            found = self._engine.reads.run_with_repair(
+                lambda read_model: ask(read_model.connect_to_latest(sync=False)[0])
+            )
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -398,8 +433,8 @@ class Importing:
         if holding is not None and holding.is_forgotten:
             self._doubtful.add(group)
             return "forgotten"
-        if name in self._seen:
-            is_same = self._seen[name] == content and holding is not None
+        if (seen := self._seen.get(name)) is not None:
+            is_same = seen == content and holding is not None
             self._add_problem(
                 name, f"the source has this id twice{'' if is_same else ', with different content'}"
             )
@@ -461,7 +496,7 @@ class Importing:
         if edits[-1][1] in (event.content, mask_keys(event.content)):
             return "known"
         name = str(self._to_edit(event).id)
-        _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, [name])) or ((), set())
+        _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, (), [name])) or ((), set())
         return "forgotten" if name in forgotten else "updated"
 
     def _to_edit(self, event: Message) -> MessageUpdated:
@@ -549,9 +584,31 @@ class Importing:
                 self._report.refused += 1
                 self._add_problem(str(event.id), str(why))
         drafts = [each.drafted for each in taken if each.drafted is not None]
-        told = warnings_of(self._engine.log.append_drafts(drafts))
+        positions = self._engine.bulk_log.append_drafts(drafts)
+        for each in drafts:
+            _add_stream(self._streams, each.id, each.stream)
+        self._unsynced += positions
+        if len(self._unsynced) >= _MAX_UNSYNCED:
+            self._acknowledge()
+        told = warnings_of(positions)
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
+
+    def _acknowledge(self) -> None:
+        positions, self._unsynced = self._unsynced, []
+        if positions:
+            self._engine.acknowledge(positions)
+
+
+def _streams_of(streams: DiskTable, name: str) -> list[str]:
+    known = streams.get(name)
+    return [] if known is None else str(known).split("\n")
+
+
+def _add_stream(streams: DiskTable, name: str, stream: str) -> None:
+    known = _streams_of(streams, name)
+    if stream not in known:
+        streams[name] = "\n".join([*known, stream])
 
 
 def _is_unfilled(event: Event) -> bool:

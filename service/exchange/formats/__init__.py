@@ -1,13 +1,13 @@
 """Importers: one module per format of another program. A module turns a source into events, without a store.
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
-`SOURCES`, patterns of the files that are sources if a folder is not one; and `projects`, which yields the
-names of projects: `read` then yields only the requested one. A format is named after its module, with
-hyphens. The ids of events derive from the source's ids, never from texts, so that a second run recognises
-them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
+`SOURCES`, patterns of the files that are sources if a folder is not one; `projects`, which yields the names
+of projects: `read` then yields only the requested one; and `HAS_UNIQUE_IDS = True` if no two sources can use
+one id for different records, as with UUIDs: then a source is read once. A format is named after its module,
+with hyphens. The ids of events derive from the source's ids, never from texts, so that a second run
+recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -143,11 +143,13 @@ class Importer(NamedTuple):
 
     sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
+    has_unique_ids: whether no two sources use one id for different records.
     """
 
     read: Read
     sources: Sequence[str]
     projects: Callable[[ForeignData], Iterator[str]] | None
+    has_unique_ids: bool
 
 
 def read_records(
@@ -176,70 +178,6 @@ def read_records(
             yield Skipped("empty") if is_empty else make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
-
-
-def convert_lines(
-    data: ForeignData, path: Path, convert: Callable[[dict[str, Any]], Record]
-) -> Iterator[Record]:
-    """Yield a record for each line of a file; also an `Unreadable` if no line is of a known type."""
-    where = data.display_name(path)
-    is_known, is_unknown = False, False
-    for line in data.read_json_lines(path):
-        record = line
-        if not isinstance(line, Skipped | Unreadable):
-            try:
-                record = convert(line)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                record = Unreadable(where, f"unexpected line: {error!r}")
-        is_understood = record != Skipped("unsupported")
-        is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
-        yield record
-    if is_unknown and not is_known:
-        yield Unreadable(where, "no line is of a known type")
-
-
-def call_members(tool: str, call_id: str, given: dict[str, Any] | str) -> dict[str, Any]:
-    """Return the members of the message of a tool's call: its name, and what it was given."""
-    content = f"{tool}: {given}"
-    if isinstance(given, dict):
-        values = (_join_words(value) for key, value in given.items() if key != "type")
-        first = next((value for value in values if isinstance(value, str)), "")
-        content = f"{tool}: {first}\n```json\n{json.dumps(given, ensure_ascii=False)}\n```"
-    return {"role": "assistant", "content": content, "meta": {"tool": {"call_id": call_id, "name": tool}}}
-
-
-def _join_words(value: object) -> object:
-    """Return the text of a command that is divided into its words."""
-    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-        return " ".join(value)
-    return value
-
-
-def result_members(tool: str | None, call_id: str, text: str, *, is_error: bool) -> dict[str, Any]:
-    """Return the members of the message of a tool's result."""
-    meta = {"tool": {"call_id": call_id, "error": is_error}}
-    return {"role": "tool", "name": tool, "content": text, "meta": meta}
-
-
-def text_of_parts(content: str | list[dict[str, Any]] | None) -> str:
-    """Return a text that may be divided into parts; for a part without text, its name or its type."""
-    if isinstance(content, str | None):
-        return content or ""
-    texts = (
-        each.get("text", each.get("name", f"[{str(each.get('type')).removeprefix('input_')}]"))
-        for each in content
-    )
-    return "\n".join(texts)
-
-
-def parse_object(value: object) -> dict[str, Any] | None:
-    """Return an object, or the one that a text holds as JSON; None if there is none."""
-    if isinstance(value, str) and value.startswith("{"):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return None
-    return value if isinstance(value, dict) else None
 
 
 def access_events(
@@ -292,4 +230,9 @@ def describe_format(name: str) -> str:
 def load_importer(name: str) -> Importer:
     """Return the importer of a format. name: one of `format_names`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))
+    return Importer(
+        module.read,
+        getattr(module, "SOURCES", ()),
+        getattr(module, "projects", None),
+        getattr(module, "HAS_UNIQUE_IDS", False),
+    )

@@ -1,34 +1,34 @@
 """Claude Code's transcripts: the folder ~/.claude, its `projects`, a project, or one session.
 
 A subagent is a chat of its own. A line that a fork has copied counts once, for the session that wrote it.
-Titles, thinking, and what the program wrote in the user's name are left out; keys are masked.
+Thinking, and what the program wrote in the user's name, are left out; keys are masked.
 """
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.events import Message, SummaryWritten
-from memlog.service.exchange.formats import (
-    ForeignData,
-    Reason,
-    Record,
-    Skipped,
-    Unreadable,
-    Used,
+from memlog.eventlog.events import ChatDescribed, Message
+from memlog.service.exchange.disk_table import DiskTable
+from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.transcripts import (
+    Line,
+    Transcript,
     call_members,
     convert_lines,
     result_members,
+    sort_by_writer,
     text_of_parts,
 )
 
-Line = dict[str, Any]
+HAS_UNIQUE_IDS = True
 
-_CHANNEL = "claude-code"
+_TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
+"""The members with a title by the type of the line, the weakest first."""
+
 _KINDS: dict[Reason, str] = {
-    "title": "ai-title custom-title summary",
     "mirror": "queue-operation last-prompt",
     "bookkeeping": "file-history-snapshot file-history-delta mode system progress agent-name pr-link"
     " cost-state continued-in turn_end",
@@ -38,7 +38,8 @@ _HARNESS = (
     *("<local-command-stdout>", "<local-command-caveat>", "<task-notification>", "<bash-stdout>"),
     *("Caveat: The messages below", "[Request interrupted", "Stop hook feedback:"),
 )
-_ENVELOPES = ("ide_opened_file", "ide_selection", "system-reminder")
+_ENVELOPE = re.compile(r"\s*<(ide_opened_file|ide_selection|system-reminder)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
+_COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
 _STORED_OUTPUT = re.compile(r"<persisted-output>.*?([\w.-]{1,200}\.txt)\s", re.DOTALL)
 _SEARCHED = 2000
 """In how many characters of a result the name of its file is searched."""
@@ -49,131 +50,112 @@ def read(source: ForeignData) -> Iterator[Record]:
     is_home = (source.path / "projects").is_dir()
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
-    seen: set[str] = set()
-    for path in _writers_first(source, sessions):
-        yield from _Transcript(source, path, seen).records()
-    names = {path.stem for path in sessions}
+
+    def read_uuids(path: Path) -> Iterator[tuple[str, str]]:
+        lines = (line for line in source.read_json_lines(path) if isinstance(line, dict))
+        return ((line["uuid"], str(line.get("timestamp"))) for line in lines if "uuid" in line)
+
+    seen = DiskTable()
+    for path in sort_by_writer(sessions, read_uuids):
+        yield from convert_lines(source, path, _Session(source, path, seen).convert)
+    names, equal = {path.stem for path in sessions}, Counter[str]()
     for path in files:
         if path.name == "history.jsonl":
-            yield from (_convert_prompt(source, line, names) for line in source.read_json_lines(path))
+            yield from (_convert_prompt(source, each, names, equal) for each in source.read_json_lines(path))
 
 
-def _writers_first(source: ForeignData, files: list[Path]) -> Iterator[Path]:
-    """Yield the files; of those with one first line, the file that went on first comes first: it wrote it."""
-    groups: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in files:
-        groups[next((uuid for uuid, _ in _uuids(source, path)), path.stem)].append(path)
-    for group in groups.values():
-        times = {path: dict(_uuids(source, path)) for path in group} if len(group) > 1 else {}
-        holders = Counter(uuid for found in times.values() for uuid in found)
-        own = {
-            path: [at for uuid, at in found.items() if holders[uuid] == 1] for path, found in times.items()
-        }
-        yield from sorted(group, key=lambda path: min(own.get(path) or ["~"]))
-
-
-def _uuids(source: ForeignData, path: Path) -> Iterator[tuple[str, str]]:
-    for line in source.read_json_lines(path):
-        if isinstance(line, dict) and isinstance(line.get("uuid"), str):
-            yield line["uuid"], str(line.get("timestamp"))
-
-
-def _convert_prompt(source: ForeignData, line: Any, sessions: set[str]) -> Record:  # noqa: ANN401 - a line
+def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: Counter[str]) -> Record:  # noqa: ANN401
     """Convert a line of history.jsonl, which repeats the prompts of the sessions that still exist."""
     match line:
         case {"display": str(text), "timestamp": at, "sessionId": str(chat)} if chat and text.strip():
-            if chat in sessions or source.has_chat(_CHANNEL, chat):
+            history = Transcript(source, "claude-code")
+            if chat in sessions or source.has_chat(history.channel, chat):
                 return Skipped("mirror")
-            name, ts = f"{_CHANNEL}{source.suffix}/h-{chat}-{at}", source.parse_time(at)
-            content = source.clean_text(text)
-            event = Message(id=name, ts=ts, channel=_CHANNEL, chat_id=chat, role="user", content=content)
-            return Used([event], created=ts)
+            name = f"h-{chat}-{at}"
+            equal[name] += 1
+            pasted = [str(each.get("content") or "") for each in (line.get("pastedContents") or {}).values()]
+            history.ts = source.parse_time(at)
+            part = f"/{equal[name] - 1}" if equal[name] > 1 else ""
+            members = {"role": "user", "content": "\n".join([text, *filter(None, pasted)])}
+            return Used([history.message(name + part, chat, members)], created=history.ts)
     return line if isinstance(line, Skipped | Unreadable) else Skipped("unsupported")
 
 
 def _prompt_of(text: str) -> str:
     """Return what a person typed; "" for what the program wrote in the person's name."""
-    text = text.lstrip()
-    while (tag := next((each for each in _ENVELOPES if text.startswith(f"<{each}>")), None)) is not None:
-        text = text.partition(f"</{tag}>")[2].lstrip()
-    if text.startswith("<command-"):
-        command, arguments = (
-            text.partition(f"<command-{each}>")[2].partition(f"</command-{each}>")[0]
-            for each in ("name", "args")
-        )
-        return f"{command} {arguments}".strip()
-    return "" if text.startswith(_HARNESS) else text
+    while (envelope := _ENVELOPE.match(text)) is not None:
+        text = text[envelope.end() :]
+    if text.lstrip().startswith("<command-"):
+        found = dict(_COMMAND.findall(text))
+        return f"{found.get('name', '')} {found.get('args', '')}".strip()
+    return "" if text.lstrip().startswith(_HARNESS) else text
 
 
-class _Transcript:
-    """The file of a session or subagent. seen: the uuids of all lines that were read before."""
+class _Session(Transcript):
+    """The file of a session or a subagent. seen: the uuids of all lines that were read before."""
 
-    def __init__(self, source: ForeignData, path: Path, seen: set[str]) -> None:
-        self._source, self._path, self._seen = source, path, seen
+    def __init__(self, source: ForeignData, path: Path, seen: DiskTable) -> None:
+        super().__init__(source, "claude-code")
+        self._path, self._seen, self._last = path, seen, None
         self._name = path.stem.encode(errors="replace").decode()
         self._agent = self._name.removeprefix("agent-") if self._name.startswith("agent-") else None
-        self._calls: dict[str, Line] = {}
-        self._first: str | None = None
 
-    def records(self) -> Iterator[Record]:
-        """Yield a record for each line; also an `Unreadable` for a file of which no line is understood."""
-        return convert_lines(self._source, self._path, self._convert)
-
-    def _convert(self, line: Line) -> Record:
-        kind, uuid = str(line.get("type")), line.get("uuid")
-        told = (
-            line["attachment"].get("prompt")
-            if kind == "attachment"
-            else (line.get("message") or {}).get("content")
+    def convert(self, line: Line) -> Record:
+        """Return the record of a line."""
+        kind = str(line.get("type"))
+        is_attached = kind == "attachment"
+        whole: Line = line.get("attachment" if is_attached else "message") or {}
+        content = whole.get("prompt" if is_attached else "content")
+        blocks: list[Line] = (
+            [{"type": "text", "text": content}] if isinstance(content, str) else [*(content or ())]
         )
-        blocks = [{"type": "text", "text": told}] if isinstance(told, str) else [*(told or ())]
-        # Also of a copied line: results behind it name the call.
-        self._calls.update((each["id"], each) for each in blocks if each["type"] == "tool_use")
-        if isinstance(uuid, str):
-            if uuid in self._seen:
-                return Skipped("duplicate_in_source")
-            self._seen.add(uuid)
+        for each in blocks:  # also of a copied line: results behind it name the call
+            if each["type"] == "tool_use":
+                self.remember_call(each["id"], each["name"], (each.get("input") or {}).get("subagent_type"))
+        self._last = line.get("uuid", self._last)
+        if isinstance(line.get("uuid"), str) and not self._seen.add(line["uuid"]):
+            return Skipped("duplicate_in_source")
+        self.ts = self.source.parse_time(line.get("timestamp")) or self.ts
+        if kind in _TITLES:
+            return Skipped(
+                "title", [*self.rename(self._name, line.get(_TITLES[kind]), [*_TITLES].index(kind))]
+            )
         if kind in _SKIPPED or (kind == "attachment" and not blocks):
             return Skipped(_SKIPPED.get(kind, "bookkeeping"))
         if kind not in ("user", "assistant", "attachment"):
-            self._source.unknown[f"type {kind}"] += 1
+            self.source.unknown[f"type {kind}"] += 1
             return Skipped("unsupported")
-        if line.get("isMeta"):
-            return Skipped("harness")
-        messages = [*self._convert_blocks(line, blocks)]
+        messages = [] if line.get("isMeta") else [*self._convert_blocks(line, blocks)]
         if not messages:
             is_thought = any("thinking" in each["type"] for each in blocks)
             return Skipped("thinking" if is_thought else "harness")
         if line.get("isCompactSummary"):
-            summary, self._first = self._summary_of(messages[0]), None
-            return Used([summary], created=summary.ts)
-        self._first = self._first or str(messages[0].id)
-        return Used([*messages], created=messages[0].ts, has_own_id=True)
+            return Used([self.summary(messages[0])], created=self.ts)
+        events = [
+            *messages,
+            *self._describe(line, messages[0].chat_id),
+            *self.supersede(whole.get("id"), messages),
+        ]
+        return Used([*events], created=self.ts, has_own_id=True)
 
-    def _summary_of(self, event: Message) -> SummaryWritten:
-        return SummaryWritten(
-            id=event.id,
-            ts=event.ts,
-            channel=event.channel,
-            chat_id=event.chat_id,
-            content=event.content,
-            from_message_id=self._first,
-        )
+    def _describe(self, line: Line, chat: str) -> Iterator[ChatDescribed]:
+        parent = f"{self.channel}:{self._session_of(line)}" if chat != self._session_of(line) else None
+        branch = line.get("gitBranch")
+        labels = [f"branch {branch}"] if branch else None
+        return self.describe(chat, folder=line.get("cwd"), parent_chat=parent, labels=labels)
+
+    def _session_of(self, line: Line) -> str:
+        return self._name if self._agent is None else str(line["sessionId"])
 
     def _convert_blocks(self, line: Line, blocks: list[Line]) -> Iterator[Message]:
-        session = self._name if self._agent is None else str(line["sessionId"])
         agent = line.get("agentId") or self._agent or "sidechain"
-        chat = f"{session}.{agent}" if line.get("isSidechain") or self._agent else session
-        ts = self._source.parse_time(line.get("timestamp"))
-        pictures = sum(each["type"] == "image" for each in blocks)
-        is_alone = pictures == len(blocks)
+        is_agent = line.get("isSidechain") or self._agent
+        chat = f"{self._session_of(line)}.{agent}" if is_agent else self._session_of(line)
+        is_alone = all(each["type"] == "image" for each in blocks)
         for number, block in enumerate(blocks):
-            made = self._convert_block(line, block, is_alone=is_alone)
-            if made is not None:
+            if (members := self._convert_block(line, block, is_alone=is_alone)) is not None:
                 part = f"/{number}" if number else ""
-                name = f"{_CHANNEL}{self._source.suffix}/{line['uuid']}{part}"
-                content = self._source.clean_text(made.pop("content"))
-                yield Message(id=name, ts=ts, channel=_CHANNEL, chat_id=chat, content=content, **made)
+                yield self.message(f"{line['uuid']}{part}", self.source.clean_text(chat), members)
 
     def _convert_block(self, line: Line, block: Line, *, is_alone: bool) -> Line | None:
         """Return the members of the message of a block; None if it is none."""
@@ -181,22 +163,22 @@ class _Transcript:
         match block:
             case {"type": "text", "text": str(text)}:
                 text = _prompt_of(text) if is_user else text
-                by_agent = {"meta": {"author": "agent"}} if is_user and line.get("isSidechain") else {}
-                members = {"role": "user" if is_user else "assistant", "content": text} | by_agent
-                return members if text.strip() else None
+                meta = {"author": "agent"} if is_user and line.get("isSidechain") else None
+                role = "user" if is_user else "assistant"
+                return {"role": role, "content": text, "meta": meta} if text.strip() else None
             case {"type": "tool_use", "id": call, "name": tool}:
                 return call_members(tool, call, block.get("input") or {})
             case {"type": "tool_result", "tool_use_id": call}:
-                made = self._calls.get(call, {})
-                tool, given = made.get("name"), made.get("input") or {}
-                is_error = bool(block.get("is_error"))
-                result = result_members(tool, call, self._result_of(block), is_error=is_error)
-                agent = {"kind": "subagent_result", "name": given.get("subagent_type") or tool}
-                return result | (agent if tool in ("Agent", "Task") else {})
+                tool, agent = self.tool_of(call)
+                result = result_members(
+                    tool, call, self._result_of(block), is_error=bool(block.get("is_error"))
+                )
+                is_agent = tool in ("Agent", "Task")
+                return result | ({"kind": "subagent_result", "name": agent or tool} if is_agent else {})
             case {"type": "image"}:
                 return {"role": "user", "content": "[image]"} if is_alone else None
             case {"type": str(kind)} if "thinking" not in kind:
-                self._source.unknown[f"block {kind}"] += 1
+                self.source.unknown[f"block {kind}"] += 1
         return None
 
     def _result_of(self, block: Line) -> str:
@@ -206,6 +188,6 @@ class _Transcript:
             folder = self._path.parent.parent if self._agent else self._path.with_suffix("")
             found = folder / "tool-results" / stored[1]
             is_inside = found.resolve().parent == folder.resolve() / "tool-results"
-            whole = self._source.read_text(found) if is_inside and found.is_file() else text
+            whole = self.source.read_text(found) if is_inside and found.is_file() else text
             text = text if isinstance(whole, Unreadable) else whole
-        return self._source.shorten_result(text)
+        return self.source.shorten_result(text)

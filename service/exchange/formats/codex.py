@@ -22,6 +22,8 @@ from memlog.service.exchange.formats import (
     Record,
     Skipped,
     Used,
+)
+from memlog.service.exchange.transcripts import (
     call_members,
     convert_lines,
     parse_object,
@@ -30,6 +32,8 @@ from memlog.service.exchange.formats import (
 )
 
 Line = dict[str, Any]
+
+HAS_UNIQUE_IDS = True
 
 _CHANNEL = "codex"
 _KINDS: dict[Reason, str] = {

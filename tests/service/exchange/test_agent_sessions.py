@@ -65,6 +65,53 @@ def test_the_sample_gives_what_was_counted_by_hand_and_a_second_run_nothing(
         assert imported(store, home).appended == 0
 
 
+def test_chats_have_title_folder_branch_and_parent(tmp_path: Path, home: Path) -> None:
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    with file.open("ab") as written:
+        written.write(b"\n")  # ends the torn last line
+    own = {"type": "custom-title", "customTitle": "The teapot"}
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).described == 5
+        shown = {each.chat.partition(":")[2]: each for each in store.conversations.sessions()}
+        assert shown[SESSION].title == "Fix the spilling teapot"
+        assert (shown[SESSION].folder, shown[SESSION].labels) == ("/home/mia/src/teapot", ["branch main"])
+        assert shown[f"{SESSION}.a1b2c3"].parent_chat == f"claude-code:{SESSION}"
+        with file.open("a") as written:
+            written.writelines(
+                json.dumps(each) + "\n" for each in (own, own | {"type": "ai-title", "aiTitle": "X"})
+            )
+        assert imported(store, home).described == 1
+        assert "The teapot" in {each.title for each in store.conversations.sessions()}
+
+
+def test_of_an_answer_that_was_written_while_it_grew_the_longest_version_is_shown(
+    tmp_path: Path, home: Path
+) -> None:
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    line = {"type": "assistant", "sessionId": SESSION, "timestamp": "2026-09-01T09:00:00Z"}
+    texts = ["The sp", "The spout was", "The spout was", "The spout was bent."]
+    lines = [
+        line | {"uuid": f"g{number}", "message": {"id": "msg_g", "content": [{"type": "text", "text": text}]}}
+        for number, text in enumerate(texts)
+    ]
+    file.write_text("".join(json.dumps(each) + "\n" for each in lines))
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).updated == 3
+        window = store.conversations.window(f"claude-code:{SESSION}")
+        assert [each.content for each in window.messages] == texts[-1:]
+
+
+def test_a_history_keeps_what_was_pasted_and_prompts_of_one_millisecond(tmp_path: Path) -> None:
+    (tmp_path / "home/projects").mkdir(parents=True)
+    line = {"timestamp": 1788246000000, "sessionId": "gone", "pastedContents": {"1": {"content": "a log"}}}
+    lines = [line | {"display": text} for text in ("one", "two")]
+    (tmp_path / "home/history.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, tmp_path / "home").appended == 2
+        messages = store.conversations.window("claude-code:gone").messages
+        assert [each.content for each in messages] == ["one\na log", "two\na log"]
+
+
 def test_when_the_sources_are_deleted_everything_is_found_after_a_replay(tmp_path: Path, home: Path) -> None:
     with memlog.open(tmp_path / "store") as store:
         imported(store, home)

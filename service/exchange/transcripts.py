@@ -1,0 +1,214 @@
+"""What the importers of coding agents' transcripts share: lines, tools, and the events of a file."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+from memlog.eventlog.codec.hashing import short_sha256
+from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
+from memlog.service.exchange.disk_table import DiskTable
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable
+
+Line = dict[str, Any]
+
+_BEFORE_ALL = "1970-01-01T00:00:00.000Z"
+"""The time of a title before the first line with a time: later titles win over it."""
+
+_MAX_CALLS = 10_000
+_HASH_LENGTH = 12
+_SHARED = "-"
+
+
+class Transcript:
+    """Builds the events of a file of transcripts.
+
+    channel: of its chats. ts: the time of the last line that has one.
+    """
+
+    def __init__(self, source: ForeignData, channel: str) -> None:
+        self.source, self.channel = source, channel
+        self.ts: str | None = None
+        self._first: dict[str, str] = {}
+        self._described: set[str] = set()
+        self._titles: Counter[str] = Counter()
+        self._title: dict[str, tuple[int, str]] = {}
+        self._calls: dict[str, tuple[str, str]] = {}
+        self._answer: object = None
+        self._parts: list[Message] = []
+
+    def id_of(self, name: str) -> str:
+        """Return the id of an event. name: unique in the channel."""
+        return f"{self.channel}{self.source.suffix}/{name}"
+
+    def message(self, name: str, chat: str, members: Line) -> Message:
+        """Build a message, with keys masked."""
+        place: Line = {"id": self.id_of(name), "ts": self.ts, "channel": self.channel, "chat_id": chat}
+        made = Message(**place, **self._clean(members))
+        self._first.setdefault(chat, str(made.id))
+        return made
+
+    def _clean(self, value: Any) -> Any:  # noqa: ANN401 - whatever a member holds
+        if isinstance(value, dict):
+            return {key: self._clean(each) for key, each in value.items()}
+        return self.source.clean_text(value) if isinstance(value, str) else value
+
+    def summary(self, message: Message) -> SummaryWritten:
+        """Turn a message into a summary of its chat since the last summary."""
+        first = self._first.pop(message.chat_id, None)
+        return SummaryWritten(
+            id=message.id,
+            ts=message.ts,
+            channel=message.channel,
+            chat_id=message.chat_id,
+            content=message.content,
+            from_message_id=first if first != message.id else None,
+        )
+
+    def describe(self, chat: str, **members: Any) -> Iterator[ChatDescribed]:  # noqa: ANN401 - of the event
+        """Yield the description of a chat at its first call for it."""
+        if chat not in self._described:
+            self._described.add(chat)
+            place: Line = {"id": self.id_of(f"{chat}/described"), "ts": self.ts, "channel": self.channel}
+            yield ChatDescribed(**place, chat_id=chat, **members)
+
+    def rename(self, chat: str, title: object, strength: int) -> Iterator[ChatDescribed]:
+        """Yield a new title of a chat, unless a stronger one stands."""
+        standing, known = self._title.get(chat, (0, ""))
+        if isinstance(title, str) and title and strength >= standing and title != known:
+            self._title[chat] = strength, title
+            # Titles have no ids; a program only appends them.
+            self._titles[chat] += 1
+            name = self.id_of(f"{chat}/title/{self._titles[chat]}")
+            clean = self.source.clean_text(title)
+            ts = self.ts or _BEFORE_ALL
+            yield ChatDescribed(id=name, ts=ts, channel=self.channel, chat_id=chat, title=clean)
+
+    def withdraw(self, message_id: str, chat: str, state: Literal["superseded", "rewound"]) -> MessageUpdated:
+        """Build the change of a message that is no longer part of its conversation."""
+        name = f"{message_id}~{short_sha256(state.encode()).hexdigest()[:_HASH_LENGTH]}"
+        place: Line = {"ts": self.ts, "channel": self.channel, "chat_id": chat}
+        return MessageUpdated(id=name, **place, message_id=message_id, state=state)
+
+    def supersede(self, answer: object, messages: list[Message]) -> Iterator[MessageUpdated]:
+        """Yield that the shorter of two versions of a part of an answer is superseded.
+
+        Some programs write an answer again while it grows. answer: its id. messages: its next ones.
+        """
+        if answer is None or answer != self._answer:
+            self._answer, self._parts = answer, []
+        for new in messages:
+            parts = [*self._parts, new]
+            for old in self._parts:
+                shorter, longer = sorted((old, new), key=lambda each: len(each.content))
+                if old.meta == new.meta and longer.content.startswith(shorter.content) and shorter in parts:
+                    parts.remove(shorter)
+                    yield self.withdraw(str(shorter.id), shorter.chat_id, "superseded")
+            self._parts = parts
+
+    def remember_call(self, call_id: str, tool: str, agent: str | None = None) -> None:
+        """Remember a call of a tool for its result. agent: the kind of the subagent that was called."""
+        self._calls[call_id] = tool, agent or ""
+        if len(self._calls) > _MAX_CALLS:
+            del self._calls[next(iter(self._calls))]
+
+    def tool_of(self, call_id: str) -> tuple[str | None, str]:
+        """Return the tool of a call and the kind of its subagent; (None, "") for an unknown call."""
+        return self._calls.get(call_id, (None, ""))
+
+
+def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Record]) -> Iterator[Record]:
+    """Yield a record for each line of a file; also an `Unreadable` if no line is of a known type."""
+    where = source.display_name(path)
+    is_known, is_unknown = False, False
+    for line in source.read_json_lines(path):
+        record = line
+        if not isinstance(line, Skipped | Unreadable):
+            try:
+                record = convert(line)
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                record = Unreadable(where, f"unexpected line: {error!r}")
+        is_understood = record != Skipped("unsupported")
+        is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
+        yield record
+    if is_unknown and not is_known:
+        yield Unreadable(where, "no line is of a known type")
+
+
+def sort_by_writer(
+    files: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
+) -> Iterator[Path]:
+    """Yield the files; of those with one first line, the file that went on first comes first: it wrote it.
+
+    read_marks: yields the id and the time of each line of a file.
+    """
+    groups: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in files:
+        groups[next((mark for mark, _ in read_marks(path)), path.stem)].append(path)
+    for group in groups.values():
+        began = _first_own_times(group, read_marks) if len(group) > 1 else {}
+        yield from sorted(group, key=lambda path: began.get(path, "~"))
+
+
+def _first_own_times(
+    group: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
+) -> dict[Path, str]:
+    """Return the time of the first line of each file that no other file has."""
+    holders = DiskTable()
+    for number, path in enumerate(group):
+        for mark, at in read_marks(path):
+            known = holders.get(mark)
+            is_own = known is None or str(known).startswith(f"{number} ")
+            holders[mark] = f"{number} {at}" if is_own else _SHARED
+    began: dict[Path, str] = {}
+    for holder in holders.values():
+        if holder != _SHARED:
+            owner, _, at = str(holder).partition(" ")
+            path = group[int(owner)]
+            began[path] = min(at, began.get(path, at))
+    return began
+
+
+def call_members(tool: str, call_id: str, given: Line | str) -> Line:
+    """Return the members of the message of a tool's call: its name, and what it was given."""
+    content = f"{tool}: {given}"
+    if isinstance(given, dict):
+        values = (_join_words(value) for key, value in given.items() if key != "type")
+        first = next((value for value in values if isinstance(value, str)), "")
+        content = f"{tool}: {first}\n```json\n{json.dumps(given, ensure_ascii=False)}\n```"
+    return {"role": "assistant", "content": content, "meta": {"tool": {"call_id": call_id, "name": tool}}}
+
+
+def _join_words(value: object) -> object:
+    """Return the text of a command that is divided into its words."""
+    if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
+        return " ".join(value)
+    return value
+
+
+def result_members(tool: str | None, call_id: str, text: str, *, is_error: bool) -> Line:
+    """Return the members of the message of a tool's result."""
+    meta = {"tool": {"call_id": call_id, "error": is_error}}
+    return {"role": "tool", "name": tool, "content": text, "meta": meta}
+
+
+def text_of_parts(content: str | list[Line] | None) -> str:
+    """Return a text that may be divided into parts; for a part without text, its name or its type."""
+    if isinstance(content, str | None):
+        return content or ""
+    texts = (
+        each.get("text", each.get("name", f"[{str(each.get('type')).removeprefix('input_')}]"))
+        for each in content
+    )
+    return "\n".join(map(str, texts))
+
+
+def parse_object(value: object) -> Line | None:
+    """Return an object, or the one that a text holds as JSON; None if there is none."""
+    if isinstance(value, str) and value.startswith("{"):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
