@@ -196,6 +196,24 @@ def test_a_home_that_has_grown_is_imported_as_if_it_had_been_whole(
     assert digests[0] == digests[1]
 
 
+def test_a_thread_that_went_on_from_a_turn_in_a_new_file_stays_one_chat(tmp_path: Path, home: Path) -> None:
+    file = rollout(home, AGENT)
+    lines = file.read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header["payload"] |= {"history_base": {"thread_id": AGENT, "end_ordinal_exclusive": 30}}
+    del header["payload"]["subagent_history_start_ordinal"]
+    name = file.name.replace(AGENT, f"{AGENT}_{AGENT[:-1]}9")
+    file.with_name(name).write_text(
+        json.dumps(header | {"ordinal": 30}) + "\n" + lines[-1].replace("9 cm", "8 cm")
+    )
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, home)
+        assert [each.where for each in report.problems] == [
+            f"{rollout(home, MAIN).relative_to(home)}: line 21"
+        ]
+        assert chats(store)[AGENT] == 16 + 1
+
+
 def test_a_fork_without_its_parent_has_the_whole_conversation(tmp_path: Path, home: Path) -> None:
     rollout(home, MAIN).unlink()
     with memlog.open(tmp_path / "store") as store:
