@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -36,6 +36,7 @@ from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
 from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
+from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -167,6 +168,9 @@ _BATCH = 500
 
 _MAX_EXAMPLES = 10
 
+_FIRST = 5
+"""How many events the report of a dry run shows."""
+
 _Outcome = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
@@ -189,6 +193,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
         notes of a file whose notes have moved or were forgotten, as they may be old notes.
     problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
+    first: of a dry run, the first five events that would be appended.
     """
 
     format: str
@@ -209,6 +214,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     warnings: list[AppendWarning] = []
     unknown_columns: dict[str, int] = {}
     prefixes: list[str] = []
+    first: list[dict[str, Any]] = []
 
 
 class _New(NamedTuple):
@@ -221,7 +227,7 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    engine: that of the store, which may be missing. tables: reads databases.
+    engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
     """
 
     def __init__(
@@ -230,7 +236,9 @@ class Importing:
         engine: Engine,
         tables: Tables,
         progress: Progress | None,
+        map: RecordMap | None = None,
     ) -> None:
+        self._map = map
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -248,7 +256,7 @@ class Importing:
         in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = holdings.recognise_source(
-            read(ForeignFiles(path, self._tables, project=project, log=self._engine.log_path)),
+            read(ForeignFiles(path, self._tables, project=project, log=self._engine.log_path, map=self._map)),
             prefix,
             sorted(self._suffixes),
             self._find_holdings,
@@ -262,7 +270,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path)
+        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path, self._map)
         what = "records imported" if project is None else f"records of {project} imported"
         used = self._count_records(read(source))
         for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
@@ -319,6 +327,10 @@ class Importing:
         if not self._report.dry_run:
             new = self._append_accepted(new)
         self._report.appended += len(new)
+        if self._report.dry_run:
+            self._report.first += [
+                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
+            ]
         kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
 
