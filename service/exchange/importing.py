@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -43,6 +43,7 @@ from memlog.service.exchange import holdings
 from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
+from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -171,6 +172,9 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
 
 _MAX_EXAMPLES = 10
 
+_FIRST = 5
+"""How many events the report of a dry run shows."""
+
 _MAX_UNSYNCED = 20_000
 """How many events are synced together. A power cut may cost these; they are imported again."""
 
@@ -199,6 +203,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
         notes of a file whose notes have moved or were forgotten, as they may be old notes.
     problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
+    first: of a dry run, the first five events that would be appended.
     """
 
     format: str
@@ -221,6 +226,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     warnings: list[AppendWarning] = []
     unknown_columns: dict[str, int] = {}
     prefixes: list[str] = []
+    first: list[dict[str, Any]] = []
 
 
 class _New(NamedTuple):
@@ -233,7 +239,7 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    engine: that of the store, which may be missing. tables: reads databases.
+    engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
     """
 
     def __init__(
@@ -242,7 +248,9 @@ class Importing:
         engine: Engine,
         tables: Tables,
         progress: Progress | None,
+        map: RecordMap | None = None,
     ) -> None:
+        self._map = map
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -267,7 +275,11 @@ class Importing:
         self._suffix = ""
         if not importer.has_unique_ids or len(self._suffixes) > 1:
             self._suffix = holdings.recognise_source(
-                importer.read(ForeignFiles(path, self._tables, project=project, log=self._engine.log_path)),
+                importer.read(
+                    ForeignFiles(
+                        path, self._tables, project=project, log=self._engine.log_path, map=self._map
+                    )
+                ),
                 prefix,
                 sorted(self._suffixes),
                 self._find_holdings,
@@ -281,7 +293,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path)
+        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path, self._map)
         what = "records imported" if project is None else f"records of {project} imported"
         try:
             for batch in holdings.split_records(self._count_records(importer.read(source))):
@@ -359,6 +371,10 @@ class Importing:
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._append_accepted(new)
+        if self._report.dry_run:
+            self._report.first += [
+                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
+            ]
         kinds = Counter(tag_of(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated
