@@ -9,10 +9,10 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, Message
 from memlog.service.exchange.dialogues import Dialogue, UnknownForm, split_document
@@ -96,9 +96,8 @@ class _File:
         try:
             dialogue = Dialogue(value)
         except UnknownForm as error:
-            unknown = Unreadable(self._where, str(error))
+            yield (unknown := Unreadable(self._where, str(error)))
             self._strange += [] if self._strange else [unknown]
-            yield unknown
             return
         # The number tells conversations with one beginning apart, and stays as they and the file grow.
         chat_id = _digest(dialogue.first, self._count("dialogue", dialogue.first))
