@@ -106,7 +106,13 @@ ADAPTERS = {
     "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST, "memlog.eventlog.sections"),
     "memlog.service.adapters.http": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.adapters.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
-    "memlog.service.exchange.formats": ERRORS_AND_EVENTS,
+    "memlog.service.exchange.formats": (
+        *ERRORS_AND_EVENTS,
+        "memlog.service.exchange.dialogues",
+        "memlog.service.exchange.disk_table",
+        "memlog.service.exchange.maps",
+        "memlog.service.exchange.transcripts",
+    ),
 }
 """By package: what it may import of memlog beside itself and, but for importers, the public names."""
 

@@ -19,6 +19,9 @@ from memlog.service.projects import Projects
 
 _UNREADABLE = 65
 
+_LONGEST = 100
+"""How many characters of an event are shown."""
+
 _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_names())
 
 
@@ -93,6 +96,11 @@ def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
         yield f"         {count:,} {name}"
     for name, count in sorted(done.unknown_columns.items()):
         yield f"left out {name}: {count_noun(count, 'row')}"
+    for event in done.first if done.format == "jsonl" else ():
+        speaker = "/".join(event[key] for key in ("role", "name") if event.get(key))
+        content = " ".join(event["content"].split())
+        line = f"{event.get('ts') or 'no time'} {event['channel']}:{event['chat_id']} {speaker}: {content}"
+        yield escape_controls(f"first    {line[:_LONGEST]}")
     for problem in done.problems:
         yield f"problem  {problem.where}: {problem.why}"
     more = done.unreadable + done.refused + done.changed - len(done.problems)

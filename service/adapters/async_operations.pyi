@@ -335,6 +335,7 @@ class AsyncDataExchange(Awaitable):
         paths: collections.abc.Iterable[str | pathlib.Path],
         *,
         project: str | None = ...,
+        map: Union[str, pathlib.Path, None] = ...,
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...

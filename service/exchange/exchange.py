@@ -40,6 +40,9 @@ class DataExchange(OperationGroup):
         paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
         *,
         project: Annotated[str | None, "Import only this project of the other program (chatdo only)."] = None,
+        map: Annotated[
+            PathField | None, Meta(title="FILE"), "A TOML file that tells what the records mean (jsonl only)."
+        ] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ImportReport":
@@ -54,29 +57,33 @@ class DataExchange(OperationGroup):
 
         Raises:
             BadInput: there is no such format or project, a path does not exist or has no data in the format,
-                or the source has several projects and none is chosen.
+                the source has several projects and none is chosen, or the map is wrong or of no use.
             Busy, LogError: as `Store.append`; earlier imported records stay.
         """
         from memlog.service.exchange.formats import load_importer
         from memlog.service.exchange.importing import Importing, ImportReport
+        from memlog.service.exchange.maps import read_map
         from memlog.service.exchange.source import ForeignFiles, Tables
 
         importer = load_importer(format)
-        sources = [*map(Path, paths)]
+        sources = [Path(path) for path in paths]
         _check_project(project, list_projects(format, sources), format)
+        if map is not None and format != "jsonl":
+            raise BadInput(f"{format} takes no map", hint="use jsonl for files of your own, or omit the map")
+        chosen = None if map is None else read_map(Path(map))
         report = ImportReport(format=format, dry_run=dry_run, project=project)
         if not dry_run:
             make_folder_and_parents(self._engine.path)  # for the lock file
         lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
-            importing = Importing(report, self._engine, tables, progress)
+            importing = Importing(report, self._engine, tables, progress, chosen)
             for path in sources:
                 patterns = importer.sources
                 for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
                     importing.import_source(importer, source)
         if not report.found:
             raise BadInput(
-                f"no {format} data in {', '.join(map(escape_invalid_utf8, sources))}",
+                f"no {format} data in {', '.join(escape_invalid_utf8(each) for each in sources)}",
                 hint="see docs/importing.md for the files of each format",
             )
         return report

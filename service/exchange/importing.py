@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -50,6 +50,7 @@ from memlog.service.exchange import holdings
 from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
+from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
@@ -178,6 +179,9 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
 
 _MAX_EXAMPLES = 10
 
+_FIRST = 5
+"""How many events the report of a dry run shows."""
+
 _MAX_UNSYNCED = 20_000
 """How many events are synced together. A power cut may cost these; they are imported again."""
 
@@ -206,6 +210,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
         notes of a file whose notes have moved or were forgotten, as they may be old notes.
     problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
     unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
+    first: of a dry run, the first five events that would be appended.
     """
 
     format: str
@@ -228,6 +233,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     warnings: list[AppendWarning] = []
     unknown_columns: dict[str, int] = {}
     prefixes: list[str] = []
+    first: list[dict[str, Any]] = []
 
 
 class _New(NamedTuple):
@@ -240,7 +246,7 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    engine: that of the store, which may be missing. tables: reads databases.
+    engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
     """
 
     def __init__(
@@ -249,7 +255,9 @@ class Importing:
         engine: Engine,
         tables: Tables,
         progress: Progress | None,
+        map: RecordMap | None = None,
     ) -> None:
+        self._map = map
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -316,7 +324,7 @@ class Importing:
 
     def _open_source(self, path: Path) -> ForeignFiles:
         log, project = self._engine.log_path, self._report.project
-        return ForeignFiles(path, self._tables, self._suffix, project, log, self._is_stored)
+        return ForeignFiles(path, self._tables, self._suffix, project, log, self._map, self._is_stored)
 
     def _is_stored(self, stream: str, name: str) -> bool:
         """Whether a stream has an event with an id, or had one that was forgotten."""
@@ -378,6 +386,10 @@ class Importing:
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._append_accepted(new)
+        if self._report.dry_run:
+            self._report.first += [
+                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
+            ]
         kinds = Counter(tag_of(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated

@@ -1,5 +1,6 @@
 """Read-only access to another program's files and tables, for importers."""
 
+import csv
 import errno
 import io
 import json
@@ -18,6 +19,7 @@ from memlog.eventlog.secrets.detection import mask_keys
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.formats import Skipped, Unreadable
+from memlog.service.exchange.maps import RecordMap
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
 _MAX_BYTES = 64 * 2**20
@@ -36,6 +38,9 @@ _SECONDS = 60
 
 _INDEX_BYTES = 64 * 2**20
 """The largest -shm file of SQLite in bytes, enough for a WAL of 32 GB."""
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How files in UTF-16 begin."""
 
 _LONGEST_RESULT, _HEAD, _TAIL = 16 * 1024, 12 * 1024, 3 * 1024
 
@@ -72,6 +77,7 @@ class ForeignFiles:
     tables: reads the program's databases.
     suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
     project: the only project to read; None for all. log: that of the store, if it is known.
+    map: how its records become messages, where the format takes one.
     is_stored: whether a stream of the store has, or had, an event with an id.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
@@ -83,10 +89,11 @@ class ForeignFiles:
         suffix: str = "",
         project: str | None = None,
         log: Path | None = None,
+        map: RecordMap | None = None,
         is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
-        self._log, self._is_stored = log, is_stored
+        self._log, self.map, self._is_stored = log, map, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
 
@@ -131,7 +138,7 @@ class ForeignFiles:
             return Unreadable(self.display_name(path), error.strerror or str(error))
         if len(data) > _MAX_BYTES:
             return Unreadable(self.display_name(path), "more than 64 MiB")
-        encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        encoding = "utf-16" if data[:2] in _UTF_16 else "utf-8-sig"
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
@@ -171,17 +178,37 @@ class ForeignFiles:
             with path.open("rb") as opened:
                 is_packed, size = path.suffix == ".zst", path.stat().st_size
                 file = io.BufferedReader(_Decompressed(opened, size)) if is_packed else opened
-                while line := file.readline(MAX_LINE + 1):
+                read_line = _line_reader(file)
+                while line := read_line(MAX_LINE + 1):
                     number += 1
                     where = f"{self.display_name(path)}: line {number}"
                     if len(line) > MAX_LINE:
-                        while not line.endswith(b"\n") and (line := file.readline(MAX_LINE)):
+                        while not line.endswith(b"\n") and (line := read_line(MAX_LINE)):
                             pass
                         yield Unreadable(where, "longer than 16 MiB")
                     elif line.strip():
                         yield _parse_line(line, where)
         except OSError as error:
             yield Unreadable(self.display_name(path), error.strerror or str(error))
+
+    def read_csv(self, path: Path) -> Iterator[dict[str, str | None] | Unreadable]:
+        """Yield the rows of a CSV file by its header, whose most frequent separator is that of the file."""
+        text = self.read_text(path)
+        if isinstance(text, Unreadable):
+            yield text
+            return
+        csv.field_size_limit(MAX_LINE)
+        separator = max(",;\t|", key=text.partition("\n")[0].count)
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        while True:
+            try:
+                row = next(rows)
+                why = "more cells than the header" if None in row else ""
+            except StopIteration:
+                return
+            except csv.Error as error:
+                row, why = {}, f"no CSV: {error}"
+            yield Unreadable(f"{self.display_name(path)}: line {rows.line_num}", why) if why else row
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""
@@ -303,6 +330,14 @@ class _Decompressed(io.RawIOBase):
         buffer[: len(filled)] = filled
         self._data = self._data[len(filled) :]
         return len(filled)
+
+
+def _line_reader(file: "io.BufferedReader[Any]") -> Callable[[int], bytes]:
+    """Return a function that reads a line of a UTF-8 or UTF-16 file, as UTF-8, up to a length."""
+    if file.peek(2)[:2] not in _UTF_16:
+        return file.readline
+    text = io.TextIOWrapper(file, "utf-16", errors="replace", newline="\n")
+    return lambda length: text.readline(length).encode()
 
 
 def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it holds

@@ -13,11 +13,14 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.events import Event, MemoryAccessed
 from memlog.eventlog.fields import MOST_TIMES
+
+if TYPE_CHECKING:
+    from memlog.service.exchange.maps import RecordMap
 
 Reason = Literal[
     "empty",
@@ -32,10 +35,12 @@ Reason = Literal[
     "thinking",
     "title",
     "tail",
+    "system",
+    "excluded",
 ]
 """Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
 source. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
-tail: a last line that is not finished."""
+tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out."""
 
 
 class Used(NamedTuple):
@@ -81,6 +86,7 @@ class ForeignData(Protocol):
     path: Path
     suffix: str
     project: str | None
+    map: "RecordMap | None"
     unknown: Counter[str]
 
     def find_files(self, *patterns: str) -> list[Path]:
@@ -106,6 +112,9 @@ class ForeignData(Protocol):
 
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file; a `Skipped` or `Unreadable` for a line without one."""
+
+    def read_csv(self, path: Path) -> Iterator[dict[str, str | None] | Unreadable]:
+        """Yield the rows of a CSV file by its header; an `Unreadable` for a row that is none."""
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""

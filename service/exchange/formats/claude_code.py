@@ -57,7 +57,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
     seen = DiskTable()
     for path in sort_by_writer(sessions, read_uuids):
-        yield from convert_lines(source, path, _Session(source, path, seen).convert)
+        yield from convert_lines(source, path, _TranscriptFile(source, path, seen).convert)
     names, equal = {path.stem for path in sessions}, Counter[str]()
     for path in files:
         if path.name == "history.jsonl":
@@ -91,7 +91,7 @@ def _prompt_of(text: str) -> str:
     return "" if text.lstrip().startswith(_HARNESS) else text
 
 
-class _Session(Transcript):
+class _TranscriptFile(Transcript):
     """The file of a session or a subagent. seen: the uuids of all lines that were read before."""
 
     def __init__(self, source: ForeignData, path: Path, seen: DiskTable) -> None:
