@@ -1,6 +1,6 @@
 """Imports a source's records as events, each once, and accounts for every record."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,7 @@ from memlog.query.provenance import edits_of_messages, id_suffixes, ids_in_use, 
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
+from memlog.service.exchange.archives import Archive
 from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
@@ -259,7 +260,16 @@ class Importing:
         """The id suffixes of all sources of the format."""
         self._unsynced: list[Position] = []
 
-    def import_source(self, importer: Importer, path: Path) -> None:
+    def import_path(self, importer: Importer, path: Path, archive: Archive | None) -> None:
+        """Import the sources at a path, or in the archive there; see `import_source`."""
+        if archive is not None:
+            deque(self._count_records(archive.problems), maxlen=0)
+        patterns = importer.sources
+        files = ForeignFiles(path, self._tables, archive=archive)
+        for source in files.find_files(*patterns) if patterns else [path]:
+            self.import_source(importer, source, archive)
+
+    def import_source(self, importer: Importer, path: Path, archive: Archive | None) -> None:
         """Import a source in batches. It is read before to find out which one it is, unless its ids tell.
 
         Raises:
@@ -275,11 +285,7 @@ class Importing:
         self._suffix = ""
         if not importer.has_unique_ids or len(self._suffixes) > 1:
             self._suffix = holdings.recognise_source(
-                importer.read(
-                    ForeignFiles(
-                        path, self._tables, project=project, log=self._engine.log_path, map=self._map
-                    )
-                ),
+                importer.read(self._open_source(path, archive)),
                 prefix,
                 sorted(self._suffixes),
                 self._find_holdings,
@@ -293,7 +299,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = ForeignFiles(path, self._tables, self._suffix, project, self._engine.log_path, self._map)
+        source = self._open_source(path, archive)
         what = "records imported" if project is None else f"records of {project} imported"
         try:
             for batch in holdings.split_records(self._count_records(importer.read(source))):
@@ -305,7 +311,11 @@ class Importing:
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _count_records(self, records: Iterator[Record]) -> Iterator[Used]:
+    def _open_source(self, path: Path, archive: Archive | None) -> ForeignFiles:
+        report, log = self._report, self._engine.log_path
+        return ForeignFiles(path, self._tables, self._suffix, report.project, log, self._map, archive)
+
+    def _count_records(self, records: Iterable[Record]) -> Iterator[Used]:
         for record in records:
             self._report.found += 1
             if isinstance(record, Skipped):
