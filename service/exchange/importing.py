@@ -26,7 +26,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
-from memlog.eventlog.secrets.detection import mask_keys
+from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.query.memories import Memory, memory
@@ -328,9 +328,8 @@ class Importing:
             new = self._append_accepted(new)
         self._report.appended += len(new)
         if self._report.dry_run:
-            self._report.first += [
-                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
-            ]
+            shown = [msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]]
+            self._report.first += rewrite_texts(shown, mask_keys) if self._engine.redact else shown
         kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
 
