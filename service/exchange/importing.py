@@ -31,7 +31,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
-from memlog.eventlog.secrets.detection import mask_keys
+from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
@@ -382,9 +382,8 @@ class Importing:
         if not self._report.dry_run:
             new = self._append_accepted(new)
         if self._report.dry_run:
-            self._report.first += [
-                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
-            ]
+            shown = [msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]]
+            self._report.first += rewrite_texts(shown, mask_keys) if self._engine.redact else shown
         kinds = Counter(tag_of(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated

@@ -188,7 +188,8 @@ class ForeignFiles:
         if isinstance(text, Unreadable):
             return text
         try:
-            return json.loads(text)
+            value = json.loads(text)
+            return _without_surrogates(value) if "\\ud" in text.lower() else value
         except (ValueError, RecursionError) as error:
             return Unreadable(self.display_name(path), f"no JSON: {error}")
 
