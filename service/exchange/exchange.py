@@ -60,10 +60,11 @@ class DataExchange(OperationGroup):
                 the source has several projects and none is chosen, or the map is wrong or of no use.
             Busy, LogError: as `Store.append`; earlier imported records stay.
         """
+        from memlog.service.exchange.archives import opened_archive
         from memlog.service.exchange.formats import load_importer
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.maps import read_map
-        from memlog.service.exchange.source import ForeignFiles, Tables
+        from memlog.service.exchange.source import Tables
 
         importer = load_importer(format)
         sources = [Path(path) for path in paths]
@@ -78,9 +79,8 @@ class DataExchange(OperationGroup):
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
             importing = Importing(report, self._engine, tables, progress, chosen)
             for path in sources:
-                patterns = importer.sources
-                for source in ForeignFiles(path, tables).find_files(*patterns) if patterns else [path]:
-                    importing.import_source(importer, source)
+                with opened_archive(path) as archive:
+                    importing.import_path(importer, path, archive)
         if not report.found:
             raise BadInput(
                 f"no {format} data in {', '.join(escape_invalid_utf8(each) for each in sources)}",
@@ -115,6 +115,7 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     Raises:
         BadInput: a path does not exist.
     """
+    from memlog.service.exchange.archives import opened_archive
     from memlog.service.exchange.formats import load_importer
     from memlog.service.exchange.source import ForeignFiles, Tables
 
@@ -122,8 +123,12 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
         raise BadInput(f"the path does not exist: {escape_invalid_utf8(missing[0])}", hint="check the path")
     if (projects := load_importer(format).projects) is None:
         return []
+    found: set[str] = set()
     with closing(Tables()) as tables:
-        return sorted({name for path in paths for name in projects(ForeignFiles(path, tables))})
+        for path in paths:
+            with opened_archive(path) as archive:
+                found.update(projects(ForeignFiles(path, tables, archive=archive)))
+    return sorted(found)
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:

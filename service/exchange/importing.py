@@ -1,6 +1,6 @@
 """Imports a source's records as events, each once, and accounts for every record."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +31,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
-from memlog.eventlog.secrets.detection import mask_keys
+from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
@@ -47,6 +47,7 @@ from memlog.query.provenance import (
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
+from memlog.service.exchange.archives import Archive
 from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
@@ -266,7 +267,16 @@ class Importing:
         """The id suffixes of all sources of the format."""
         self._unsynced: list[Position] = []
 
-    def import_source(self, importer: Importer, path: Path) -> None:
+    def import_path(self, importer: Importer, path: Path, archive: Archive | None) -> None:
+        """Import the sources at a path, or in the archive there; see `import_source`."""
+        if archive is not None:
+            deque(self._count_records(archive.problems), maxlen=0)
+        patterns = importer.sources
+        files = ForeignFiles(path, self._tables, archive=archive)
+        for source in files.find_files(*patterns) if patterns else [path]:
+            self.import_source(importer, source, archive)
+
+    def import_source(self, importer: Importer, path: Path, archive: Archive | None) -> None:
         """Import a source in batches. It is read before to find out which one it is, unless its ids tell.
 
         Raises:
@@ -282,7 +292,7 @@ class Importing:
         self._suffix = ""
         if not importer.has_unique_ids or len(self._suffixes) > 1:
             self._suffix = holdings.recognise_source(
-                importer.read(self._open_source(path)),
+                importer.read(self._open_source(path, archive)),
                 prefix,
                 sorted(self._suffixes),
                 self._find_holdings,
@@ -296,7 +306,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
-        source = self._open_source(path)
+        source = self._open_source(path, archive)
         what = "records imported" if project is None else f"records of {project} imported"
         try:
             for batch in holdings.split_records(self._count_records(importer.read(source))):
@@ -308,7 +318,12 @@ class Importing:
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _count_records(self, records: Iterator[Record]) -> Iterator[Used]:
+    def _open_source(self, path: Path, archive: Archive | None) -> ForeignFiles:
+        report, log = self._report, self._engine.log_path
+        options = report.project, log, self._map, archive, self._is_stored
+        return ForeignFiles(path, self._tables, self._suffix, *options)
+
+    def _count_records(self, records: Iterable[Record]) -> Iterator[Used]:
         for record in records:
             self._report.found += 1
             if isinstance(record, Skipped):
@@ -321,10 +336,6 @@ class Importing:
             else:
                 self._report.used += 1
                 yield record
-
-    def _open_source(self, path: Path) -> ForeignFiles:
-        log, project = self._engine.log_path, self._report.project
-        return ForeignFiles(path, self._tables, self._suffix, project, log, self._map, self._is_stored)
 
     def _is_stored(self, stream: str, name: str) -> bool:
         """Whether a stream has an event with an id, or had one that was forgotten."""
@@ -387,9 +398,8 @@ class Importing:
         if not self._report.dry_run:
             new = self._append_accepted(new)
         if self._report.dry_run:
-            self._report.first += [
-                msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]
-            ]
+            shown = [msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]]
+            self._report.first += rewrite_texts(shown, mask_keys) if self._engine.redact else shown
         kinds = Counter(tag_of(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated

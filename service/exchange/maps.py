@@ -15,6 +15,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Role
 from memlog.eventlog.log.streams import escape_invalid_utf8
+from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 
 Steps = tuple[str | int | None, ...]
 """What leads to a value: keys, positions in lists, and None for each item of a list."""
@@ -127,11 +128,11 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def is_wanted(self, record: object) -> bool:
         """Whether a record fulfils the condition `when`."""
-        return self.when is None or any(
-            value == each and isinstance(value, bool) == isinstance(each, bool)
-            for value in find_values(record, self.when.path)
-            for each in self.when.values
-        )
+        if self.when is None:
+            return True
+        wanted = {_to_text("when", each) for each in self.when.values}
+        found = find_values(record, self.when.path)
+        return any(_to_text("when", each) in wanted for each in found if not isinstance(each, dict | list))
 
     def convert(self, record: object) -> ForeignMessage:
         """Return the message of a record. Raises ValueError: it lacks what is required."""
@@ -139,7 +140,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if not found and not any(_is_present(record, path) for path in self.contents):
             raise ValueError(f"content: nothing at {' or '.join(self.contents)}")
         told = "\n\n".join(each for each in found if each.strip())
-        meta = {
+        meta: dict[str, Any] = {
             key: values if "[*]" in path else values[0]
             for key, path in self.meta.items()
             if (values := find_values(record, path))
@@ -150,7 +151,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             self._require_text(record, "chat_id"),
             self._role_of(record),
             told,
-            [MessagePart(0, told, meta)] if told else [],
+            [MessagePart(0, told, rewrite_texts(meta, mask_keys))] if told else [],
             self._find_text(record, "name"),
             self._find_text(record, "id"),
             written,
@@ -228,7 +229,7 @@ def read_map(path: Path) -> RecordMap:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8-sig")), RecordMap)
     except OSError as error:
         raise BadInput(f"the map {name} cannot be read: {error.strerror}", hint="check the path") from error
-    except (msgspec.ValidationError, ValueError) as error:
+    except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
         raise BadInput(f"the map {name} is wrong: {error}", hint=HINT) from error
 
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
+from memlog.service.exchange.archives import Archive
 from memlog.service.exchange.formats import Skipped, Unreadable
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
@@ -43,6 +45,14 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How files in UTF-16 begin."""
 
 _LONGEST_RESULT, _HEAD, _TAIL = 16 * 1024, 12 * 1024, 3 * 1024
+
+_REMEDIES = {
+    "locked": "stop the program that writes to it",
+    "malformed": "the .recover of the sqlite3 command saves what it can",
+    # A journal has to be rolled back.
+    "readonly": "its program crashed during a write; start and stop that program, then import again",
+}
+"""What to do about SQLite's errors."""
 
 _MILLISECONDS = 1e11
 """The greatest time in seconds since 1970, in the year 5138; a greater number is in milliseconds."""
@@ -78,6 +88,7 @@ class ForeignFiles:
     suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
     project: the only project to read; None for all. log: that of the store, if it is known.
     map: how its records become messages, where the format takes one.
+    archive: the archive that has them.
     is_stored: whether a stream of the store has, or had, an event with an id.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
@@ -90,10 +101,11 @@ class ForeignFiles:
         project: str | None = None,
         log: Path | None = None,
         map: RecordMap | None = None,
+        archive: Archive | None = None,
         is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
-        self._log, self.map, self._is_stored = log, map, is_stored
+        self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
 
@@ -102,6 +114,8 @@ class ForeignFiles:
 
         Links that point outside the folder are left out.
         """
+        if self._archive is not None and self.path == self._archive.path:
+            return self._archive.find_files(*patterns)
         if not self.path.is_dir():
             return [self.path]
         root = self.path.resolve()
@@ -119,11 +133,24 @@ class ForeignFiles:
         found = self.find_files(*patterns)
         names = {path.name for path in found}
         files: dict[tuple[int, int], Path] = {}
-        for path in found:
+        for number, path in enumerate(found):
             if not (path.suffix == ".zst" and path.stem in names):
-                status = path.stat()
-                files.setdefault((status.st_dev, status.st_ino), path)
+                status = None if self._archive is not None else path.stat()
+                files.setdefault((status.st_dev, status.st_ino) if status else (-1, number), path)
         return [*files.values()]
+
+    def is_folder(self, path: Path) -> bool:
+        """Whether there is a folder at `path`."""
+        return path.is_dir() if self._archive is None else self._archive.is_folder(path)
+
+    def is_file_below(self, folder: Path, path: Path) -> bool:
+        """Whether there is a file at `path`, and no link leads it out of `folder`."""
+        if self._archive is not None:
+            return self._archive.is_file(path)
+        return path.is_file() and path.resolve().is_relative_to(folder.resolve())
+
+    def _open(self, path: Path) -> "io.BufferedReader[Any]":
+        return path.open("rb") if self._archive is None else self._archive.open(path)
 
     def display_name(self, path: Path) -> str:
         """Return the name of a file below the folder, for display."""
@@ -132,7 +159,7 @@ class ForeignFiles:
     def read_text(self, path: Path) -> str | Unreadable:
         """Return the text of a UTF-8 or UTF-16 file without its byte order mark, or an `Unreadable`."""
         try:
-            with path.open("rb") as file:
+            with self._open(path) as file:
                 data = file.read(_MAX_BYTES + 1)
         except OSError as error:
             return Unreadable(self.display_name(path), error.strerror or str(error))
@@ -163,7 +190,8 @@ class ForeignFiles:
         if isinstance(text, Unreadable):
             return text
         try:
-            return json.loads(text)
+            value = json.loads(text)
+            return _without_surrogates(value) if "\\ud" in text.lower() else value
         except (ValueError, RecursionError) as error:
             return Unreadable(self.display_name(path), f"no JSON: {error}")
 
@@ -175,9 +203,9 @@ class ForeignFiles:
         """
         number = 0
         try:
-            with path.open("rb") as opened:
-                is_packed, size = path.suffix == ".zst", path.stat().st_size
-                file = io.BufferedReader(_Decompressed(opened, size)) if is_packed else opened
+            with self._open(path) as opened:
+                is_packed = path.suffix == ".zst"
+                file = io.BufferedReader(_Decompressed(opened, self._size(path))) if is_packed else opened
                 read_line = _line_reader(file)
                 while line := read_line(MAX_LINE + 1):
                     number += 1
@@ -248,13 +276,15 @@ class ForeignFiles:
         """
         where = f"{self.display_name(path)}, table {table}"
         try:
-            # Everything is read first, so that the program that writes to the file need not wait for appends.
-            read = [*self._tables.read_pages(path, table, known)]
+            with self._database(path) as database:
+                # Everything is read first, so that the program that writes to the file need not wait for
+                # appends.
+                read = [*self._tables.read_pages(database, table, known)]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
         except ReaderFailed as failed:
-            yield Unreadable(where, _add_remedy(path, str(failed)))
+            yield Unreadable(where, self._add_remedy(path, str(failed)))
             return
         for page in read:
             for column, count in page.unknown.items():
@@ -263,13 +293,27 @@ class ForeignFiles:
             if page.too_long:
                 yield Unreadable(where, f"{page.too_long} rows are too long for an event")
             if page.error is not None:
-                yield Unreadable(where, _add_remedy(path, page.error))
+                yield Unreadable(where, self._add_remedy(path, page.error))
             if not page.is_known and not is_optional:
                 yield Unreadable(where, "there is no such table")
 
+    def _database(self, path: Path) -> AbstractContextManager[Path]:
+        return nullcontext(path) if self._archive is None else self._archive.copied(path)
+
+    def _add_remedy(self, path: Path, error: str) -> str:
+        """Return one of SQLite's error messages, with a remedy if one is known."""
+        if "not a database" in error:
+            with suppress(OSError), self._open(path) as file:
+                return f"{error}: it is a zip archive, unpack it" if file.read(2) == b"PK" else error
+        return next((f"{error}: {remedy}" for part, remedy in _REMEDIES.items() if part in error), error)
+
     def modified_at(self, path: Path) -> str:
         """Return the modification time of a file, RFC 3339."""
-        return timestamps.from_seconds(path.stat().st_mtime)
+        seconds = path.stat().st_mtime if self._archive is None else self._archive.modified_at(path)
+        return timestamps.from_seconds(seconds)
+
+    def _size(self, path: Path) -> int:
+        return path.stat().st_size if self._archive is None else self._archive.size(path)
 
     def parse_time(self, value: object) -> str | None:
         """Parse another program's time: seconds since 1970, or a text, in UTC if it has no offset.
@@ -355,17 +399,3 @@ def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON hold
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
     return [*map(_without_surrogates, value)] if isinstance(value, list) else value
-
-
-def _add_remedy(path: Path, error: str) -> str:
-    """Return one of SQLite's error messages, with a remedy if one is known."""
-    if "not a database" in error:
-        is_zip = path.open("rb").read(2) == b"PK"
-        return f"{error}: it is a zip archive, unpack it" if is_zip else error
-    if "locked" in error:
-        return f"{error}: stop the program that writes to it"
-    if "malformed" in error:
-        return f"{error}: the .recover of the sqlite3 command saves what it can"
-    if "readonly" in error:  # a journal that has to be rolled back
-        return f"{error}: its program crashed during a write; start and stop that program, then import again"
-    return error

@@ -95,6 +95,12 @@ class ForeignData(Protocol):
     def find_logs(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns, each once."""
 
+    def is_folder(self, path: Path) -> bool:
+        """Whether there is a folder at `path`."""
+
+    def is_file_below(self, folder: Path, path: Path) -> bool:
+        """Whether there is a file at `path`, and no link leads it out of `folder`."""
+
     def display_name(self, path: Path) -> str:
         """Return the name of a file for display."""
 

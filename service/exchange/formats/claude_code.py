@@ -47,7 +47,7 @@ _SEARCHED = 2000
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions and subagents, and the prompts of sessions that are gone."""
-    is_home = (source.path / "projects").is_dir()
+    is_home = source.is_folder(source.path / "projects")
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
 
@@ -187,7 +187,6 @@ class _TranscriptFile(Transcript):
             # Only the base name counts: the path is one of another machine, or anything.
             folder = self._path.parent.parent if self._agent else self._path.with_suffix("")
             found = folder / "tool-results" / stored[1]
-            is_inside = found.resolve().parent == folder.resolve() / "tool-results"
-            whole = self.source.read_text(found) if is_inside and found.is_file() else text
+            whole = self.source.read_text(found) if self.source.is_file_below(folder, found) else text
             text = text if isinstance(whole, Unreadable) else whole
         return self.source.shorten_result(text)

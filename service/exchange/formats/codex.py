@@ -60,7 +60,9 @@ _EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with co
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all rollouts; the lines of a copy of a rollout count once."""
-    folders = ("sessions/**/", "archived_sessions/**/") if (source.path / "sessions").is_dir() else ("**/",)
+    folders = (
+        ("sessions/**/", "archived_sessions/**/") if source.is_folder(source.path / "sessions") else ("**/",)
+    )
     endings = ("rollout-*.jsonl", "rollout-*.jsonl.zst")
     threads: defaultdict[str, list[Path]] = defaultdict(list)
     for path in source.find_logs(*(folder + ending for folder in folders for ending in endings)):

@@ -67,9 +67,9 @@ def _read_content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str
     The stored path is relative to a folder further up, as in `data/memory/context/a1.md`. The folders may
     have moved, so only the end of the path is compared.
     """
-    root, parts = folder.resolve(), Path(row["file_path"]).parts
+    parts = Path(row["file_path"]).parts
     for start in range(max(1, len(parts) - 1)):
-        path = root.joinpath(*parts[start:])
-        if path.is_file() and path.resolve().is_relative_to(root):
+        path = folder.joinpath(*parts[start:])
+        if source.is_file_below(folder, path):
             return source.read_text(path)
     return Unreadable(f"memories {row['id']}: {row['file_path']}", "there is no such file")

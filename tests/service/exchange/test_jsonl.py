@@ -74,14 +74,16 @@ def test_calls_and_results_of_tools_and_parts_of_contents_are_messages(tmp_path:
         assert [each.content for each in asked] == ["What is this?", "A pot."]
 
 
-def test_half_a_source_then_all_is_the_same_as_all_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [31, 200, 500])
+def test_a_file_that_grows_in_pieces_is_the_same_as_all_at_once(tmp_path: Path, step: int) -> None:
     map = saved(tmp_path / "map.toml", LINES)
     records = [{"text": f"Tea {number % 3}", "by": "Anna", "at": number // 4 * 60} for number in range(12)]
+    whole = lines(*records)
     digests = []
-    for name, steps in {"whole": [12], "grown": [1, 5, 6, 12]}.items():
+    for name, sizes in {"whole": [], "grown": range(step, len(whole), step)}.items():
         with memlog.open(tmp_path / name) as store:
-            for step in steps:
-                imported(store, saved(tmp_path / "a.jsonl", lines(*records[:step])), map)
+            for size in [*sizes, len(whole)]:
+                imported(store, saved(tmp_path / "a.jsonl", whole[:size]), map)
             assert len({each.id for each in messages(store)}) == 12
             digests.append(store.maintenance.digest(content=True))
     assert digests[0] == digests[1]
@@ -163,7 +165,8 @@ PATHS: dict[str, tuple[str, object, list[str]]] = {
     ),
     "the first alternative that is present": ('content = "a.b|c"', {"a": {"b": None}, "c": "d"}, ["d"]),
     "a key with a dot": ('content = "a.b"', {"a.b": "c"}, ["c"]),
-    "a condition": ('content = "a"\nwhen = {path = "kind", in = [1]}', {"a": "b", "kind": True}, []),
+    "a condition": ('content = "a"\nwhen = {path = "kind", in = [1]}', {"a": "b", "kind": "1"}, ["b"]),
+    "another value": ('content = "a"\nwhen = {path = "kind", in = [1]}', {"a": "b", "kind": True}, []),
     "a role by the table": (
         'content = "a"\nrole = {from = "kind", bot = "assistant"}',
         {"a": "b", "kind": "bot"},
@@ -193,6 +196,7 @@ def test_a_path_finds_what_it_names(tmp_path: Path, case: str) -> None:
 
 WRONG: dict[str, str] = {
     "[message": "Expected ']'",
+    "a = " + "[" * 5000: " is wrong: ",
     'format = "xml"': "$.format",
     "[message]\n": "required field `content` - at `$.message`",
     '[message]\ncontent = "a"': "required field `chat_id` - at `$.message`",
@@ -215,7 +219,7 @@ WRONG: dict[str, str] = {
 """The part of the error that names the key, by map."""
 
 
-@pytest.mark.parametrize("text", WRONG)
+@pytest.mark.parametrize("text", WRONG, ids=WRONG.values())
 def test_a_wrong_map_is_refused_before_the_first_record_and_the_key_is_named(
     tmp_path: Path, text: str
 ) -> None:
@@ -255,6 +259,11 @@ ODD: dict[str, tuple[str, bytes, tuple[int, int, int]]] = {
     "a last line without a newline": ("a.jsonl", b'{"text":"a"}\n{"text":"b"}', (2, 0, 0)),
     "a line that is no JSON": ("a.jsonl", b'{"text":"a"}\n{nonsense\n{"text":"b"}\n', (2, 1, 0)),
     "lone surrogates and NUL": ("a.jsonl", b'{"text":"\\ud800 a\\u0000","by":"\\udfff\\u0000"}\n', (1, 0, 0)),
+    "lone surrogates in a document": (
+        "a.json",
+        b'[{"text":"\\ud800 a","by":"\\udfff"},{"text":"b"}]',
+        (2, 0, 0),
+    ),
     "deep nesting": ("a.jsonl", b"[" * 99_999 + b'\n{"text":"a"}\n', (1, 1, 0)),
     "JSON in UTF-16": ("a.json", '[{"text":"a"},{"text":"b"}]'.encode("utf-16"), (2, 0, 0)),
     "lines in UTF-16": ("a.jsonl", '{"text":"a"}\r\n{"text":"b"}\r\n'.encode("utf-16"), (2, 0, 0)),
@@ -315,12 +324,13 @@ def test_an_odd_message_costs_no_other(tmp_path: Path, case: str) -> None:
 
 def test_what_was_forgotten_does_not_come_back_and_keys_are_masked(tmp_path: Path) -> None:
     key = "sk-ant-" + "api03-" + "A" * 24
-    map = saved(tmp_path / "map.toml", LINES)
+    map = saved(tmp_path / "map.toml", LINES + 'meta = {all = "$"}')
     file = saved(tmp_path / "a.jsonl", lines({"text": "Tea", "at": 1}, {"text": f"It is {key}", "at": 2}))
     with memlog.open(tmp_path / "store") as store:
         imported(store, file, map)
         forgotten, masked = messages(store)
-        assert key not in masked.content
+        assert masked.content == "It is [REDACTED:anthropic-key]"
+        assert not any(key in path.read_text() for path in (tmp_path / "store/log").rglob("*.jsonl"))
         store.erasure.forget(forgotten.id)
         report = imported(store, file, map)
         assert (report.appended, report.forgotten, report.known) == (0, 1, 1)

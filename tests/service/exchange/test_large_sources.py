@@ -1,10 +1,15 @@
 """Large sources: what an import remembers of them is on disk, and a kill or an archive changes nothing."""
 
+import io
 import json
+import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import time
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +17,8 @@ import pytest
 
 import memlog
 from memlog.service.exchange.disk_table import DiskTable
+from tests.service.exchange.test_agent_sessions import SAMPLE
+from tests.service.exchange.test_imports import MADE
 
 IMPORTS = (
     "import re, sys, memlog\n"
@@ -37,7 +44,7 @@ def test_lines_of_9_mb_take_bounded_memory(tmp_path: Path) -> None:
     with (tmp_path / "long.jsonl").open("w") as file:
         file.writelines(line(number, f"{number} " + "tea " * 2_250_000) for number in range(8))
     command = [sys.executable, "-c", IMPORTS, tmp_path / "store", tmp_path / "long.jsonl"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     appended, megabytes = map(int, done.stdout.split())
     assert appended == 8
     assert megabytes < 300
@@ -88,3 +95,113 @@ def _wait_for_events(store: Path, count: int, process: "subprocess.Popen[bytes]"
         if lines > count:
             return
         time.sleep(0.01)
+
+
+def _pack(folder: Path, path: Path) -> Path:
+    """Pack a folder into an archive, of the kind that the name says."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in sorted(folder.rglob("*"), reverse=True):
+                archive.write(file, file.relative_to(folder))
+    else:
+        with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as tar:
+            tar.add(folder, ".")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("format", [*MADE, "claude-code"])
+def test_an_archive_is_imported_as_its_folder(tmp_path: Path, format: str, kind: str) -> None:
+    made = MADE[format][0](tmp_path / "made") if format in MADE else SAMPLE
+    folder = Path(shutil.copytree(made if made.is_dir() else made.parent, tmp_path / "folder"))
+    for file in folder.rglob("*"):
+        os.utime(file, (1_780_000_000, 1_780_000_000))
+    with memlog.open(tmp_path / "store", create=True) as store:
+        packed, plain = (
+            store.exchange.import_from(format, [source])
+            for source in (_pack(folder, tmp_path / f"packed.{kind}"), folder)
+        )
+    assert packed.appended == plain.known == plain.events > 0
+    assert (plain.appended, plain.changed, plain.prefixes) == (0, 0, [])
+    assert (plain.found, plain.unreadable) == (packed.found, packed.unreadable)
+
+
+def test_a_compressed_archive_is_read_in_any_order(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for session in range(12):
+        texts = [line(n, f"cup {n} " + "tea " * 250_000, f"{session}") for n in (session, 99 - session)]
+        # Forks, so that each file is read three times.
+        (folder / f"{session}.jsonl").write_text(line(999, "the first line of all") + "".join(texts))
+    with memlog.open(tmp_path / "store", create=True) as store:
+        report = store.exchange.import_from("claude-code", [_pack(folder, tmp_path / "packed.tar.gz")])
+    assert (report.appended, report.skipped, report.unreadable) == (25, {"duplicate_in_source": 11}, 0)
+
+
+def _hostile_zip(path: Path, name: str, data: bytes = b"", *, mode: int = 0) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("good.jsonl", line(1, "a good line"))
+        member = zipfile.ZipInfo(name)
+        member.external_attr = mode << 16
+        archive.writestr(member, data, zipfile.ZIP_DEFLATED)
+
+
+def _hostile_tar(path: Path, name: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> None:
+    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+        good = tarfile.TarInfo("good.jsonl")
+        good.size = len(line(1, "a good line"))
+        archive.addfile(good, io.BytesIO(line(1, "a good line").encode()))
+        member = tarfile.TarInfo(name)
+        member.type, member.linkname, member.size = kind, "good.jsonl", size
+        archive.addfile(member, io.BytesIO(bytes(size)))
+
+
+def _with_many_members(path: Path) -> None:
+    _hostile_tar(path, "b.txt")
+    member = tarfile.TarInfo("b")
+    member.type = tarfile.DIRTYPE
+    path.write_bytes(path.read_bytes()[:1024] + member.tobuf() * 100_000 + bytes(1024))
+
+
+def _damaged(path: Path) -> None:
+    _hostile_tar(path, "more.jsonl", size=70_000)
+    path.write_bytes(path.read_bytes()[:5_000])
+
+
+HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "bomb.zip": (lambda path: _hostile_zip(path, "b.jsonl", bytes(8 * 2**20)), "1,000 times"),
+    "bomb.tar.gz": (lambda path: _hostile_tar(path, "b.jsonl", size=64 * 2**20), "a bomb"),
+    "outside.zip": (lambda path: _hostile_zip(path, "../b.jsonl"), "leads outside"),
+    "outside.tar": (lambda path: _hostile_tar(path, "a/../../b.jsonl"), "leads outside"),
+    "absolute.zip": (lambda path: _hostile_zip(path, "/etc/b.jsonl"), "leads outside"),
+    "drive.zip": (lambda path: _hostile_zip(path, "C:/b.jsonl"), "leads outside"),
+    "link.zip": (lambda path: _hostile_zip(path, "b.jsonl", b"/etc/passwd", mode=0o120777), "a link"),
+    "link.tar": (lambda path: _hostile_tar(path, "b.jsonl", tarfile.SYMTYPE), "a link"),
+    "hard.tar": (lambda path: _hostile_tar(path, "b.jsonl", tarfile.LNKTYPE), "a link"),
+    "device.tar": (lambda path: _hostile_tar(path, "b.jsonl", tarfile.CHRTYPE), "a link or device"),
+    "nested.zip": (lambda path: _hostile_zip(path, "b.zip"), "import it by itself"),
+    "many.tar": (_with_many_members, "100,000 members"),
+    "cut.tar": (_damaged, "unexpected end"),
+    "none.zip": (lambda path: path.write_bytes(b"no archive"), "not a zip file"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_archive_is_named_and_the_rest_is_read(tmp_path: Path, name: str) -> None:
+    make, why = HOSTILE[name]
+    make(tmp_path / name)
+    with memlog.open(tmp_path / "store", create=True) as store:
+        report = store.exchange.import_from("claude-code", [tmp_path / name])
+    assert why in report.problems[0].why
+    assert report.problems[0].where.startswith(name)
+    assert report.appended == (name != "none.zip")
+    assert report.found == report.used + report.unreadable
+
+
+def test_each_entry_of_a_repeated_name_is_read(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("s.jsonl", line(0, "cup 0"))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("s.jsonl", line(1, "cup 1"))
+    with memlog.open(tmp_path / "store", create=True) as store:
+        assert store.exchange.import_from("claude-code", [tmp_path / "a.zip"]).appended == 2
