@@ -76,7 +76,7 @@ class Dialogue:
         tool, given = made["name"], made.get("arguments", made.get("input"))
         try:
             arguments = json.loads(given) if isinstance(given, str) else given
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = given
         texts = arguments.values() if isinstance(arguments, dict) else [arguments]
         first = next((each for each in texts if isinstance(each, str)), "")

@@ -1,5 +1,6 @@
 """Maps: TOML files that tell how the records of any JSON or CSV file become messages."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -304,7 +305,7 @@ def _check_path(key: str, path: str, *, may_fan_out: bool = False) -> None:
 def _to_text(key: str, value: object) -> str:
     if isinstance(value, dict | list):
         raise ValueError(f"{key}: a {'list' if isinstance(value, list) else 'table'}, where a text is due")  # noqa: TRY004 - as for other wrong records
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _is_pattern(text: str) -> bool:

@@ -95,7 +95,7 @@ class _File:
     def _convert_dialogue(self, value: object) -> Iterator[Record]:
         try:
             dialogue = Dialogue(value)
-        except UnknownForm as error:
+        except (UnknownForm, RecursionError) as error:
             yield (unknown := Unreadable(self._where, str(error)))
             self._strange += [] if self._strange else [unknown]
             return
@@ -107,7 +107,7 @@ class _File:
     def _convert(self, convert: Callable[[], ForeignMessage]) -> Record:
         try:
             return self._use(convert())
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = str(error) if isinstance(error, ValueError) else f"unexpected form: {error!r}"
             return Unreadable(self._where, why)
 

@@ -268,6 +268,7 @@ ODD: dict[str, tuple[str, bytes, tuple[int, int, int]]] = {
         b'[{"text":"\\ud800 a","by":"\\udfff"},{"text":"b"}]',
         (2, 0, 0),
     ),
+    "an integer of 400 digits": ("a.jsonl", b'{"text":1%s}\n{"text":"b"}\n' % (b"0" * 399), (2, 0, 0)),
     "deep nesting": ("a.jsonl", b"[" * 99_999 + b'\n{"text":"a"}\n', (1, 1, 0)),
     "JSON in UTF-16": ("a.json", '[{"text":"a"},{"text":"b"}]'.encode("utf-16"), (2, 0, 0)),
     "lines in UTF-16": ("a.jsonl", '{"text":"a"}\r\n{"text":"b"}\r\n'.encode("utf-16"), (2, 0, 0)),
@@ -302,6 +303,10 @@ ODD_TURNS: dict[str, tuple[object, tuple[int, int]]] = {
     "a call without a function": ({"role": "assistant", "tool_calls": [{"id": "c"}]}, (1, 1)),
     "arguments that are no JSON": (
         {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]},
+        (2, 0),
+    ),
+    "arguments that are nested too deep": (
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[" * 99_999}}]},
         (2, 0),
     ),
     "text and two calls": (
