@@ -51,7 +51,6 @@ class _File:
 
     def __init__(self, source: ForeignData, path: Path, seen: set[str], strange: list[Unreadable]) -> None:
         self._source, self._path, self._seen, self._strange = source, path, seen, strange
-        self._prefix = f"jsonl{source.suffix}"
         self._counts: Counter[str] = Counter()
         self._last_times: dict[str, str | None] = {}
         self._number = 0
@@ -116,15 +115,15 @@ class _File:
         ts = self._last_times[chat] = message.ts or self._last_times.get(chat)
         if message.role == "system" or not message.parts:
             return Skipped("system" if message.role == "system" else "empty")
-        name = f"{self._prefix}/{chat}/{message.native_id}"
+        name = f"jsonl/{chat}/{message.native_id}"
         if message.native_id is None:
             said = ("jsonl", chat, message.written, message.name or message.role, message.told)
-            name = f"{self._prefix}/{_digest(*said, self._count(*said))}"
+            name = f"jsonl/{_digest(*said, self._count(*said))}"
             self.hashed.add(name)
             if name in self._seen:
                 return Skipped("duplicate_in_source")
         show = self._source.shorten_result if message.role == "tool" else self._source.clean_text
-        parent = {"parent": f"{self._prefix}/{chat}/{message.parent}"} if message.parent else None
+        parent = {"parent": f"jsonl/{chat}/{message.parent}"} if message.parent else None
         events: list[Event] = [
             Message(
                 id=f"{name}/{number}" if number else name,
@@ -138,7 +137,7 @@ class _File:
             )
             for number, content, meta in message.parts
         ]
-        return Used(events)
+        return Used(events, is_telling=False)  # ids name their chat: no two sources share them
 
     def _count(self, *given: str | None) -> int:
         """Return how often this was counted before."""

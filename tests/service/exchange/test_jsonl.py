@@ -126,6 +126,19 @@ def test_a_native_id_names_the_chat_and_one_that_comes_twice_is_named(tmp_path: 
         assert (first.id, second.ts) == ("jsonl/jsonl:c/7", "1970-01-01T00:01:00.000Z")
 
 
+def test_another_text_or_zone_under_a_known_id_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    map = saved(tmp_path / "map.toml", LINES + 'id = "id"\n')
+    record = {"id": 1, "text": "Tea?", "at": "2026-01-05T10:00"}
+    file = saved(tmp_path / "a.jsonl", lines(record))
+    with memlog.open(tmp_path / "store") as store:
+        imported(store, file, map)
+        saved(map, LINES + 'id = "id"\ntz = "Europe/Helsinki"\n')
+        assert imported(store, file, map).known == 1
+        report = imported(store, saved(file, lines(record | {"text": "Coffee?"})), map)
+        assert (report.appended, report.changed, report.prefixes) == (0, 1, [])
+        assert report.problems[0].where == "jsonl/jsonl:c/1"
+
+
 TIMES: dict[str, tuple[str, object, str | None]] = {
     "milliseconds": ('ts_unit = "ms"', 1767600000123, "2026-01-05T08:00:00.123Z"),
     "microseconds": ('ts_unit = "us"', 1767600000123456, "2026-01-05T08:00:00.123Z"),
