@@ -15,7 +15,7 @@ from typing import Any
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, Message
-from memlog.service.exchange.dialogues import Dialogue, UnknownForm, split_document
+from memlog.service.exchange.dialogues import Dialogue, split_document
 from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.maps import HINT, ForeignMessage, RecordMap
 
@@ -94,7 +94,7 @@ class _File:
     def _convert_dialogue(self, value: object) -> Iterator[Record]:
         try:
             dialogue = Dialogue(value)
-        except (UnknownForm, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             yield (unknown := Unreadable(self._where, str(error)))
             self._strange += [] if self._strange else [unknown]
             return
