@@ -36,7 +36,14 @@ from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.memories import Memory, memory
-from memlog.query.provenance import edits_of_messages, id_suffixes, ids_in_use, ids_of_prefix
+from memlog.query.provenance import (
+    edits_of_messages,
+    forgotten_ids,
+    id_holders,
+    id_suffixes,
+    ids_in_use,
+    ids_of_prefix,
+)
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
@@ -313,7 +320,8 @@ class Importing:
 
     def _open_source(self, path: Path, archive: Archive | None) -> ForeignFiles:
         report, log = self._report, self._engine.log_path
-        return ForeignFiles(path, self._tables, self._suffix, report.project, log, self._map, archive)
+        options = report.project, log, self._map, archive, self._is_stored
+        return ForeignFiles(path, self._tables, self._suffix, *options)
 
     def _count_records(self, records: Iterable[Record]) -> Iterator[Used]:
         for record in records:
@@ -328,6 +336,14 @@ class Importing:
             else:
                 self._report.used += 1
                 yield record
+
+    def _is_stored(self, stream: str, name: str) -> bool:
+        """Whether a stream has an event with an id, or had one that was forgotten."""
+        return name in self._tried or bool(
+            self._query_if_exists(
+                lambda db: {*id_holders(db, stream, [name]), *forgotten_ids(db, stream, [name])}
+            )
+        )
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
         """Return the result of `ask` on the read model; None if there is no store yet."""

@@ -89,6 +89,7 @@ class ForeignFiles:
     project: the only project to read; None for all. log: that of the store, if it is known.
     map: how its records become messages, where the format takes one.
     archive: the archive that has them.
+    is_stored: whether a stream of the store has, or had, an event with an id.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
@@ -101,9 +102,10 @@ class ForeignFiles:
         log: Path | None = None,
         map: RecordMap | None = None,
         archive: Archive | None = None,
+        is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
-        self._log, self.map, self._archive = log, map, archive
+        self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
 
@@ -243,6 +245,10 @@ class ForeignFiles:
         # As it was at first: the import itself creates chats.
         folder = self._log / conversation_stream(channel, chat_id)
         return self._had_chat.setdefault((channel, chat_id), disk.is_folder(folder))
+
+    def has_event(self, channel: str, chat_id: str, event_id: str) -> bool:
+        """Whether the log has an event in a conversation, even if it was forgotten."""
+        return self._is_stored(conversation_stream(channel, chat_id), event_id)
 
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and NUL and lone surrogates replaced."""

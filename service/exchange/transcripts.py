@@ -66,6 +66,10 @@ class Transcript:
             from_message_id=first if first != message.id else None,
         )
 
+    def forget_first(self, chat: str) -> None:
+        """Let the next summary of a chat begin after the messages so far."""
+        self._first.pop(chat, None)
+
     def describe(self, chat: str, **members: Any) -> Iterator[ChatDescribed]:  # noqa: ANN401 - of the event
         """Yield the description of a chat at its first call for it."""
         if chat not in self._described:

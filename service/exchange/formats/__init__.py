@@ -125,6 +125,9 @@ class ForeignData(Protocol):
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""
 
+    def has_event(self, channel: str, chat_id: str, event_id: str) -> bool:
+        """Whether the log has an event in a conversation, even if it was forgotten."""
+
     def clean_text(self, text: str) -> str:
         """Return a text with keys masked, and with what JSON cannot hold replaced."""
 

@@ -11,9 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
-from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
+from msgspec.structs import replace
+
+from memlog.eventlog.events import Message
 from memlog.service.exchange.formats import (
     ForeignData,
     Reason,
@@ -22,6 +23,8 @@ from memlog.service.exchange.formats import (
     Used,
 )
 from memlog.service.exchange.transcripts import (
+    Line,
+    Transcript,
     call_members,
     convert_lines,
     parse_object,
@@ -29,11 +32,8 @@ from memlog.service.exchange.transcripts import (
     text_of_parts,
 )
 
-Line = dict[str, Any]
-
 HAS_UNIQUE_IDS = True
 
-_CHANNEL = "codex"
 _KINDS: dict[Reason, str] = {
     "structure": "session_meta state turn_context world_state token_usage_record security_risk_score"
     " inter_agent_communication_metadata retained_context additional_tools configuration_update compaction"
@@ -56,7 +56,6 @@ _HARNESS = re.compile(
     re.DOTALL,
 )
 _EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with code) (\d+)\n")
-_REWOUND = sha256(b"rewound").hexdigest()[:12]
 
 
 def read(source: ForeignData) -> Iterator[Record]:
@@ -106,22 +105,21 @@ def _is_harness(part: Line, kind: str) -> bool:
     return not is_of_user or _HARNESS.match(text) is not None
 
 
-class _Rollout:
+class _Rollout(Transcript):
     """The file of a thread. threads: the files of each thread. seen: the lines of its earlier files."""
 
     def __init__(
         self, source: ForeignData, path: Path, threads: dict[str, list[Path]], seen: set[str]
     ) -> None:
-        self._source, self._threads = source, threads
+        super().__init__(source, "codex")
+        self._threads = threads
         self._thread, self._continued = _identify(path)
         self._seen, self._earlier = seen, frozenset(seen)
         self._ids: set[str] = set()
         self._equal: Counter[str] = Counter()
-        self._tools: dict[str, str] = {}
         self._turns: list[list[str]] = []
-        self._ts: str | None = None
-        self._first: str | None = None
         self._parent: str | None = None
+        self._ancestors: list[str] = []
         self._is_open = self._is_task_due = self._is_copy = self._has_copied = False
         self._start = 0
         self._has_prompts = any(item.get("role") == "user" for _, item in _read_payloads(source, path))
@@ -130,17 +128,28 @@ class _Rollout:
         """Return the record of a line."""
         kind, payload = _unwrap(line)
         digest = _digest(kind, payload)
-        self._ts = self._source.parse_time(line.get("timestamp")) or self._ts
-        self._is_own = not (is_inherited := self._is_inherited(line, kind, payload, digest))
-        name = f"{_CHANNEL}{self._source.suffix}/{self._thread}{self._continued}-{self._number(line, digest)}"
-        record = self._convert(kind, payload, name)
-        if isinstance(record, Used) and isinstance(event := record.events[0], Message):
+        self.ts = self.source.parse_time(line.get("timestamp")) or self.ts
+        is_inherited = self._is_inherited(line, kind, payload, digest)
+        names = self._names(line, payload, digest)
+        record = self._convert(kind, payload, names.pop(self._thread))
+        event = record.events[0] if isinstance(record, Used) else None
+        if self._ancestors and event is not None:
+            is_inherited = any(
+                self.source.has_event(self.channel, chat, self.id_of(copied))
+                for chat, copied in names.items()
+            )
+            self._ancestors = self._ancestors if is_inherited else []
+        if isinstance(event, Message):
             if event.role == "user" and not event.content.startswith(_SHELL):
                 self._turns.append([])
             if self._turns and not is_inherited:
-                self._turns[-1].append(name)
+                self._turns[-1].append(str(event.id))
         if is_inherited:
+            self.forget_first(self._thread)
             return Skipped("inherited")
+        if isinstance(event, Message) and event.role == "user" and self._is_task_due:
+            self._is_task_due = False  # a person may have typed what follows the task
+            record = Used([replace(event, meta={"author": "agent"})], created=self.ts)
         self._seen.add(mark := f"{line.get('timestamp')} {digest}")
         return Skipped("duplicate_in_source") if mark in self._earlier else record
 
@@ -150,6 +159,9 @@ class _Rollout:
             self._open(payload)
             return False
         if (line.get("metadata") or {}).get("inherited_user_message"):
+            return True
+        if self._ancestors:
+            self._ancestors += [str(payload.get("id"))] if kind == "session_meta" else []
             return True
         if self._start:
             return bool(line.get("ordinal", self._start) < self._start)
@@ -166,63 +178,60 @@ class _Rollout:
         origin = meta.get("source")
         agent = origin.get("subagent") if isinstance(origin, dict) else None
         spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
-        self._parent = (
-            meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
-        )
+        parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+        self._parent = str(parent) if parent else None
         base = (meta.get("history_base") or {}).get("end_ordinal_exclusive")
         self._start = int(meta.get("subagent_history_start_ordinal") or base or 0)
         self._is_task_due = agent is not None
         self._turns_of_parent: set[str] = set()
         items = []
         for path in () if self._start else self._threads.get(str(self._parent), ()):
-            for kind, payload in _read_payloads(self._source, path):
+            for kind, payload in _read_payloads(self.source, path):
                 self._turns_of_parent |= {payload["turn_id"]} if "turn_id" in payload else set()
                 items += [_digest(kind, payload)] if kind == "response_item" else []
         self._items_of_parent, self._is_copy = iter(items), bool(items)
+        # Of a parent whose file is gone, the log tells what was copied, also if it was forgotten.
+        self._ancestors = [self._parent] if self._parent and not items and not self._start else []
 
-    def _number(self, line: Line, digest: str) -> str:
-        """Return what tells a line from the others of its thread, wherever it stands."""
+    def _names(self, line: Line, payload: Line, digest: str) -> dict[str, str]:
+        """Return what a line is called in its thread, and in those that it may be copied from, by thread."""
         self._equal[digest] += 1
-        item, ordinal = _unwrap(line)[1].get("id"), line.get("ordinal")
-        if isinstance(item, str) and item not in self._ids:
-            self._ids.add(item)
-            return item
-        return str(ordinal) if ordinal is not None else _digest(self._thread, digest, self._equal[digest])
+        own = [str(each) for each in (payload.get("id"), line.get("ordinal")) if each is not None]
+        part = next((each for each in own if each not in self._ids), None)
+        self._ids.update(own[:1] if part is None else [part])
+        names = {}
+        for thread in (*self._ancestors, self._thread):
+            ending = self._continued if thread == self._thread else ""
+            last = _digest(thread, digest, self._equal[digest]) if part is None else part
+            names[thread] = f"{thread}{ending}-{last}"
+        return names
 
     def _convert(self, kind: str, payload: Line, name: str) -> Record:
-        place: Line = {"ts": self._ts, "channel": _CHANNEL, "chat_id": self._thread}
         if kind == "session_meta":
-            parent, folder = self._parent and f"{_CHANNEL}:{self._parent}", payload.get("cwd")
-            described = ChatDescribed(id=name, **place, parent_chat=parent, folder=folder)
-            return Skipped("structure", [described] if parent or folder else [])
+            parent, folder = self._parent and f"{self.channel}:{self._parent}", payload.get("cwd")
+            is_told = bool(parent or folder) and not self._continued
+            told = self.describe(self._thread, parent_chat=parent, folder=folder) if is_told else ()
+            return Skipped("structure", [*told])
         if kind == "event_msg" and payload.get("type") == "thread_rolled_back":
             start = max(len(self._turns) - payload["num_turns"], 0)
             ids = [each for turn in self._turns[start:] for each in turn]
             del self._turns[start:]
-            marks = [
-                MessageUpdated(id=f"{each}~{_REWOUND}", **place, message_id=each, state="rewound")
-                for each in ids
-            ]
-            return Used([*marks], created=self._ts, is_telling=False) if marks else Skipped("structure")
-        made = self._convert_item(kind, payload)
-        if isinstance(made, str):
-            return Skipped(made)
-        content = self._source.clean_text(made.pop("content") or "")
-        if not content.strip():
+            marks = [self.withdraw(each, self._thread, "rewound") for each in ids]
+            return Used([*marks], created=self.ts, is_telling=False) if marks else Skipped("structure")
+        members = self._convert_item(kind, payload)
+        if isinstance(members, str):
+            return Skipped(members)
+        if not (members["content"] or "").strip():
             return Skipped("empty")
-        place |= {"id": name, "content": content}
-        if kind == "compacted":
-            first, self._first = self._first, None
-            return Used([SummaryWritten(**place, from_message_id=first)], created=self._ts)
-        self._first = self._first or name
-        return Used([Message(**place, **made)], created=self._ts)
+        message = self.message(name, self._thread, members)
+        return Used([self.summary(message) if kind == "compacted" else message], created=self.ts)
 
     def _convert_item(self, kind: str, item: Line) -> Line | Reason:
         """Return the members of the event of a payload, or why it has none."""
         name = str(item.get("type")) if kind in ("response_item", "event_msg") else kind
         match kind, name:
             case "compacted", _:
-                return {"content": item.get("message")}
+                return {"role": "assistant", "content": item.get("message")}
             case "response_item", "message":
                 parts = item["content"]
                 parts = [{"text": parts}] if isinstance(parts, str) else parts
@@ -232,7 +241,7 @@ class _Rollout:
                 return {"role": "user", "name": item.get("author"), "content": text, "meta": meta}
             case "response_item", _ if name in _CALLS:
                 tool, call = item.get("name") or name.removesuffix("_call"), item.get("call_id") or ""
-                self._tools[call] = tool
+                self.remember_call(call, tool)
                 given = item.get("arguments") or item.get("input") or item.get("action") or {}
                 return call_members(tool, call, parse_object(given) or given)
             case "response_item", _ if name.endswith("_output"):
@@ -240,7 +249,7 @@ class _Rollout:
             case "event_msg", "user_message" | "agent_message" if not self._has_prompts:
                 return {"role": "user" if name == "user_message" else "assistant", "content": item["message"]}
         if name not in _SKIPPED:
-            self._source.unknown[f"{kind} {name}" if name != kind else f"type {kind}"] += 1
+            self.source.unknown[f"{kind} {name}" if name != kind else f"type {kind}"] += 1
         return _SKIPPED.get(name, "unsupported")
 
     def _convert_message(self, item: Line, role: str, parts: list[Line]) -> Line | Reason:
@@ -249,8 +258,6 @@ class _Rollout:
             kinds = (item.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds")
             kinds = kinds if kinds and len(kinds) == len(parts) else [""] * len(parts)
             parts = [part for part, kind in zip(parts, kinds, strict=True) if not _is_harness(part, kind)]
-            if self._is_task_due and self._is_own and parts:
-                self._is_task_due, meta = False, {"author": "agent"}  # what follows, a person may have typed
         if role not in ("user", "assistant") or not parts:
             return "harness"
         text = text_of_parts([part for part in parts if "text" in part] or parts)
@@ -262,5 +269,5 @@ class _Rollout:
         match parse_object(text):
             case {"output": str(output), "metadata": {"exit_code": int(status)}}:
                 text, code = output, status
-        text = self._source.shorten_result(text)
-        return result_members(self._tools.get(call), call, text, is_error=code != 0)
+        text = self.source.shorten_result(text)
+        return result_members(self.tool_of(call)[0], call, text, is_error=code != 0)

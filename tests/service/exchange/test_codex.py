@@ -131,6 +131,14 @@ def in_a_folder_of_homes(home: Path) -> list[Path]:
     return [home.parent / "homes"]
 
 
+def a_fork_in_another_home(home: Path) -> list[Path]:
+    fork = rollout(home, FORK)
+    other = home.with_name("other")
+    (other / "sessions").mkdir(parents=True)
+    shutil.move(fork, other / "sessions" / fork.name)
+    return [home, other]
+
+
 def compressed_and_plain(home: Path) -> list[Path]:
     plain = rollout(home, MAIN)
     cut = zstandard.compress(plain.read_bytes()[:3000])
@@ -151,7 +159,14 @@ def compressed(home: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     "arrange",
-    [in_two_homes, in_two_homes_as_copies, in_a_folder_of_homes, compressed_and_plain, compressed],
+    [
+        in_two_homes,
+        in_two_homes_as_copies,
+        in_a_folder_of_homes,
+        a_fork_in_another_home,
+        compressed_and_plain,
+        compressed,
+    ],
 )
 def test_a_rollout_counts_once_wherever_it_stands(
     tmp_path: Path, home: Path, arrange: Callable[[Path], list[Path]]
@@ -181,11 +196,42 @@ def test_a_home_that_has_grown_is_imported_as_if_it_had_been_whole(
     assert digests[0] == digests[1]
 
 
+def test_a_thread_that_went_on_from_a_turn_in_a_new_file_stays_one_chat(tmp_path: Path, home: Path) -> None:
+    file = rollout(home, AGENT)
+    lines = file.read_text().splitlines(keepends=True)
+    header = json.loads(lines[0])
+    header["payload"] |= {"history_base": {"thread_id": AGENT, "end_ordinal_exclusive": 30}}
+    del header["payload"]["subagent_history_start_ordinal"]
+    name = file.name.replace(AGENT, f"{AGENT}_{AGENT[:-1]}9")
+    file.with_name(name).write_text(
+        json.dumps(header | {"ordinal": 30}) + "\n" + lines[-1].replace("9 cm", "8 cm")
+    )
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, home)
+        assert [each.where for each in report.problems] == [
+            f"{rollout(home, MAIN).relative_to(home)}: line 21"
+        ]
+        assert chats(store)[AGENT] == 16 + 1
+
+
 def test_a_fork_without_its_parent_has_the_whole_conversation(tmp_path: Path, home: Path) -> None:
     rollout(home, MAIN).unlink()
     with memlog.open(tmp_path / "store") as store:
-        imported(store, home)
+        appended = imported(store, home).appended
         assert chats(store)[FORK] == 2 + 4
+        assert imported(store, home).known == appended
+
+
+def test_what_was_forgotten_does_not_come_back_from_a_fork(tmp_path: Path, home: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        rollout(home, FORK).rename(tmp_path / "fork")
+        imported(store, home)
+        store.erasure.forget(messages(store, MAIN)[0].id)
+        file = rollout(home, MAIN)
+        (tmp_path / "fork").rename(file.with_name(file.name.replace(MAIN, FORK)))
+        file.unlink()
+        assert imported(store, home).appended == 2
+        assert [each.content for each in messages(store, FORK)] == ["In litres?", "About 1.2 litres."]
 
 
 @pytest.mark.parametrize("member", ["forked_from_id", "history_base", "source", "id", "cwd"])
@@ -241,6 +287,16 @@ HOSTILE: dict[str, tuple[bytes, tuple[int, int, int], dict[str, int]]] = {
     "a byte order mark": (b"\xef\xbb\xbf" + prompt("x"), (1, 0, 0), {}),
     "lone surrogates and NUL": (prompt("\ud800x\0"), (1, 0, 0), {}),
     "the same again": (prompt("ok") * 3, (3, 0, 0), {}),
+    "an ordinal and an id that two writers gave": (
+        b"".join(
+            prompt(text)
+            .replace(b'{"timestamp"', b'{"ordinal":7,"timestamp"')
+            .replace(b'"role"', b'"id":"m","role"')
+            for text in "abc"
+        ),
+        (3, 0, 0),
+        {},
+    ),
     "a prompt that begins like the program's": (prompt("<skill>a</skill> is what?"), (1, 0, 0), {}),
     "a line of next year": (b'{"type":"dream","payload":{}}\n', (0, 0, 0), {"type dream": 1}),
     "an item of next year": (
