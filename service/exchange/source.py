@@ -14,6 +14,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys
+from memlog.projector.disk_table import DiskTable
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.archives import Archive
@@ -184,6 +185,10 @@ class ForeignFiles:
                         yield _parse_line(line, where)
         except OSError as error:
             yield Unreadable(self.display_name(path), error.strerror or str(error))
+
+    def new_table(self) -> DiskTable:
+        """Return an empty table, for what a format must remember of a large source."""
+        return DiskTable()
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""

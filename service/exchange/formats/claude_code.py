@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import Message, SummaryWritten
-from memlog.service.exchange.disk_table import DiskTable
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
 
 Line = dict[str, Any]
 
@@ -44,7 +43,7 @@ def read(source: ForeignData) -> Iterator[Record]:
     is_home = source.is_folder(source.path / "projects")
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
-    seen = DiskTable()
+    seen = source.new_table()
     for path in _writers_first(source, sessions):
         yield from _Transcript(source, path, seen).records()
     names = {path.stem for path in sessions}
@@ -65,7 +64,7 @@ def _writers_first(source: ForeignData, files: list[Path]) -> Iterator[Path]:
 
 def _first_own_times(source: ForeignData, group: list[Path]) -> dict[Path, str]:
     """Return the time of the first line of each file that no other file has."""
-    holders = DiskTable()
+    holders = source.new_table()
     for number, path in enumerate(group):
         for uuid, at in _uuids(source, path):
             known = holders.get(uuid)
@@ -116,7 +115,7 @@ def _prompt_of(text: str) -> str:
 class _Transcript:
     """The file of a session or subagent. seen: the uuids of all lines that were read before."""
 
-    def __init__(self, source: ForeignData, path: Path, seen: DiskTable) -> None:
+    def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         self._source, self._path, self._seen = source, path, seen
         self._name = path.stem.encode(errors="replace").decode()
         self._agent = self._name.removeprefix("agent-") if self._name.startswith("agent-") else None

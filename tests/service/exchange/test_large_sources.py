@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.exchange.disk_table import DiskTable
+from memlog.projector.disk_table import DiskTable
 from tests.service.exchange.test_agent_sessions import SAMPLE
 from tests.service.exchange.test_imports import MADE
 
