@@ -109,8 +109,6 @@ ADAPTERS = {
     "memlog.service.exchange.formats": (
         *ERRORS_AND_EVENTS,
         "memlog.service.exchange.dialogues",
-        "memlog.service.exchange.archives",
-        "memlog.service.exchange.disk_table",
         "memlog.service.exchange.maps",
         "memlog.service.exchange.transcripts",
     ),

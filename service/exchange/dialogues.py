@@ -20,12 +20,8 @@ _ROLES = {author: role for role, authors in _AUTHORS.items() for author in autho
 _ATTACHMENTS = {"image_url": "image", "input_image": "image", "input_audio": "audio", "file": "file"}
 
 
-class UnknownForm(ValueError):
-    """A record has the form of no conversation, or of two."""
-
-
 class Dialogue:
-    """A conversation. Raises UnknownForm.
+    """A conversation. Raises ValueError: the value has the form of none, or of two.
 
     channel: the name of its form. messages: as they were decoded. first: the first message that is not of
         the system, by which the conversation is known.
@@ -39,7 +35,7 @@ class Dialogue:
             why = " and ".join(fitting) or " nor ".join(
                 f"{key} (each with {_FORMS[key][1]})" for key in _FORMS
             )
-            raise UnknownForm(f"no built-in map fits: it has {'both' if fitting else 'neither'} {why}")
+            raise ValueError(f"no built-in map fits: it has {'both' if fitting else 'neither'} {why}")
         self.channel, self._author, self._text = _FORMS[fitting[0]]
         self.messages: list[Any] = value[fitting[0]]
         said = (
@@ -76,7 +72,7 @@ class Dialogue:
         tool, given = made["name"], made.get("arguments", made.get("input"))
         try:
             arguments = json.loads(given) if isinstance(given, str) else given
-        except ValueError:
+        except (ValueError, RecursionError):
             arguments = given
         texts = arguments.values() if isinstance(arguments, dict) else [arguments]
         first = next((each for each in texts if isinstance(each, str)), "")

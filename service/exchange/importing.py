@@ -34,6 +34,7 @@ from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
+from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
 from memlog.query.memories import Memory, memory
 from memlog.query.provenance import (
@@ -48,7 +49,6 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
 from memlog.service.exchange.archives import Archive
-from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
 from memlog.service.exchange.maps import RecordMap

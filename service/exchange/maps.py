@@ -1,5 +1,6 @@
 """Maps: TOML files that tell how the records of any JSON or CSV file become messages."""
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ HINT = (
 
 _PATH = re.compile(r"\$(?:\.[^.\[\]]+|\[(?:\d+|\*)\])*")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _LEAST_MILLISECONDS = 1e11
 """A greater number without a unit is in milliseconds; in seconds, it would be in the year 5138."""
@@ -94,6 +96,8 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             _check_path(f"meta.{key}", path, may_fan_out=True)
         self._check_times()
         self._check_roles()
+        if not self.contents:
+            raise ValueError("content names no path")
         if self.parent is not None and self.id is None:
             raise ValueError("parent needs id: without it, no message can be named")
         if self.channel.startswith("=") and ":" in self.channel:
@@ -103,9 +107,10 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for key in ("ts_unit", "tz"):
             if self.ts is None and getattr(self, key) is not None:
                 raise ValueError(f"{key} needs ts")
-        if self.ts_unit not in (None, "iso", *_PER_SECOND) and "%" not in str(self.ts_unit):
+        unit = self.ts_unit
+        if unit is not None and unit not in ("iso", *_PER_SECOND) and not _is_pattern(unit):
             raise ValueError(
-                f"ts_unit is none of s, ms, us, iso, or a pattern such as %d.%m.%Y %H:%M: {self.ts_unit!r}"
+                f"ts_unit is none of s, ms, us, iso, or a pattern such as %d.%m.%Y %H:%M: {unit!r}"
             )
         try:
             _zone(self.tz)
@@ -211,6 +216,8 @@ class RecordMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         _check_path("records", self.records, may_fan_out=True)
+        if self.records.startswith("="):
+            raise ValueError("records must be a path")
 
     def find_records(self, document: object) -> Iterator[Any]:
         """Yield the records in a document; the items of a list are records."""
@@ -298,7 +305,15 @@ def _check_path(key: str, path: str, *, may_fan_out: bool = False) -> None:
 def _to_text(key: str, value: object) -> str:
     if isinstance(value, dict | list):
         raise ValueError(f"{key}: a {'list' if isinstance(value, list) else 'table'}, where a text is due")  # noqa: TRY004 - as for other wrong records
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether a text is a pattern of `strptime` that has the year."""
+    try:
+        return datetime.strptime(_EPOCH.strftime(text), text).year == _EPOCH.year
+    except (ValueError, re.error):
+        return False
 
 
 @cache

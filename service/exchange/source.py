@@ -17,6 +17,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys
+from memlog.projector.disk_table import DiskTable
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.archives import Archive
@@ -237,6 +238,10 @@ class ForeignFiles:
             except csv.Error as error:
                 row, why = {}, f"no CSV: {error}"
             yield Unreadable(f"{self.display_name(path)}: line {rows.line_num}", why) if why else row
+
+    def new_table(self) -> DiskTable:
+        """Return an empty table, for what a format must remember of a large source."""
+        return DiskTable()
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
-from memlog.service.exchange.disk_table import DiskTable
 from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable
 
 Line = dict[str, Any]
@@ -141,7 +140,7 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
 
 
 def sort_by_writer(
-    files: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
+    source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
 ) -> Iterator[Path]:
     """Yield the files; of those with one first line, the file that went on first comes first: it wrote it.
 
@@ -151,15 +150,15 @@ def sort_by_writer(
     for path in files:
         groups[next((mark for mark, _ in read_marks(path)), path.stem)].append(path)
     for group in groups.values():
-        began = _first_own_times(group, read_marks) if len(group) > 1 else {}
+        began = _first_own_times(source, group, read_marks) if len(group) > 1 else {}
         yield from sorted(group, key=lambda path: began.get(path, "~"))
 
 
 def _first_own_times(
-    group: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
+    source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
 ) -> dict[Path, str]:
     """Return the time of the first line of each file that no other file has."""
-    holders = DiskTable()
+    holders = source.new_table()
     for number, path in enumerate(group):
         for mark, at in read_marks(path):
             known = holders.get(mark)

@@ -80,6 +80,22 @@ class Unreadable(NamedTuple):
     why: str
 
 
+class ValuesById(Protocol):
+    """Values by id, of which a bounded part is in memory; see `memlog.projector.disk_table.DiskTable`."""
+
+    def get(self, name: str) -> bytes | str | None:
+        """Return the value of an id; None if it has none."""
+
+    def __setitem__(self, name: str, value: str) -> None:
+        """Set the value of an id."""
+
+    def add(self, name: str) -> bool:
+        """Add an id without a value of its own; return whether it is new."""
+
+    def values(self) -> Iterator[bytes | str]:
+        """Yield all values, in no order."""
+
+
 class ForeignData(Protocol):
     """The files of another program; see `memlog.service.exchange.source.ForeignFiles`."""
 
@@ -121,6 +137,9 @@ class ForeignData(Protocol):
 
     def read_csv(self, path: Path) -> Iterator[dict[str, str | None] | Unreadable]:
         """Yield the rows of a CSV file by its header; an `Unreadable` for a row that is none."""
+
+    def new_table(self) -> ValuesById:
+        """Return an empty table, for what a format must remember of a large source."""
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""

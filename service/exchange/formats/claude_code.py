@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import ChatDescribed, Message
-from memlog.service.exchange.disk_table import DiskTable
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
 from memlog.service.exchange.transcripts import (
     Line,
     Transcript,
@@ -55,8 +54,8 @@ def read(source: ForeignData) -> Iterator[Record]:
         lines = (line for line in source.read_json_lines(path) if isinstance(line, dict))
         return ((line["uuid"], str(line.get("timestamp"))) for line in lines if "uuid" in line)
 
-    seen = DiskTable()
-    for path in sort_by_writer(sessions, read_uuids):
+    seen = source.new_table()
+    for path in sort_by_writer(source, sessions, read_uuids):
         yield from convert_lines(source, path, _TranscriptFile(source, path, seen).convert)
     names, equal = {path.stem for path in sessions}, Counter[str]()
     for path in files:
@@ -94,7 +93,7 @@ def _prompt_of(text: str) -> str:
 class _TranscriptFile(Transcript):
     """The file of a session or a subagent. seen: the uuids of all lines that were read before."""
 
-    def __init__(self, source: ForeignData, path: Path, seen: DiskTable) -> None:
+    def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "claude-code")
         self._path, self._seen, self._last = path, seen, None
         self._name = path.stem.encode(errors="replace").decode()

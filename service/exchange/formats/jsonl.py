@@ -15,7 +15,7 @@ from typing import Any
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, Message
-from memlog.service.exchange.dialogues import Dialogue, UnknownForm, split_document
+from memlog.service.exchange.dialogues import Dialogue, split_document
 from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.maps import HINT, ForeignMessage, RecordMap
 
@@ -51,7 +51,6 @@ class _File:
 
     def __init__(self, source: ForeignData, path: Path, seen: set[str], strange: list[Unreadable]) -> None:
         self._source, self._path, self._seen, self._strange = source, path, seen, strange
-        self._prefix = f"jsonl{source.suffix}"
         self._counts: Counter[str] = Counter()
         self._last_times: dict[str, str | None] = {}
         self._number = 0
@@ -95,7 +94,7 @@ class _File:
     def _convert_dialogue(self, value: object) -> Iterator[Record]:
         try:
             dialogue = Dialogue(value)
-        except UnknownForm as error:
+        except (ValueError, RecursionError) as error:
             yield (unknown := Unreadable(self._where, str(error)))
             self._strange += [] if self._strange else [unknown]
             return
@@ -107,7 +106,7 @@ class _File:
     def _convert(self, convert: Callable[[], ForeignMessage]) -> Record:
         try:
             return self._use(convert())
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             why = str(error) if isinstance(error, ValueError) else f"unexpected form: {error!r}"
             return Unreadable(self._where, why)
 
@@ -116,15 +115,15 @@ class _File:
         ts = self._last_times[chat] = message.ts or self._last_times.get(chat)
         if message.role == "system" or not message.parts:
             return Skipped("system" if message.role == "system" else "empty")
-        name = f"{self._prefix}/{chat}/{message.native_id}"
+        name = f"jsonl/{chat}/{message.native_id}"
         if message.native_id is None:
             said = ("jsonl", chat, message.written, message.name or message.role, message.told)
-            name = f"{self._prefix}/{_digest(*said, self._count(*said))}"
+            name = f"jsonl/{_digest(*said, self._count(*said))}"
             self.hashed.add(name)
             if name in self._seen:
                 return Skipped("duplicate_in_source")
         show = self._source.shorten_result if message.role == "tool" else self._source.clean_text
-        parent = {"parent": f"{self._prefix}/{chat}/{message.parent}"} if message.parent else None
+        parent = {"parent": f"jsonl/{chat}/{message.parent}"} if message.parent else None
         events: list[Event] = [
             Message(
                 id=f"{name}/{number}" if number else name,
@@ -138,7 +137,8 @@ class _File:
             )
             for number, content, meta in message.parts
         ]
-        return Used(events, has_own_id=message.native_id is not None)
+        # Ids name their chat: no two sources share them.
+        return Used(events, is_telling=False, has_own_id=message.native_id is not None)
 
     def _count(self, *given: str | None) -> int:
         """Return how often this was counted before."""

@@ -126,6 +126,19 @@ def test_a_native_id_names_the_chat_and_one_that_comes_twice_is_named(tmp_path: 
         assert (first.id, second.ts) == ("jsonl/jsonl:c/7", "1970-01-01T00:01:00.000Z")
 
 
+def test_another_text_or_zone_under_a_known_id_is_named_and_changes_nothing(tmp_path: Path) -> None:
+    map = saved(tmp_path / "map.toml", LINES + 'id = "id"\n')
+    record = {"id": 1, "text": "Tea?", "at": "2026-01-05T10:00"}
+    file = saved(tmp_path / "a.jsonl", lines(record))
+    with memlog.open(tmp_path / "store") as store:
+        imported(store, file, map)
+        saved(map, LINES + 'id = "id"\ntz = "Europe/Helsinki"\n')
+        assert imported(store, file, map).known == 1
+        report = imported(store, saved(file, lines(record | {"text": "Coffee?"})), map)
+        assert (report.appended, report.changed, report.prefixes) == (0, 1, [])
+        assert report.problems[0].where == "jsonl/jsonl:c/1"
+
+
 TIMES: dict[str, tuple[str, object, str | None]] = {
     "milliseconds": ('ts_unit = "ms"', 1767600000123, "2026-01-05T08:00:00.123Z"),
     "microseconds": ('ts_unit = "us"', 1767600000123456, "2026-01-05T08:00:00.123Z"),
@@ -205,6 +218,10 @@ WRONG: dict[str, str] = {
     LINES.replace('"by"', '"a[*]"'): "name has [*], but takes one value",
     LINES.replace('"=c"', '"="'): "chat_id is an empty constant",
     f'{LINES}ts_unit = "days"': "ts_unit is none of s, ms, us, iso, or a pattern",
+    f'{LINES}ts_unit = "%Q"': "or a pattern such as %d.%m.%Y %H:%M: '%Q'",
+    f'{LINES}ts_unit = "%H:%M"': "or a pattern such as %d.%m.%Y %H:%M: '%H:%M'",
+    LINES.replace('"text"', "[]"): "content names no path",
+    f'records = "=x"\n{LINES}': "records must be a path",
     f'{LINES}tz = "Mars/Base"': "tz is no time zone such as Europe/Helsinki: 'Mars/Base'",
     f'{LINES}tz = "../etc"': "tz is no time zone",
     '[message]\ncontent = "a"\nchat_id = "b"\ntz = "UTC"': "tz needs ts",
@@ -264,6 +281,7 @@ ODD: dict[str, tuple[str, bytes, tuple[int, int, int]]] = {
         b'[{"text":"\\ud800 a","by":"\\udfff"},{"text":"b"}]',
         (2, 0, 0),
     ),
+    "an integer of 400 digits": ("a.jsonl", b'{"text":1%s}\n{"text":"b"}\n' % (b"0" * 399), (2, 0, 0)),
     "deep nesting": ("a.jsonl", b"[" * 99_999 + b'\n{"text":"a"}\n', (1, 1, 0)),
     "JSON in UTF-16": ("a.json", '[{"text":"a"},{"text":"b"}]'.encode("utf-16"), (2, 0, 0)),
     "lines in UTF-16": ("a.jsonl", '{"text":"a"}\r\n{"text":"b"}\r\n'.encode("utf-16"), (2, 0, 0)),
@@ -298,6 +316,10 @@ ODD_TURNS: dict[str, tuple[object, tuple[int, int]]] = {
     "a call without a function": ({"role": "assistant", "tool_calls": [{"id": "c"}]}, (1, 1)),
     "arguments that are no JSON": (
         {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]},
+        (2, 0),
+    ),
+    "arguments that are nested too deep": (
+        {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[" * 99_999}}]},
         (2, 0),
     ),
     "text and two calls": (

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.exchange.disk_table import DiskTable
+from memlog.projector.disk_table import DiskTable
 from tests.service.exchange.test_agent_sessions import SAMPLE
 from tests.service.exchange.test_imports import MADE
+from tests.support.recorded_disk import recording
 
 IMPORTS = (
     "import re, sys, memlog\n"
@@ -86,6 +87,25 @@ def test_ten_kills_leave_what_one_run_leaves(tmp_path: Path) -> None:
             assert store.maintenance.stats().events_by_type == {"chat_described": 20, "message": 10_000}
             digests.append(store.maintenance.digest(content=True))
     assert digests[0] == digests[1]
+
+
+def test_what_is_reported_is_synced_once(tmp_path: Path) -> None:
+    for session in range(3):
+        texts = [line(n, f"cup {n}", f"{session}") for n in range(session * 600, session * 600 + 600)]
+        (tmp_path / f"{session}.jsonl").write_text("".join(texts))
+    with recording() as recorded, memlog.open(tmp_path / "store", create=True) as store:
+        assert store.exchange.import_from("claude-code", [tmp_path]).appended == 1800
+        trace = [*recorded.trace]
+    segments = {
+        each.path for each in trace if each.call == "write" and each.path.match("claude-code_*/*.jsonl")
+    }
+    assert len(segments) == 3
+    for path in segments:
+        last = max(n for n, each in enumerate(trace) if each.call == "write" and each.path == path)
+        behind = [(each.call, each.path) for each in trace[last:]]
+        assert ("sync", path.parent) in behind
+        assert [each.path for each in trace if each.call == "sync_data"].count(path) == 1
+        assert ("sync_data", path) in behind
 
 
 def _wait_for_events(store: Path, count: int, process: "subprocess.Popen[bytes]") -> None:
