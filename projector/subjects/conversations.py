@@ -58,7 +58,7 @@ _LATEST = (
     " AND n.{0} IS NOT NULL ORDER BY n.precedence DESC LIMIT 1)"
 )
 _CHANGED = (
-    f"SELECT {_MESSAGE}, state,"
+    f"{_MESSAGE}, state,"
     f" coalesce({_LATEST.format('content')}, content), coalesce({_LATEST.format('state')}, 'current')"
     " FROM (SELECT *, 'current' AS state FROM messages UNION ALL SELECT * FROM withdrawn_messages) m"
     " WHERE type <> 'session_break' AND stream = ?1 AND id IN ("
@@ -72,7 +72,7 @@ def _apply_changes(db: Connection, stream: str, ids: Sequence[str], sizes: Chunk
     """Give messages their latest content and state, in whatever order messages and changes arrive."""
     if db.execute("SELECT 1 FROM message_changes WHERE stream = ? LIMIT 1", (stream,)).fetchone() is None:
         return
-    for *row, before, content, after in db.execute(_CHANGED, (stream, as_json(ids))).fetchall():
+    for *row, before, content, after in db.execute(f"SELECT {_CHANGED}", (stream, as_json(ids))).fetchall():
         number, _, name, channel, chat_id, _, _, speaker, old, _, ts, *_ = row
         if (old, before) == (content, after):
             continue

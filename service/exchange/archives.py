@@ -33,6 +33,7 @@ _UNIX_TIME = 0x5455
 _GZIP = 31
 """The number by which zlib expects the header of gzip."""
 _ENCRYPTED = 1
+_TRUNCATED = "the archive is truncated"
 _INPUT_BYTES = 16 * 1024
 _BLOCK_BYTES = 256 * 1024
 _MAX_MARKS = 256
@@ -206,7 +207,7 @@ def _converting_errors() -> Iterator[None]:
 
 def _describe(error: Exception) -> str:
     if isinstance(error, EOFError):
-        return "the archive is truncated"
+        return _TRUNCATED
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or "the archive is damaged"
 
 
@@ -267,7 +268,7 @@ class _Gunzipped:
         self._go_to(self._marks[0])
 
     def read_at(self, at: int, size: int) -> bytes:
-        """Return up to `size` bytes at `at`; b"" at the end. Raises zlib.error, EOFError and OSError."""
+        """Return up to `size` bytes at `at`; b"" at the end. Raises zlib.error and OSError."""
         mark = next(each for each in reversed(self._marks) if each.at <= at)
         if at < self._at or mark.at > self._at:
             self._go_to(mark)
@@ -294,7 +295,7 @@ class _Gunzipped:
             if not self._rest and not self._read_more():
                 if self._inflate.eof:
                     return False
-                raise EOFError
+                raise OSError(_TRUNCATED)
             if self._inflate.eof:
                 self._inflate = zlib.decompressobj(_GZIP)  # another member of the gzip file
                 continue
@@ -326,7 +327,7 @@ class _Slice:
         left = min(size, self._end - self._at)
         data = self._whole.read_at(self._at, left) if left > 0 else b""
         if left > 0 and not data:
-            raise EOFError
+            raise OSError(_TRUNCATED)
         self._at += len(data)
         return data
 

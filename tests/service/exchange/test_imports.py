@@ -339,7 +339,10 @@ def test_an_odd_value_costs_its_record_alone_and_keys_are_masked(change: str, tm
     with memlog.open(tmp_path / "store", redact=True) as store:
         report = store.exchange.import_from("tiered", [path])
         assert report.found == report.used + sum(report.skipped.values()) + report.unreadable == 8
-        assert report.events == report.appended + report.known + report.forgotten + report.refused
+        assert (
+            report.events
+            == report.appended + report.known + report.updated + report.forgotten + report.refused
+        )
         assert (report.unreadable, report.refused) == ("high" in change, 1)
         again = store.exchange.import_from("tiered", [path])
         assert (again.appended, again.changed) == (0, 0)

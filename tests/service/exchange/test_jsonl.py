@@ -27,7 +27,9 @@ def lines(*records: object) -> str:
 def imported(store: memlog.Store, path: Path, map: Path | None = None, **given: Any) -> memlog.ImportReport:
     report: memlog.ImportReport = store.exchange.import_from("jsonl", [path], map=map, **given)
     assert report.found == report.used + sum(report.skipped.values()) + report.unreadable
-    assert report.events == report.appended + report.known + report.forgotten + report.refused
+    assert (
+        report.events == report.appended + report.known + report.updated + report.forgotten + report.refused
+    )
     return report
 
 
@@ -126,7 +128,7 @@ def test_a_native_id_names_the_chat_and_one_that_comes_twice_is_named(tmp_path: 
         assert (first.id, second.ts) == ("jsonl/jsonl:c/7", "1970-01-01T00:01:00.000Z")
 
 
-def test_another_text_or_zone_under_a_known_id_is_named_and_changes_nothing(tmp_path: Path) -> None:
+def test_another_zone_changes_nothing_and_another_text_under_a_known_id_is_an_edit(tmp_path: Path) -> None:
     map = saved(tmp_path / "map.toml", LINES + 'id = "id"\n')
     record = {"id": 1, "text": "Tea?", "at": "2026-01-05T10:00"}
     file = saved(tmp_path / "a.jsonl", lines(record))
@@ -135,8 +137,8 @@ def test_another_text_or_zone_under_a_known_id_is_named_and_changes_nothing(tmp_
         saved(map, LINES + 'id = "id"\ntz = "Europe/Helsinki"\n')
         assert imported(store, file, map).known == 1
         report = imported(store, saved(file, lines(record | {"text": "Coffee?"})), map)
-        assert (report.appended, report.changed, report.prefixes) == (0, 1, [])
-        assert report.problems[0].where == "jsonl/jsonl:c/1"
+        assert (report.appended, report.updated, report.prefixes) == (0, 1, [])
+        assert [each.content for each in store.conversations.window("jsonl:c").messages] == ["Coffee?"]
 
 
 TIMES: dict[str, tuple[str, object, str | None]] = {
