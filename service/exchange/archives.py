@@ -32,6 +32,7 @@ _UNIX_TIME = 0x5455
 
 _GZIP = 31
 """The number by which zlib expects the header of gzip."""
+_YEAR_10000 = 253402300800
 _ENCRYPTED = 1
 _TRUNCATED = "the archive is truncated"
 _INPUT_BYTES = 16 * 1024
@@ -108,11 +109,13 @@ class Archive:
     def copied(self, path: Path) -> Iterator[Path]:
         """Yield the path of a temporary copy of a database, with its journal. Raises OSError."""
         with tempfile.TemporaryDirectory(prefix="memlog.") as folder:
-            for each in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-journal"))):
+            for ending in ("", "-wal", "-journal"):
+                each = path.with_name(path.name + ending)
                 if self.is_file(each):
-                    with self.open(each) as source, Path(folder, each.name).open("xb") as copy:
+                    # Not under its own name, which may be anything.
+                    with self.open(each) as source, Path(folder, f"database{ending}").open("xb") as copy:
                         shutil.copyfileobj(source, copy)
-            yield Path(folder, path.name)
+            yield Path(folder, "database")
 
     def _add_zip(self, archive: zipfile.ZipFile) -> None:
         for each in archive.infolist():
@@ -170,7 +173,7 @@ class Archive:
             while path in self._members:  # each entry of a repeated name is read
                 self._repeats[plain] += 1
                 path = self.path / f"#{self._repeats[plain]}" / plain
-            self._members[path] = _Member(plain, size, seconds, opens)
+            self._members[path] = _Member(plain, size, seconds if 0 <= seconds < _YEAR_10000 else 0, opens)
         return True
 
     def _refuse(self, name: str, why: str) -> None:

@@ -225,3 +225,13 @@ def test_each_entry_of_a_repeated_name_is_read(tmp_path: Path) -> None:
             archive.writestr("s.jsonl", line(1, "cup 1"))
     with memlog.open(tmp_path / "store", create=True) as store:
         assert store.exchange.import_from("claude-code", [tmp_path / "a.zip"]).appended == 2
+
+
+@pytest.mark.parametrize("time", ["1e300", "-5", "nan"])
+def test_a_time_that_no_file_has_costs_no_note(tmp_path: Path, time: str) -> None:
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+        member = tarfile.TarInfo("tea.md")
+        member.size, member.pax_headers = 5, {"mtime": time}
+        archive.addfile(member, io.BytesIO(b"- tea"))
+    with memlog.open(tmp_path / "store", create=True) as store:
+        assert store.exchange.import_from("memory-folder", [tmp_path / "a.tar"]).appended == 1
