@@ -67,6 +67,7 @@ _NAMES = {
     "service.upkeep.erasure": "Occurrence Proof SecretPlace Erasure",
     "service.upkeep.forgetting": "DoomedLine ForgetReport ScrubReport",
     "service.llm.extraction": "DistilRequest Extractions",
+    "service.exchange.histories": "FoundHistory",
     "service.exchange.importing": "ImportProblem ImportReport",
     "service.exchange.exchange": "DataExchange ExportReport",
     "service.upkeep.jobs": "Job Jobs JobReport",

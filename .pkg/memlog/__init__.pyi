@@ -129,6 +129,7 @@ from memlog.service.engine.http_client import ProviderState as ProviderState
 from memlog.service.engine.prompts import Prompt as Prompt
 from memlog.service.exchange.exchange import DataExchange as DataExchange
 from memlog.service.exchange.exchange import ExportReport as ExportReport
+from memlog.service.exchange.histories import FoundHistory as FoundHistory
 from memlog.service.exchange.importing import ImportProblem as ImportProblem
 from memlog.service.exchange.importing import ImportReport as ImportReport
 from memlog.service.llm.extraction import DistilRequest as DistilRequest

@@ -1,6 +1,9 @@
 """memlog import, export."""
 
+import os
+import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 from msgspec.structs import replace
@@ -10,8 +13,9 @@ from memlog import BadInput
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.output.answer import Done, TextAnswer
-from memlog.cli.output.output import count_noun, escape_controls
+from memlog.cli.output.answer import Columns, Done, TextAnswer, table_of
+from memlog.cli.output.output import count_noun, escape_controls, says_sentences
+from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.exchange import list_projects
 from memlog.service.exchange.formats import describe_format, format_names, load_importer
@@ -48,6 +52,12 @@ class _ImportReports(TextAnswer, frozen=True):
 )
 def import_(store: Store, given: Given) -> _ImportReports:
     ctx = click.get_current_context()
+    if given.format is None or not given.paths:
+        found = _find_histories(store, given)
+        shown = _show_histories(found)
+        if given.format is None and not _is_agreed(ctx, shown):
+            return shown
+        return _import_histories(store, given, found) if found else shown
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
     projects: Sequence[str] = ()
@@ -76,6 +86,72 @@ def import_(store: Store, given: Given) -> _ImportReports:
     ]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _ImportReports(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
+
+
+def _find_histories(store: Store, given: Given) -> "list[memlog.FoundHistory]":
+    """Return what the programs keep on this machine; with a format, only that program's."""
+    if given.format is not None and not load_importer(given.format).homes:
+        raise click.UsageError(
+            f"{given.format} has no folder of its own: name the files or folders to import"
+        )
+    variables = (load_importer(name).variable for name in format_names())
+    named = [os.environ[name] for name in variables if name and os.environ.get(name)]
+    found = store.exchange.find_histories(Path.home(), folders=named, progress=given.progress)
+    return [each for each in found if given.format in (None, each.format)]
+
+
+def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
+    if not found:
+        note = "no conversations of a known program found: name a format and a path; see --help"
+        return _ImportReports({"histories": []}, notes=[note])
+    days = next((each.kept_days for each in found if each.expiring), None)
+    notes = [
+        "memlog import FORMAT imports what a program keeps, memlog import FORMAT PATH what is elsewhere",
+        *(
+            [f"sessions that did not change for {days} days are deleted when their program starts"]
+            if days
+            else []
+        ),
+    ]
+    return _ImportReports({"histories": found}, table=table_of(found, _HISTORY), notes=notes)
+
+
+def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
+    """Show what was found, and return whether the person wants it imported."""
+    if not shown.table.columns or not says_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
+        return False
+    shown.print(ctx)
+    return ask_yes_or_no("Import them?")
+
+
+def _import_histories(store: Store, given: Given, found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
+    importing = bind_operation(store, "exchange.import_from")
+    reports = [importing(replace(given, format=each.format, paths=(Path(each.folder),))) for each in found]
+    if len(reports) == 1:
+        return _ImportReports(reports[0], text=[*_summary_lines(reports[0])], reports=reports)
+    lines = [
+        line
+        for each, done in zip(found, reports, strict=True)
+        for line in (f"source   {escape_controls(each.folder)} ({each.format})", *_summary_lines(done))
+    ]
+    return _ImportReports({"sources": reports}, text=lines, reports=reports)
+
+
+def _shorten_home(folder: str) -> str:
+    path, home = Path(folder), Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else folder
+
+
+_HISTORY: Columns = {
+    "program": "format",
+    "folder": lambda each: _shorten_home(each.folder),
+    "sessions": "sessions",
+    "messages": "messages",
+    "MB": lambda each: f"{each.bytes / 1e6:,.1f}",
+    "from": lambda each: (each.first or "")[:10],
+    "to": lambda each: (each.last or "")[:10],
+    "deleted within a week": lambda each: str(each.expiring or ""),
+}
 
 
 def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:

@@ -25,6 +25,7 @@ from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import check_format, format_names
 
 if TYPE_CHECKING:
+    from memlog.service.exchange.histories import FoundHistory
     from memlog.service.exchange.importing import ImportReport
 
 
@@ -35,9 +36,14 @@ class DataExchange(OperationGroup):
     def import_from(
         self,
         format: Annotated[
-            str, Meta(title="NAME"), "The format.", Reads(check_format, "format", choices=(*format_names(),))
-        ],
-        paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
+            str | None,
+            Meta(title="NAME"),
+            "The format.",
+            Reads(check_format, "format", choices=(*format_names(),)),
+        ] = None,
+        paths: Annotated[
+            Paths, Meta(title="PATH"), "The files, folders or archives of the other program."
+        ] = (),
         *,
         project: Annotated[str | None, "Import only this project of the other program (chatdo only)."] = None,
         map: Annotated[
@@ -66,8 +72,11 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.maps import read_map
         from memlog.service.exchange.source import Tables
 
-        importer = load_importer(format)
         sources = [Path(path) for path in paths]
+        if format is None or not sources:
+            missing = "format" if format is None else "path"
+            raise BadInput(f"no {missing}", hint="store.exchange.find_histories(home) finds what is there")
+        importer = load_importer(format)
         _check_project(project, list_projects(format, sources), format)
         if map is not None and format != "jsonl":
             raise BadInput(f"{format} takes no map", hint="use jsonl for files of your own, or omit the map")
@@ -87,6 +96,29 @@ class DataExchange(OperationGroup):
                 hint="see docs/importing.md for the files of each format",
             )
         return report
+
+    @operation("read", reads_paths=True)
+    def find_histories(
+        self,
+        home: Annotated[PathField, "The home folder of a person."],
+        *,
+        folders: Annotated[Paths, "Further folders of the programs."] = (),
+        progress: ProgressField = None,
+    ) -> "list[FoundHistory]":
+        """Find the conversations that coding agents keep on this machine, and count them.
+
+        Also finds which of them the agents will delete within a week.
+
+        Raises:
+            BadInput: `home` does not exist.
+        """
+        from memlog.service.exchange.histories import find_histories
+
+        if not Path(home).is_dir():
+            raise BadInput(
+                f"the path does not exist: {escape_invalid_utf8(Path(home))}", hint="check the path"
+            )
+        return [*find_histories(Path(home), [Path(folder) for folder in folders], progress)]
 
     @operation("read", writes_paths=True)
     def export_sqlite(

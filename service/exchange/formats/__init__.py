@@ -3,9 +3,10 @@
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
 `SOURCES`, patterns of the files that are sources if a folder is not one; `projects`, which yields the names
 of projects: `read` then yields only the requested one; and `HAS_UNIQUE_IDS = True` if no two sources can use
-one id for different records, as with UUIDs: then a source is read once. A format is named after its module,
-with hyphens. The ids of events derive from the source's ids, never from texts, so that a second run
-recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
+one id for different records, as with UUIDs: then a source is read once. Where the program has a folder of its
+own, there are `VARIABLE`, `HOMES`, `SESSIONS` and, if it deletes sessions, `days_kept`; see `Importer`. A
+format is named after its module, with hyphens. The ids of events derive from the source's ids, never from
+texts, so that a second run recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
 from collections import Counter
@@ -178,12 +179,19 @@ class Importer(NamedTuple):
     sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
     has_unique_ids: whether no two sources use one id for different records.
+    variable: the environment variable with the program's folder. homes: patterns for its folders below a
+    person's home folder. sessions: patterns for the files of its conversations in such a folder.
+    days_kept: returns after how many days without a change the program deletes a session; None if never.
     """
 
     read: Read
     sources: Sequence[str]
     projects: Callable[[ForeignData], Iterator[str]] | None
     has_unique_ids: bool
+    variable: str | None
+    homes: Sequence[str]
+    sessions: Sequence[str]
+    days_kept: Callable[[ForeignData], int | None] | None
 
 
 def read_records(
@@ -269,4 +277,8 @@ def load_importer(name: str) -> Importer:
         getattr(module, "SOURCES", ()),
         getattr(module, "projects", None),
         getattr(module, "HAS_UNIQUE_IDS", False),
+        getattr(module, "VARIABLE", None),
+        getattr(module, "HOMES", ()),
+        getattr(module, "SESSIONS", ()),
+        getattr(module, "days_kept", None),
     )

@@ -23,6 +23,12 @@ from memlog.service.exchange.transcripts import (
 )
 
 HAS_UNIQUE_IDS = True
+VARIABLE = "CLAUDE_CONFIG_DIR"
+HOMES = (".claude", ".config/claude")
+SESSIONS = ("projects/**/*.jsonl",)
+
+_DAYS_KEPT = 30
+"""The default of Claude Code's setting cleanupPeriodDays."""
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """The members with a title by the type of the line, the weakest first."""
@@ -61,6 +67,13 @@ def read(source: ForeignData) -> Iterator[Record]:
     for path in files:
         if path.name == "history.jsonl":
             yield from (_convert_prompt(source, each, names, equal) for each in source.read_json_lines(path))
+
+
+def days_kept(source: ForeignData) -> int | None:
+    """Return after how many days without a change Claude Code deletes a session."""
+    settings = source.read_json(source.path / "settings.json")
+    chosen = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
+    return chosen if isinstance(chosen, int) else _DAYS_KEPT
 
 
 def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: Counter[str]) -> Record:  # noqa: ANN401

@@ -33,6 +33,13 @@ from memlog.service.exchange.transcripts import (
 )
 
 HAS_UNIQUE_IDS = True
+VARIABLE = "CODEX_HOME"
+HOMES = (".codex*",)
+SESSIONS = tuple(
+    f"{folder}/**/rollout-*{ending}"
+    for folder in ("sessions", "archived_sessions")
+    for ending in (".jsonl", ".jsonl.zst")
+)
 
 _KINDS: dict[Reason, str] = {
     "structure": "session_meta state turn_context world_state token_usage_record security_risk_score"

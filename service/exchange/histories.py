@@ -1,0 +1,90 @@
+"""Finds the conversations that other programs keep on this machine, and those that they delete soon."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.events import Message
+from memlog.projector.catchup import Progress
+from memlog.service.exchange.formats import Importer, Used, format_names, load_importer
+from memlog.service.exchange.source import ForeignFiles, Tables
+
+_DAY = 24 * 60 * 60
+_SOON = 7 * _DAY
+
+
+class FoundHistory(msgspec.Struct, kw_only=True):
+    """The conversations that a program keeps in a folder.
+
+    format: for an import. sessions: the number of files. messages: with calls of tools and their results.
+    bytes: the size of all sessions. first, last: the times of the first and the last message.
+    kept_days: after how many days without a change the program deletes a session; None if it keeps all.
+    expiring: how many sessions it will delete within a week. expires: when it will delete the next one.
+    """
+
+    format: str
+    folder: str
+    sessions: int
+    messages: int
+    bytes: int
+    first: str | None
+    last: str | None
+    kept_days: int | None = None
+    expiring: int = 0
+    expires: str | None = None
+
+
+class _Unmasked(ForeignFiles):
+    """The files of a program whose messages are counted, and go nowhere: masking would take half the time."""
+
+    def clean_text(self, text: str) -> str:
+        """Return the text."""
+        return text
+
+
+def find_histories(home: Path, folders: Sequence[Path], progress: Progress | None) -> Iterator[FoundHistory]:
+    """Yield what programs keep in their usual folders below `home`, and in `folders`."""
+    with closing(Tables()) as tables:
+        for name in format_names():
+            importer = load_importer(name)
+            usual = (path for pattern in importer.homes for path in sorted(home.glob(pattern)))
+            known: set[Path] = set()
+            for folder in (*folders, *usual):
+                if importer.homes and folder.is_dir() and folder.resolve() not in known:
+                    known.add(folder.resolve())
+                    source = _Unmasked(folder, tables)
+                    files = source.find_files(*importer.sessions)
+                    if files:
+                        yield _describe(name, importer, source, files, progress)
+
+
+def _describe(
+    name: str, importer: Importer, source: ForeignFiles, files: list[Path], progress: Progress | None
+) -> FoundHistory:
+    messages, times = 0, list[str]()
+    for number, record in enumerate(importer.read(source)):
+        if isinstance(record, Used):
+            found = [each for each in record.events if isinstance(each, Message)]
+            messages += len(found)
+            dated = [each.ts for each in found if each.ts is not None]
+            times = [min(times + dated), max(times + dated)] if times or dated else []
+        if progress is not None and number % 1000 == 0:
+            progress(f"records of {name} counted", number, number)
+    kept = importer.days_kept(source) if importer.days_kept is not None else None
+    ends = sorted(path.stat().st_mtime + kept * _DAY for path in files) if kept is not None else []
+    return FoundHistory(
+        format=name,
+        folder=str(source.path),
+        sessions=len(files),
+        messages=messages,
+        bytes=sum(path.stat().st_size for path in files),
+        first=times[0] if times else None,
+        last=times[-1] if times else None,
+        kept_days=kept,
+        expiring=sum(end < time.time() + _SOON for end in ends),
+        expires=timestamps.from_seconds(ends[0]) if ends else None,
+    )
