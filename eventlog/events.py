@@ -195,11 +195,19 @@ class ChatDescribed(ConversationEvent, tag="chat_described"):
     project: its project in the program that it comes from.
     """
 
-    title: str | None = None
+    title: Text | None = None
     parent_chat: str | None = None
     folder: str | None = None
     project: str | None = None
     labels: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if all(
+            each is None for each in (self.title, self.parent_chat, self.folder, self.project, self.labels)
+        ):
+            raise ValueError("needs title, parent_chat, folder, project or labels")
+        if self.parent_chat is not None and not all(self.parent_chat.partition(":")[::2]):
+            raise ValueError("parent_chat must have the form channel:chat_id")
 
 
 class SessionBreak(ConversationEvent, tag="session_break"):

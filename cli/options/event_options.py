@@ -79,7 +79,7 @@ _HELP = {
     "tokens_in": "The tokens of the question.",
     "tokens_out": "The tokens of the answer.",
     "through_message_id": "The last distilled message.",
-    "title": "A title; of a memory, the first 80 characters of the content by default.",
+    "title": "A title; that of a memory is by default the first 80 characters of its content.",
     "to_message_id": "The last message that it covers.",
     "topic": "Its topic.",
     "topic_key": "The topic, such as favorite_colors.",

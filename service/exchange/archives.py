@@ -78,6 +78,16 @@ class Archive:
                 self._add_tar(file)
         except (OSError, *_ERRORS) as error:
             self._refuse("", _describe(error))
+        self._enter_hidden_folder()
+
+    def _enter_hidden_folder(self) -> None:
+        """Take a single hidden folder, such as `.claude`, for the archive itself: hidden files are not read."""
+        tops = {each.name.parts[0] for each in self._members.values()}
+        if len(tops) == 1 and (top := tops.pop()).startswith("."):
+            inside = ((each.name.relative_to(top), each) for each in self._members.values())
+            self._members = {
+                self.path / name: each._replace(name=name) for name, each in inside if name.parts
+            }
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the paths of the files that match any of the patterns, sorted."""

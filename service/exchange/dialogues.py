@@ -10,6 +10,9 @@ from memlog.service.exchange.maps import ForeignMessage, MessagePart
 _FORMS = {"messages": ("openai", "role", "content"), "conversations": ("sharegpt", "from", "value")}
 """By the key of a conversation's messages: the channel, and the keys of a message's author and text."""
 
+_IDS = ("id", "conversation_id", "chat_id")
+"""The keys of a conversation's id."""
+
 _AUTHORS: dict[Role, str] = {
     "user": "user human",
     "assistant": "assistant gpt function_call",
@@ -23,8 +26,8 @@ _ATTACHMENTS = {"image_url": "image", "input_image": "image", "input_audio": "au
 class Dialogue:
     """A conversation. Raises ValueError: the value has the form of none, or of two.
 
-    channel: the name of its form. messages: as they were decoded. first: the first message that is not of
-        the system, by which the conversation is known.
+    channel: the name of its form. messages: as they were decoded. identity: what tells it from others: its
+        id or, without one, its messages up to the first answer, since many begin alike.
     """
 
     def __init__(self, value: object) -> None:
@@ -38,13 +41,17 @@ class Dialogue:
             raise ValueError(f"no built-in map fits: it has {'both' if fitting else 'neither'} {why}")
         self.channel, self._author, self._text = _FORMS[fitting[0]]
         self.messages: list[Any] = value[fitting[0]]
-        said = (
-            [each[self._author], each.get(self._text)]
-            for each in self.messages
-            if isinstance(each, dict) and _ROLES.get(str(each.get(self._author)), "system") != "system"
-        )
-        self.first = json.dumps(next(said, None), sort_keys=True)
+        own = next((value[key] for key in _IDS if isinstance(value.get(key), str | int)), None)
+        self.identity = json.dumps(own if own is not None else [*self._beginning()], sort_keys=True)
         self._tools: dict[str, str] = {}
+
+    def _beginning(self) -> Iterator[list[Any]]:
+        for each in self.messages:
+            role = _ROLES.get(str(each.get(self._author)), "system") if isinstance(each, dict) else "system"
+            if role != "system":
+                yield [each[self._author], each.get(self._text)]
+            if role == "assistant":
+                return
 
     def convert(self, message: dict[str, Any], chat_id: str) -> ForeignMessage:
         """Return a message. Raises ValueError: its author is unknown."""

@@ -423,7 +423,7 @@ class Importing:
                 yield _New(made, drafted)
             elif fate == "updated":
                 assert isinstance(event, Message)
-                yield _New(self._to_edit(event))
+                yield _New(_to_edit(event))
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
@@ -457,6 +457,8 @@ class Importing:
             return "forgotten"
         if (seen := self._seen.get(name)) is not None:
             is_same = seen == content and holding is not None
+            if is_same and isinstance(event, ChatDescribed):
+                return "known"
             self._add_problem(
                 name, f"the source has this id twice{'' if is_same else ', with different content'}"
             )
@@ -513,27 +515,13 @@ class Importing:
         }
 
     def _compare_edits(self, event: Message, base: Message) -> _Outcome:
-        """Return whether a message has the text that the source had at the last import."""
-        edits = self._edits.get(str(event.id)) or [("", base.content)]
-        if edits[-1][1] in (event.content, mask_keys(event.content)):
+        """Return whether a text is new to a message; an earlier one is that of an older copy."""
+        earlier = {base.content, *(content for _, content in self._edits.get(str(event.id), ()))}
+        if not earlier.isdisjoint({event.content, mask_keys(event.content)}):
             return "known"
-        name = str(self._to_edit(event).id)
+        name = str(_to_edit(event).id)
         _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, (), [name])) or ((), set())
         return "forgotten" if name in forgotten else "updated"
-
-    def _to_edit(self, event: Message) -> MessageUpdated:
-        """Return the change of a known message. Its id is the same on every machine that imports it."""
-        edits = [each for each, _ in self._edits.get(str(event.id), ())]
-        name = f"{event.id}~{sha256(event.content.encode()).hexdigest()[:_HASH_LENGTH]}"
-        if name in edits:  # the source has returned to an earlier text
-            name = f"{event.id}~{sha256(f'{edits[-1]} {event.content}'.encode()).hexdigest()[:_HASH_LENGTH]}"
-        return MessageUpdated(
-            id=name,
-            channel=event.channel,
-            chat_id=event.chat_id,
-            message_id=str(event.id),
-            content=event.content,
-        )
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
         """Whether a known event has content that is neither in the log nor in a new change."""
@@ -631,6 +619,17 @@ def _add_stream(streams: DiskTable, name: str, stream: str) -> None:
     known = _streams_of(streams, name)
     if stream not in known:
         streams[name] = "\n".join([*known, stream])
+
+
+def _to_edit(event: Message) -> MessageUpdated:
+    """Return the change of a known message. Its id is the same on every machine that imports it."""
+    return MessageUpdated(
+        id=f"{event.id}~{sha256(event.content.encode()).hexdigest()[:_HASH_LENGTH]}",
+        channel=event.channel,
+        chat_id=event.chat_id,
+        message_id=str(event.id),
+        content=event.content,
+    )
 
 
 def _is_unfilled(event: Event) -> bool:

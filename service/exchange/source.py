@@ -92,6 +92,7 @@ class ForeignFiles:
     archive: the archive that has them.
     is_stored: whether a stream of the store has, or had, an event with an id.
     unknown: how many rows have a value in an unknown column, by `table.column`.
+    where: the line that was read last.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class ForeignFiles:
         self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = Counter()
+        self.where = ""
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the matching files of a folder, sorted, or the path itself if it is a file.
@@ -210,7 +212,7 @@ class ForeignFiles:
                 read_line = _line_reader(file)
                 while line := read_line(MAX_LINE + 1):
                     number += 1
-                    where = f"{self.display_name(path)}: line {number}"
+                    self.where = where = f"{self.display_name(path)}: line {number}"
                     if len(line) > MAX_LINE:
                         while not line.endswith(b"\n") and (line := read_line(MAX_LINE)):
                             pass

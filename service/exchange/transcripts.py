@@ -71,7 +71,7 @@ class Transcript:
 
     def describe(self, chat: str, **members: Any) -> Iterator[ChatDescribed]:  # noqa: ANN401 - of the event
         """Yield the description of a chat at its first call for it."""
-        if chat not in self._described:
+        if chat not in self._described and any(members.values()):
             self._described.add(chat)
             place: Line = {"id": self.id_of(f"{chat}/described"), "ts": self.ts, "channel": self.channel}
             yield ChatDescribed(**place, chat_id=chat, **members)
@@ -123,20 +123,23 @@ class Transcript:
 
 def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Record]) -> Iterator[Record]:
     """Yield a record for each line of a file; also an `Unreadable` if no line is of a known type."""
-    where = source.display_name(path)
     is_known, is_unknown = False, False
     for line in source.read_json_lines(path):
         record = line
-        if not isinstance(line, Skipped | Unreadable):
+        if not isinstance(line, Skipped | Unreadable | dict):
+            record = Unreadable(source.where, "not an object")
+        elif isinstance(line, dict):
             try:
                 record = convert(line)
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                record = Unreadable(where, f"unexpected line: {error!r}")
+            except KeyError as error:
+                record = Unreadable(source.where, f"the member {error.args[0]} is missing")
+            except (TypeError, ValueError, AttributeError, RecursionError):
+                record = Unreadable(source.where, "a member has an unexpected type")
         is_understood = record != Skipped("unsupported")
         is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
         yield record
     if is_unknown and not is_known:
-        yield Unreadable(where, "no line is of a known type")
+        yield Unreadable(source.display_name(path), "no line is of a known type")
 
 
 def sort_by_writer(

@@ -76,8 +76,18 @@ def test_sessions_show_how_a_chat_was_last_described(store: memlog.Store) -> Non
     )
 
 
-def test_an_update_needs_something_to_set(store: memlog.Store) -> None:
-    line = json.dumps({"type": "message_updated", "message_id": "m1", **CHAT}).encode()
-    done: subprocess.CompletedProcess[bytes] = run_memlog("--store", str(store.path), "append", input=line)
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        ({"type": "message_updated", "message_id": "m1"}, b"needs content or state"),
+        ({"type": "chat_described"}, b"needs title, parent_chat"),
+        ({"type": "chat_described", "parent_chat": "nowhere"}, b"must have the form channel:chat_id"),
+        ({"type": "chat_described", "title": ""}, b"title"),
+    ],
+)
+def test_a_change_of_nothing_is_refused(store: memlog.Store, event: dict[str, str], why: bytes) -> None:
+    done: subprocess.CompletedProcess[bytes] = run_memlog(
+        "--store", str(store.path), "append", input=json.dumps(event | CHAT).encode()
+    )
     assert done.returncode == 65
-    assert b"needs content or state" in done.stdout
+    assert why in done.stdout

@@ -58,7 +58,7 @@ conversations = [
     ),
     event("message_updated", **chat, message_id=ids, state=st.sampled_from(["current", "superseded"])),
     event("message_deleted", **chat, message_id=ids),
-    event("chat_described", **chat, title=st.none() | texts, labels=st.none() | st.lists(texts, max_size=2)),
+    event("chat_described", **chat, title=texts, labels=st.none() | st.lists(texts, max_size=2)),
     event("session_break", **chat, model=st.sampled_from([None, "x"])),
     event("summary_written", **chat, content=texts, from_message_id=st.none() | ids),
     event("extraction_completed", **chat, through_message_id=ids),

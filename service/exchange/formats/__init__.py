@@ -105,6 +105,7 @@ class ForeignData(Protocol):
     project: str | None
     map: "RecordMap | None"
     unknown: Counter[str]
+    where: str
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns."""

@@ -81,10 +81,11 @@ def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: C
     match line:
         case {"display": str(text), "timestamp": at, "sessionId": str(chat)} if chat and text.strip():
             history = Transcript(source, "claude-code")
-            if chat in sessions or source.has_chat(history.channel, chat):
-                return Skipped("mirror")
             name = f"h-{chat}-{at}"
             equal[name] += 1
+            is_known = source.has_event(history.channel, chat, history.id_of(name))
+            if chat in sessions or (source.has_chat(history.channel, chat) and not is_known):
+                return Skipped("mirror")
             pasted = [str(each.get("content") or "") for each in (line.get("pastedContents") or {}).values()]
             history.ts = source.parse_time(at)
             part = f"/{equal[name] - 1}" if equal[name] > 1 else ""
@@ -151,7 +152,9 @@ class _TranscriptFile(Transcript):
         return Used([*events], created=self.ts, has_own_id=True)
 
     def _describe(self, line: Line, chat: str) -> Iterator[ChatDescribed]:
-        parent = f"{self.channel}:{self._session_of(line)}" if chat != self._session_of(line) else None
+        origin = (line.get("forkedFrom") or {}).get("sessionId")
+        session = self._session_of(line) if chat != self._session_of(line) else origin
+        parent = f"{self.channel}:{session}" if session else None
         branch = line.get("gitBranch")
         labels = [f"branch {branch}"] if branch else None
         return self.describe(chat, folder=line.get("cwd"), parent_chat=parent, labels=labels)

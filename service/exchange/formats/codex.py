@@ -216,8 +216,13 @@ class _Rollout(Transcript):
     def _convert(self, kind: str, payload: Line, name: str) -> Record:
         if kind == "session_meta":
             parent, folder = self._parent and f"{self.channel}:{self._parent}", payload.get("cwd")
-            is_told = bool(parent or folder) and not self._continued
-            told = self.describe(self._thread, parent_chat=parent, folder=folder) if is_told else ()
+            branch = (payload.get("git") or {}).get("branch")
+            labels = [f"branch {branch}"] if branch else None
+            told = (
+                self.describe(self._thread, parent_chat=parent, folder=folder, labels=labels)
+                if not self._continued
+                else ()
+            )
             return Skipped("structure", [*told])
         if kind == "event_msg" and payload.get("type") == "thread_rolled_back":
             start = max(len(self._turns) - payload["num_turns"], 0)
@@ -244,8 +249,9 @@ class _Rollout(Transcript):
                 parts = [{"text": parts}] if isinstance(parts, str) else parts
                 return self._convert_message(item, item["role"], parts)
             case ("response_item", "agent_message") | ("inter_agent_communication", _):
-                text, meta = text_of_parts(item.get("content")), {"author": "agent"}
-                return {"role": "user", "name": item.get("author"), "content": text, "meta": meta}
+                # Not as the message's name, which is a person's.
+                meta = {"author": "agent", "agent": item.get("author")}
+                return {"role": "user", "content": text_of_parts(item.get("content")), "meta": meta}
             case "response_item", _ if name in _CALLS:
                 tool, call = item.get("name") or name.removesuffix("_call"), item.get("call_id") or ""
                 self.remember_call(call, tool)

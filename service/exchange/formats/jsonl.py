@@ -99,7 +99,7 @@ class _File:
             self._strange += [] if self._strange else [unknown]
             return
         # The number tells conversations with one beginning apart, and stays as they and the file grow.
-        chat_id = _digest(dialogue.first, self._count("dialogue", dialogue.first))
+        chat_id = _digest(dialogue.identity, self._count("dialogue", dialogue.identity))
         for message in dialogue.messages:
             yield self._convert(partial(dialogue.convert, message, chat_id))
 

@@ -76,6 +76,7 @@ def test_chats_have_title_folder_branch_and_parent(tmp_path: Path, home: Path) -
         assert shown[SESSION].title == "Fix the spilling teapot"
         assert (shown[SESSION].folder, shown[SESSION].labels) == ("/home/mia/src/teapot", ["branch main"])
         assert shown[f"{SESSION}.a1b2c3"].parent_chat == f"claude-code:{SESSION}"
+        assert shown[FORK].parent_chat == f"claude-code:{SESSION}"
         with file.open("a") as written:
             written.writelines(
                 json.dumps(each) + "\n" for each in (own, own | {"type": "ai-title", "aiTitle": "X"})
@@ -126,6 +127,8 @@ def test_the_prompts_of_a_session_that_is_gone_are_taken_from_the_history(tmp_pa
     with memlog.open(tmp_path / "store") as store:
         assert imported(store, home).appended == 1
         assert chats(store) == {SESSION: 1}
+        again = imported(store, home)
+        assert (again.known, again.skipped.get("mirror", 0)) == (1, 0)
 
 
 @pytest.mark.parametrize("parts", [1, 5, 12])
@@ -165,9 +168,8 @@ def test_a_line_whose_text_has_changed_is_an_edit_that_forgetting_and_people_sur
         edited = import_with("drip", store)
         assert edited > 0
         assert "drip" in shown(store)
-        assert import_with("spill", store) == edited
-        assert "spill" in shown(store)
-        assert import_with("drip", store) == edited
+        assert import_with("spill", store) == 0  # an older copy
+        assert "drip" in shown(store)
         store.append(
             [
                 memlog.MessageUpdated(

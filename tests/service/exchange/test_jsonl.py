@@ -92,11 +92,14 @@ def test_a_file_that_grows_in_pieces_is_the_same_as_all_at_once(tmp_path: Path, 
 
 
 def test_a_conversation_without_times_that_grows_keeps_its_chat_and_its_ids(tmp_path: Path) -> None:
-    said = [{"role": "user", "content": text} for text in ("ok", "ok", "No")]
+    said = [
+        {"role": role, "content": text}
+        for role, text in (("user", "ok"), ("assistant", "ok"), ("user", "No"))
+    ]
     with memlog.open(tmp_path / "store") as store:
-        for length in (1, 2, 3):
+        for length in (2, 3):
             grown = lines({"messages": said[:length]}, {"messages": said[:1]})
-            assert imported(store, saved(tmp_path / "a.jsonl", grown)).appended == (2 if length == 1 else 1)
+            assert imported(store, saved(tmp_path / "a.jsonl", grown)).appended == (3 if length == 2 else 1)
         assert sorted(each.messages for each in store.conversations.sessions()) == [1, 3]
 
 
@@ -126,6 +129,22 @@ def test_a_native_id_names_the_chat_and_one_that_comes_twice_is_named(tmp_path: 
         assert (report.appended, report.refused, report.problems[0].where) == (2, 1, "jsonl/jsonl:c/8")
         first, second = messages(store)
         assert (first.id, second.ts) == ("jsonl/jsonl:c/7", "1970-01-01T00:01:00.000Z")
+
+
+def test_conversations_that_begin_alike_are_chats_of_their_own(tmp_path: Path) -> None:
+    def dialogue(answer: str) -> dict[str, object]:
+        return {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": answer}]}
+
+    numbered = [
+        {"id": number, "conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Ho"}]}
+        for number in (1, 2)
+    ]
+    files = [saved(tmp_path / f"{each}.jsonl", lines(dialogue(each))) for each in ("A", "B")]
+    files += [saved(tmp_path / f"{each['id']}.jsonl", lines(each)) for each in numbered]
+    with memlog.open(tmp_path / "store") as store:
+        for file in files:
+            assert imported(store, file).appended == 2
+        assert [each.messages for each in store.conversations.sessions()] == [2] * 4
 
 
 def test_another_zone_changes_nothing_and_another_text_under_a_known_id_is_an_edit(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_ten_kills_leave_what_one_run_leaves(tmp_path: Path) -> None:
         with memlog.open(tmp_path / name, create=True) as store:
             report = store.exchange.import_from("claude-code", [source])
             assert report.appended + report.known == report.events == 10_000
-            assert store.maintenance.stats().events_by_type == {"chat_described": 20, "message": 10_000}
+            assert store.maintenance.stats().events_by_type == {"message": 10_000}
             digests.append(store.maintenance.digest(content=True))
     assert digests[0] == digests[1]
 
@@ -144,6 +144,13 @@ def test_an_archive_is_imported_as_its_folder(tmp_path: Path, format: str, kind:
     assert packed.appended == plain.known == plain.events > 0
     assert (plain.appended, plain.changed, plain.prefixes) == (0, 0, [])
     assert (plain.found, plain.unreadable) == (packed.found, packed.unreadable)
+
+
+def test_an_archive_of_a_hidden_folder_is_read_as_that_folder(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "claude.tgz", "w:gz") as tar:
+        tar.add(SAMPLE, ".claude")
+    with memlog.open(tmp_path / "store", create=True) as store:
+        assert store.exchange.import_from("claude-code", [tmp_path / "claude.tgz"]).appended == 20
 
 
 def test_a_compressed_archive_is_read_in_any_order(tmp_path: Path) -> None:

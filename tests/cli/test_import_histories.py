@@ -1,0 +1,64 @@
+"""memlog import without arguments: what coding agents keep on this machine."""
+
+import json
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.forked_memlog import run_memlog
+from tests.support.places import ROOT
+
+SAMPLES = ROOT / "fixtures/importers"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name in ("claude-code", "codex"):
+        shutil.copytree(SAMPLES / name, tmp_path / f"home/.{name.partition('-')[0]}")
+    return tmp_path / "home"
+
+
+def run(home: Path, *args: str, **variables: str):
+    env = {"HOME": str(home), "MEMLOG_STORE": str(home / "store"), "PATH": os.environ["PATH"]} | variables
+    return run_memlog(*args, env=env)
+
+
+def test_it_shows_each_program_and_imports_nothing_unasked(home: Path) -> None:
+    done = run(home, "import")
+    assert [line.split()[:4] for line in done.stdout.decode().splitlines()[1:]] == [
+        ["claude-code", "~/.claude", "3", "19"],
+        ["codex", "~/.codex", "6", "32"],
+    ]
+    assert not (home / "store/log").exists()
+    (found, _) = json.loads(run(home, "import", "--json").stdout)["histories"]
+    assert (found["first"], found["kept_days"]) == ("2026-09-01T08:00:01.000Z", 30)
+
+
+@pytest.mark.parametrize(
+    ("days", "age", "expiring"), [(None, 24, 1), (None, 20, 0), (90, 24, 0), (10, 24, 1)]
+)
+def test_it_counts_the_sessions_that_are_deleted_within_a_week(
+    home: Path, days: int | None, age: int, expiring: int
+) -> None:
+    if days is not None:
+        (home / ".claude/settings.json").write_text(json.dumps({"cleanupPeriodDays": days}))
+    session = next(home.glob(".claude/projects/*/*1.jsonl"))
+    os.utime(session, (0, time.time() - age * 86400))
+    found = json.loads(run(home, "import", "--json").stdout)["histories"]
+    assert [each["expiring"] for each in found] == [expiring, 0]
+
+
+def test_a_program_is_imported_from_its_own_folder_wherever_that_is(home: Path) -> None:
+    (home / ".codex").rename(home / "elsewhere")
+    done = run(home, "import", "codex", "--json", CODEX_HOME=str(home / "elsewhere"))
+    assert json.loads(done.stdout)["appended"] == 33
+    assert run(home, "import", "klaw").returncode == 2
+
+
+def test_a_home_without_agents_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path, "import")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"name a format and a path" in done.stderr
