@@ -81,7 +81,7 @@ class Archive:
         self._enter_hidden_folder()
 
     def _enter_hidden_folder(self) -> None:
-        """Take a single hidden folder, such as `.claude`, for the archive itself: hidden files are not read."""
+        """Take a single hidden folder, such as `.claude`, for the archive: hidden files are not read."""
         tops = {each.name.parts[0] for each in self._members.values()}
         if len(tops) == 1 and (top := tops.pop()).startswith("."):
             inside = ((each.name.relative_to(top), each) for each in self._members.values())
