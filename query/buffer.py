@@ -37,14 +37,21 @@ _PLACE = ", ".join(f"m.{column}" for column in ORDER)
 _THROUGH = ", ".join(f"t.{column}" for column in ORDER)
 _BACKWARDS = ", ".join(f"x.{column} DESC" for column in ORDER)
 
+_DISTILLED = (
+    f"SELECT y.channel, y.chat_id, {', '.join(f'y.{column}' for column in ORDER)}"
+    " FROM extractions d JOIN {} y"
+    " ON y.channel = d.channel AND y.chat_id = d.chat_id AND y.id = d.through_message_id"
+)
+
 # `through` has a row per chat that another program distils: the last distilled message.
 _WAITING = f"""
 WITH through AS MATERIALIZED (
     SELECT channel, chat_id, {_ORDER} FROM (
         SELECT x.channel, x.chat_id, {", ".join(f"x.{column}" for column in ORDER)},
             row_number() OVER (PARTITION BY x.channel, x.chat_id ORDER BY {_BACKWARDS}) AS nth
-        FROM extractions d JOIN messages x
-            ON x.channel = d.channel AND x.chat_id = d.chat_id AND x.id = d.through_message_id
+        FROM (
+            {_DISTILLED.format("messages")} UNION ALL {_DISTILLED.format("withdrawn_messages")}
+        ) x
     ) WHERE nth = 1
 )
 SELECT m.channel || ':' || m.chat_id, m.id, m.role, m.name, m.content, m.created_at FROM messages m
@@ -81,9 +88,11 @@ def count_session_memories(db: Connection, chat: Chat, source: str, ts: str) -> 
     return int(count)
 
 
+_COLUMNS = f"id, role, name, content, created_at, type, metadata, {', '.join(ORDER[1:])}"
 _MESSAGES = (
-    "SELECT id, role, name, content, created_at, type, metadata FROM messages"
-    f" WHERE channel = ? AND chat_id = ? ORDER BY {', '.join(ORDER)}"
+    f"SELECT {_COLUMNS}, 0 AS is_withdrawn FROM messages WHERE channel = ?1 AND chat_id = ?2"
+    f" UNION ALL SELECT {_COLUMNS}, 1 FROM withdrawn_messages WHERE channel = ?1 AND chat_id = ?2"
+    f" ORDER BY {', '.join(ORDER)}"
 )
 
 
@@ -134,7 +143,7 @@ def unsummarised_sessions(db: Connection, chat: Chat) -> list[Unsummarised]:
             continue
         if current is None:
             current = Unsummarised(message.id, "", [], is_over=False)
-        if message.role != "system":
+        if message.role != "system" and not row[-1]:
             current.messages.append(message)
         if message.id in summary_to:
             current.covered += [each.id for each in current.messages]

@@ -26,6 +26,7 @@ import memlog.service.documents.indexing
 import memlog.service.documents.sources
 import memlog.service.engine.prompts
 import memlog.service.exchange.exchange
+import memlog.service.exchange.histories
 import memlog.service.exchange.importing
 import memlog.service.llm.extraction
 import memlog.service.llm.tasks.extract
@@ -331,14 +332,21 @@ class AsyncDataExchange(Awaitable):
 
     async def import_from(
         self,
-        format: str,
-        paths: collections.abc.Iterable[str | pathlib.Path],
+        format: str | None = ...,
+        paths: collections.abc.Iterable[str | pathlib.Path] = ...,
         *,
         project: str | None = ...,
         map: Union[str, pathlib.Path, None] = ...,
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...
+    async def find_histories(
+        self,
+        home: str | pathlib.Path,
+        *,
+        folders: collections.abc.Iterable[str | pathlib.Path] = ...,
+        progress: typing.Any | None = ...,
+    ) -> builtins.list[memlog.service.exchange.histories.FoundHistory]: ...
     async def export_sqlite(
         self, path: str | pathlib.Path, *, replace: bool = ..., progress: typing.Any | None = ...
     ) -> memlog.service.exchange.exchange.ExportReport: ...

@@ -27,6 +27,7 @@ _MAX_RATIO = 1000
 _SMALL = 2**20
 """A size in bytes below which the ratio does not matter."""
 _MAX_HEADER = 2**20
+_LONGEST_NAME = 4096
 _UNIX_TIME = 0x5455
 """The number of the field of a zip file with the time of modification in seconds since 1970."""
 
@@ -138,7 +139,9 @@ class Archive:
             if each.file_size > max(_SMALL, _MAX_RATIO * each.compress_size):
                 why = f"more than {_MAX_RATIO:,} times its compressed size"
             opens = _opener(archive, each)
-            if not self._add(each.filename, each.file_size, _zip_seconds(each), opens, why, each.is_dir()):
+            # Old programs of Windows write its separators.
+            name = each.filename.replace("\\", "/") if each.create_system == 0 else each.filename
+            if not self._add(name, each.file_size, _zip_seconds(each), opens, why, each.is_dir()):
                 return
 
     def _add_tar(self, file: BinaryIO) -> None:
@@ -165,9 +168,13 @@ class Archive:
     ) -> bool:
         """Add a member unless it is refused; return False if there are too many."""
         self._count += 1
+        if size < 0:
+            raise tarfile.ReadError("a negative size")
         if self._count > _MAX_MEMBERS:
             self._refuse("", f"more than {_MAX_MEMBERS:,} members: the others are left out; unpack it")
             return False
+        if len(name) > _LONGEST_NAME:
+            why, name = "its name is too long", f"{name[:_LONGEST_NAME]}…"
         plain = PurePosixPath(name)
         if plain.is_absolute() or ".." in plain.parts or re.match(r"[A-Za-z]:", name):
             why = "its name leads outside the archive"

@@ -45,6 +45,8 @@ _INDEX_BYTES = 64 * 2**20
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 """How files in UTF-16 begin."""
 
+_LONGEST_NAME = 100
+
 _LONGEST_RESULT, _HEAD, _TAIL = 16 * 1024, 12 * 1024, 3 * 1024
 
 _REMEDIES = {
@@ -109,7 +111,7 @@ class ForeignFiles:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
         self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
         self._had_chat: dict[tuple[str, str], bool] = {}
-        self.unknown: Counter[str] = Counter()
+        self.unknown: Counter[str] = _ShortNames()
         self.where = ""
 
     def find_files(self, *patterns: str) -> list[Path]:
@@ -342,6 +344,16 @@ class ForeignFiles:
             return None
 
 
+class _ShortNames(Counter[str]):
+    """Counts names, of which it keeps the beginnings: a source may have some of many megabytes."""
+
+    def __getitem__(self, name: str) -> int:
+        return super().__getitem__(name[:_LONGEST_NAME])
+
+    def __setitem__(self, name: str, count: int) -> None:
+        super().__setitem__(name[:_LONGEST_NAME], count)
+
+
 class _Decompressed(io.RawIOBase):
     """The content of a zstd file of `size` bytes. What cannot be read or is too large is an OSError."""
 
@@ -396,7 +408,8 @@ def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it h
         value = json.loads(line.decode("utf-8-sig"))
         return _without_surrogates(value) if b"\\ud" in line.lower() else value
     except (ValueError, RecursionError) as error:
-        return Unreadable(where, f"no JSON: {error}") if line.endswith(b"\n") else Skipped("tail")
+        is_whole = line.endswith(b"\n") or not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")
+        return Unreadable(where, f"no JSON: {error}") if is_whole else Skipped("tail")
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

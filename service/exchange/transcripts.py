@@ -35,22 +35,29 @@ class Transcript:
         self._title: dict[str, tuple[int, str]] = {}
         self._calls: dict[str, tuple[str, str]] = {}
         self._answer: object = None
-        self._parts: list[Message] = []
+        self._latest: dict[str, Message] = {}
 
     def id_of(self, name: str) -> str:
         """Return the id of an event. name: unique in the channel."""
-        return f"{self.channel}{self.source.suffix}/{name}"
+        return f"{self.channel}{self.source.suffix}/{self.source.clean_text(name)}"
 
     def message(self, name: str, chat: str, members: Line) -> Message:
         """Build a message, with keys masked."""
-        place: Line = {"id": self.id_of(name), "ts": self.ts, "channel": self.channel, "chat_id": chat}
+        place: Line = {
+            "id": self.id_of(name),
+            "ts": self.ts,
+            "channel": self.channel,
+            "chat_id": self._clean(chat),
+        }
         made = Message(**place, **self._clean(members))
-        self._first.setdefault(chat, str(made.id))
+        self._first.setdefault(made.chat_id, str(made.id))
         return made
 
     def _clean(self, value: Any) -> Any:  # noqa: ANN401 - whatever a member holds
         if isinstance(value, dict):
             return {key: self._clean(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [*map(self._clean, value)]
         return self.source.clean_text(value) if isinstance(value, str) else value
 
     def summary(self, message: Message) -> SummaryWritten:
@@ -74,7 +81,7 @@ class Transcript:
         if chat not in self._described and any(members.values()):
             self._described.add(chat)
             place: Line = {"id": self.id_of(f"{chat}/described"), "ts": self.ts, "channel": self.channel}
-            yield ChatDescribed(**place, chat_id=chat, **members)
+            yield ChatDescribed(**place, chat_id=self._clean(chat), **self._clean(members))
 
     def rename(self, chat: str, title: object, strength: int) -> Iterator[ChatDescribed]:
         """Yield a new title of a chat, unless a stronger one stands."""
@@ -86,7 +93,8 @@ class Transcript:
             name = self.id_of(f"{chat}/title/{self._titles[chat]}")
             clean = self.source.clean_text(title)
             ts = self.ts or _BEFORE_ALL
-            yield ChatDescribed(id=name, ts=ts, channel=self.channel, chat_id=chat, title=clean)
+            place: Line = {"channel": self.channel, "chat_id": self._clean(chat)}
+            yield ChatDescribed(id=name, ts=ts, **place, title=clean)
 
     def withdraw(self, message_id: str, chat: str, state: Literal["superseded", "rewound"]) -> MessageUpdated:
         """Build the change of a message that is no longer part of its conversation."""
@@ -100,15 +108,16 @@ class Transcript:
         Some programs write an answer again while it grows. answer: its id. messages: its next ones.
         """
         if answer is None or answer != self._answer:
-            self._answer, self._parts = answer, []
+            self._answer, self._latest = answer, {}
         for new in messages:
-            parts = [*self._parts, new]
-            for old in self._parts:
-                shorter, longer = sorted((old, new), key=lambda each: len(each.content))
-                if old.meta == new.meta and longer.content.startswith(shorter.content) and shorter in parts:
-                    parts.remove(shorter)
-                    yield self.withdraw(str(shorter.id), shorter.chat_id, "superseded")
-            self._parts = parts
+            part = str(new.meta)
+            old = self._latest.get(part)
+            shorter, longer = sorted((old or new, new), key=lambda each: len(each.content))
+            self._latest[part] = longer
+            if old is not None and longer.content.startswith(shorter.content):
+                yield self.withdraw(str(shorter.id), shorter.chat_id, "superseded")
+            else:
+                self._latest[part] = new
 
     def remember_call(self, call_id: str, tool: str, agent: str | None = None) -> None:
         """Remember a call of a tool for its result. agent: the kind of the subagent that was called."""

@@ -8,6 +8,7 @@ test_isolation.py.
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import memlog
@@ -68,6 +69,7 @@ SLOW_READS: dict[str, Read] = {}
 
 GIVEN: dict[str, dict[str, Any]] = {
     "documents.get": {"name": "docs/tea.md"},
+    "exchange.find_histories": {"home": str(Path(__file__).parent)},
     "extraction.prompt": {"name": "extract-1"},
     "memories.get": {"memory_id": "k1"},
     "memories.history": {"memory_id": "k1"},

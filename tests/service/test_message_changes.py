@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog import ChatDescribed, Message, MessageDeleted, MessageUpdated
+from memlog import (
+    Chat,
+    ChatDescribed,
+    ExtractionCompleted,
+    Message,
+    MessageDeleted,
+    MessageUpdated,
+    SummaryWritten,
+)
+from memlog.query.buffer import unsummarised_sessions
 from tests.support.forked_memlog import run_memlog
 
 CHAT = {"channel": "cli", "chat_id": "1"}
@@ -49,6 +58,22 @@ def test_windows_searches_and_contexts_show_the_current_state(store: memlog.Stor
     store.append([MessageUpdated(message_id="m3", state="current", **CHAT)])
     assert shown(store) == ["The kettle is enamel", "The door code is 4711"]
     assert store.maintenance.verify().ok
+
+
+def test_what_was_distilled_and_summarised_stays_so_when_its_last_message_is_deleted(
+    store: memlog.Store,
+) -> None:
+    store.append(
+        [
+            ExtractionCompleted(through_message_id="m3", **CHAT),
+            SummaryWritten(content="They spoke of a kettle", to_message_id="m3", **CHAT),
+            Message(id="m4", role="user", content="And milk", **CHAT),
+            MessageDeleted(message_id="m3", **CHAT),
+        ]
+    )
+    assert [[each.id for each in buffer.messages] for buffer in store.extraction.buffer()] == [["m4"]]
+    (session,) = store.conversations._read(lambda db: unsummarised_sessions(db, Chat("cli", "1")))
+    assert (session.before, [each.id for each in session.messages]) == ("They spoke of a kettle", ["m4"])
 
 
 def test_a_forgotten_message_goes_with_its_edits(store: memlog.Store) -> None:

@@ -99,8 +99,15 @@ def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dic
     paths = {"path": str(folder / ("agent" if name == "workspaces.add" else "notes"))}
     paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
     paths |= {"path": str(folder / "out.db")} if name == "exchange.export_sqlite" else {}
+    paths |= {"home": str(folder)}
     fields = fields_of(ALL[name].request)
-    needed = {each.name: (paths | given)[each.name] for each in fields if each.default is msgspec.NODEFAULT}
+    # Without these, the command shows what is there.
+    also = ("format", "paths") if name == "exchange.import_from" else ()
+    needed = {
+        each.name: (paths | given)[each.name]
+        for each in fields
+        if each.default is msgspec.NODEFAULT or each.name in also
+    }
     return needed | OF_OPERATION.get(name, {})
 
 

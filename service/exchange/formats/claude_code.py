@@ -58,7 +58,8 @@ def read(source: ForeignData) -> Iterator[Record]:
 
     def read_uuids(path: Path) -> Iterator[tuple[str, str]]:
         lines = (line for line in source.read_json_lines(path) if isinstance(line, dict))
-        return ((line["uuid"], str(line.get("timestamp"))) for line in lines if "uuid" in line)
+        uuids = ((line.get("uuid"), line.get("timestamp")) for line in lines)
+        return ((uuid, str(at)) for uuid, at in uuids if isinstance(uuid, str))
 
     seen = source.new_table()
     for path in sort_by_writer(source, sessions, read_uuids):
@@ -138,6 +139,8 @@ class _TranscriptFile(Transcript):
         if kind not in ("user", "assistant", "attachment"):
             self.source.unknown[f"type {kind}"] += 1
             return Skipped("unsupported")
+        if not isinstance(line.get("uuid"), str):
+            return Unreadable(self.source.where, "it has no uuid")
         messages = [] if line.get("isMeta") else [*self._convert_blocks(line, blocks)]
         if not messages:
             is_thought = any("thinking" in each["type"] for each in blocks)

@@ -101,6 +101,19 @@ def _unwrap(line: Line) -> tuple[str, Line]:
     return ("session_meta" if "id" in line else "state" if "record_type" in line else "None"), line
 
 
+def _subagent_of(meta: Line) -> object:
+    origin = meta.get("source")
+    return origin.get("subagent") if isinstance(origin, dict) else None
+
+
+def _parent_of(meta: Line) -> str | None:
+    """Return the thread that a thread was forked from or started by, according to its header."""
+    agent = _subagent_of(meta)
+    spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
+    parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
+    return str(parent) if parent else None
+
+
 def _digest(*values: object) -> str:
     return sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -182,11 +195,16 @@ class _Rollout(Transcript):
 
     def _open(self, meta: Line) -> None:
         self._is_open, self._thread = True, str(meta.get("id") or self._thread)
-        origin = meta.get("source")
-        agent = origin.get("subagent") if isinstance(origin, dict) else None
-        spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
-        parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
-        self._parent = str(parent) if parent else None
+        agent = _subagent_of(meta)
+        self._parent = _parent_of(meta)
+        younger, oldest = {self._thread}, self._parent
+        while oldest is not None and oldest not in younger:
+            younger.add(oldest)
+            metas = (_read_payloads(self.source, path) for path in self._threads.get(oldest, ()))
+            first = next((payload for each in metas for kind, payload in each if kind == "session_meta"), {})
+            oldest = _parent_of(first)
+        if oldest is not None:  # a circle: each would have copied all from the others
+            self._parent = None
         base = (meta.get("history_base") or {}).get("end_ordinal_exclusive")
         self._start = int(meta.get("subagent_history_start_ordinal") or base or 0)
         self._is_task_due = agent is not None

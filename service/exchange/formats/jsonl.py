@@ -12,6 +12,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, Message
@@ -112,10 +113,11 @@ class _File:
 
     def _use(self, message: ForeignMessage) -> Record:
         chat = f"{message.channel}:{message.chat_id}"
+        place = quote(chat, safe=":-._~ ")  # without a slash, which ends it
         ts = self._last_times[chat] = message.ts or self._last_times.get(chat)
         if message.role == "system" or not message.parts:
             return Skipped("system" if message.role == "system" else "empty")
-        name = f"jsonl/{chat}/{message.native_id}"
+        name = f"jsonl/{place}/{message.native_id}"
         if message.native_id is None:
             said = ("jsonl", chat, message.written, message.name or message.role, message.told)
             name = f"jsonl/{_digest(*said, self._count(*said))}"
@@ -123,7 +125,7 @@ class _File:
             if name in self._seen:
                 return Skipped("duplicate_in_source")
         show = self._source.shorten_result if message.role == "tool" else self._source.clean_text
-        parent = {"parent": f"jsonl/{chat}/{message.parent}"} if message.parent else None
+        parent = {"parent": f"jsonl/{place}/{message.parent}"} if message.parent else None
         events: list[Event] = [
             Message(
                 id=f"{name}/{number}" if number else name,

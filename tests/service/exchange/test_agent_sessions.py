@@ -183,6 +183,20 @@ def test_a_line_whose_text_has_changed_is_an_edit_that_forgetting_and_people_sur
         assert import_with("leak", store) == edited - 1
 
 
+def test_a_key_in_a_folder_or_a_name_is_masked(tmp_path: Path, home: Path) -> None:
+    key = "sk-ant-" + "api03-" + "A" * 24
+    file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
+    text = file.read_text().replace("/home/mia/src/teapot", f"/home/{key}").replace('"main"', f'"{key}"')
+    file.write_text(text.replace("Fix the spilling", key))
+    file.rename(file.with_name(f"{key}.jsonl"))
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).described == 5
+        (titled,) = [each for each in store.conversations.sessions() if each.title]
+        assert titled.messages == 11
+    stored = (path for path in (tmp_path / "store/log").rglob("*"))
+    assert not any(key in str(path) or key.encode() in path.read_bytes() for path in stored if path.is_file())
+
+
 def change(at: int, line: dict[str, Any] | bytes) -> Callable[[list[bytes]], None]:
     data = line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"
     return lambda lines: lines.insert(at, data)
@@ -192,6 +206,13 @@ HOSTILE: dict[str, tuple[Callable[[list[bytes]], None], tuple[int, int]]] = {
     "a byte order mark": (lambda lines: lines.__setitem__(0, b"\xef\xbb\xbf" + lines[0]), (20, 0)),
     "a line that is no JSON": (change(3, b"{nonsense\n"), (20, 1)),
     "a line that is no object": (change(3, b"[1]\n"), (20, 1)),
+    "ids that are no text": (
+        lambda lines: lines.extend(
+            json.dumps({"type": "user", "uuid": each, "message": {"content": "x"}}).encode() + b"\n"
+            for each in ([], {}, None, 5)
+        ),
+        (20, 4),
+    ),
     "a type of next year": (change(3, {"type": "dream", "uuid": "d"}), (20, 0)),
     "a block of next year": (
         change(3, {"type": "user", "uuid": "d", "message": {"content": [{"type": "smell"}]}}),

@@ -376,3 +376,21 @@ def test_keys_are_masked(tmp_path: Path, home: Path) -> None:
         imported(store, home)
         assert messages(store, MAIN)[-1].content == "Use [REDACTED:anthropic-key]"
     assert not any(key in path.read_text() for path in (tmp_path / "store/log").rglob("*.jsonl"))
+
+
+def test_threads_that_name_each_other_as_parents_lose_no_message(tmp_path: Path) -> None:
+    home = tmp_path / "codex"
+    home.mkdir()
+    for thread, parent in ((MAIN, FORK), (FORK, MAIN), (OLD, OLD)):
+        meta = {"id": thread, "forked_from_id": parent}
+        said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": thread}]}
+        lines = [("session_meta", meta), ("response_item", said)]
+        (home / f"rollout-2026-05-04T20-00-00-{thread}.jsonl").write_text(
+            "".join(
+                json.dumps({"timestamp": "2026-05-04T20:00:00Z", "type": kind, "payload": payload}) + "\n"
+                for kind, payload in lines
+            )
+        )
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).appended == 3
+        assert chats(store) == {MAIN: 1, FORK: 1, OLD: 1}

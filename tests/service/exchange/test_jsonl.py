@@ -131,6 +131,13 @@ def test_a_native_id_names_the_chat_and_one_that_comes_twice_is_named(tmp_path: 
         assert (first.id, second.ts) == ("jsonl/jsonl:c/7", "1970-01-01T00:01:00.000Z")
 
 
+def test_ids_with_slashes_are_not_confused(tmp_path: Path) -> None:
+    map = saved(tmp_path / "map.toml", LINES.replace('"=c"', '"room"') + 'id = "id"\n')
+    records = [{"room": room, "id": id, "text": room, "at": 1} for room, id in (("a/b", "c"), ("a", "b/c"))]
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, saved(tmp_path / "a.jsonl", lines(*records)), map).appended == 2
+
+
 def test_conversations_that_begin_alike_are_chats_of_their_own(tmp_path: Path) -> None:
     def dialogue(answer: str) -> dict[str, object]:
         return {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": answer}]}

@@ -190,6 +190,15 @@ def _with_many_members(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:1024] + member.tobuf() * 100_000 + bytes(1024))
 
 
+def _with_negative_size(path: Path) -> None:
+    _hostile_tar(path, "b.jsonl")
+    header = tarfile.TarInfo("c.jsonl")
+    header.size = -1024
+    written = path.read_bytes().rstrip(b"\0")
+    whole = written.ljust(-len(written) % 512 + len(written), b"\0")
+    path.write_bytes(whole + header.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+
+
 def _damaged(path: Path) -> None:
     _hostile_tar(path, "more.jsonl", size=70_000)
     path.write_bytes(path.read_bytes()[:5_000])
@@ -208,6 +217,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "device.tar": (lambda path: _hostile_tar(path, "b.jsonl", tarfile.CHRTYPE), "a link or device"),
     "nested.zip": (lambda path: _hostile_zip(path, "b.zip"), "import it by itself"),
     "many.tar": (_with_many_members, "100,000 members"),
+    "negative.tar": (_with_negative_size, "a negative size"),
+    "long.tar": (lambda path: _hostile_tar(path, "b" * 5000 + ".jsonl"), "too long"),
     "cut.tar": (_damaged, "unexpected end"),
     "none.zip": (lambda path: path.write_bytes(b"no archive"), "not a zip file"),
 }
