@@ -49,7 +49,7 @@ class _ImportReports(TextAnswer, frozen=True):
 def import_(store: Store, given: Given) -> _ImportReports:
     ctx = click.get_current_context()
     settings = ctx.ensure_object(Settings)
-    project, origin = settings.find("project", of_store=False)
+    project, origin = settings.find_value_and_origin("project", of_store=False)
     projects: Sequence[str] = ()
     if load_importer(given.format).projects is not None:
         if origin != "default":
@@ -63,7 +63,7 @@ def import_(store: Store, given: Given) -> _ImportReports:
     reports, nameless = [], []
     for name in projects:
         try:
-            ctx.obj = settings.at(known.path(name))
+            ctx.obj = settings.with_store_at(known.path(name))
         except BadInput as error:
             nameless.append(f"left out: {error.message}")
             continue

@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.options.field_options import option_of
+from memlog.cli.options.field_options import option_for_field
 from memlog.cli.options.param_types import CHAT, TEXT
 from memlog.eventlog.events import Change, Event, tag_of
 from memlog.eventlog.fields import Field, fields_of
@@ -92,7 +92,7 @@ _HELP = {
 """The help of each option, whatever the type of event."""
 
 
-def options_of(kind: type[Event]) -> list[click.Parameter]:
+def options_for_event_type(kind: type[Event]) -> list[click.Parameter]:
     """Return the options for appending an event of `kind`: one per settable member, plus --id and --ts."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
@@ -130,4 +130,4 @@ def _make_option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
     # The event has its own defaults.
     request = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
-    return option_of(request, _OPTIONS.get(field.name), help=_HELP[field.name])
+    return option_for_field(request, _OPTIONS.get(field.name), help=_HELP[field.name])

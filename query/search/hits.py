@@ -113,7 +113,7 @@ TextKeyOf = Callable[[Ref], Hashable]
 that must be skipped."""
 
 
-def _own_key(ref: Ref) -> Hashable:
+def _ref_as_text_key(ref: Ref) -> Hashable:
     return ref
 
 
@@ -142,7 +142,7 @@ def rank_entries(
     priors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    text_key: TextKeyOf = _own_key,
+    text_key: TextKeyOf = _ref_as_text_key,
 ) -> list[Ranked]:
     """Return the best `cut` entries by scaled score plus prior."""
     if not scores:
@@ -165,7 +165,7 @@ def fuse_lists(
     factors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    text_key: TextKeyOf = _own_key,
+    text_key: TextKeyOf = _ref_as_text_key,
 ) -> list[tuple[Ref, float]]:
     """Fuse ranked lists: return the best `cut` entries with their fused scores, best first.
 

@@ -91,7 +91,7 @@ def nearest_candidates(
     least = -math.inf if min_similarity is None else min_similarity
     shelves = [*_searched_shelves(of, filters)]
 
-    def fetch(limit: int) -> Fetched:
+    def fetch_candidates(limit: int) -> Fetched:
         candidates: list[hits.Candidate] = []
         horizon = -math.inf
         for columns, shelf, allowed in shelves:
@@ -104,7 +104,7 @@ def nearest_candidates(
         within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
-    return best_distinct_texts(db, fetch, depth)
+    return best_distinct_texts(db, fetch_candidates, depth)
 
 
 def drop_dissimilar(
@@ -176,7 +176,7 @@ class Compared(NamedTuple):
     reads: Callable[[str], bool] | None
 
 
-def comparing_models(models: Models, text: str) -> list[Compared]:
+def models_comparing_question(models: Models, text: str) -> list[Compared]:
     """Return the models that compare a question by meaning.
 
     Alongside the multilingual model, the bundled one only compares English with English, which it does
@@ -204,9 +204,9 @@ def add_neighbour_scores(scores: hits.Scores, around: Neighbourhood, *, add: boo
     """
     farthest = min(scores.values(), default=0.0)
     nearer = {ref: score - farthest for ref, score in scores.items()}
-    places = around.places
+    places = around.places_by_number
     own = [(places[ref], score) for ref, score in nearer.items() if isinstance(ref, int)]
-    for number, score in around.by_number(around.spread(own, _WEIGHTS)):
+    for number, score in around.pair_numbers_with_values(around.add_neighbour_scores(own, _WEIGHTS)):
         if number in nearer or (add and score > 0 and around.messages[number].is_wanted):
             nearer[number] = score
     return {ref: round(score, hits.SCORE_DIGITS) for ref, score in nearer.items()}
@@ -225,10 +225,10 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
 )
 _SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
     hits.MEMORY_PASSAGE: {
-        f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
-        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
+        f"{_MESSAGE_CHUNKS} WHERE": Filters.condition_on_messages,
+        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.condition_on_memories,
     },
-    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
+    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.condition_on_documents},
 }
 """For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 

@@ -79,7 +79,7 @@ def create_store(store: Path, settings: str) -> Creation:
     return Creation(escape_invalid_utf8(store.absolute()), made, missing)
 
 
-def write_settings(path: Path, text: str) -> None:
+def replace_settings_file(path: Path, text: str) -> None:
     """Replace a file of settings, and create its folder if it is missing.
 
     Raises:

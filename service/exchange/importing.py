@@ -36,14 +36,14 @@ from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
-from memlog.query.memories import Memory, memory
+from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
     forgotten_ids,
-    id_holders,
     id_suffixes,
     ids_in_use,
     ids_of_prefix,
+    line_places_of_ids,
 )
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
@@ -341,7 +341,7 @@ class Importing:
         """Whether a stream has an event with an id, or had one that was forgotten."""
         return name in self._tried or bool(
             self._query_if_exists(
-                lambda db: {*id_holders(db, stream, [name]), *forgotten_ids(db, stream, [name])}
+                lambda db: {*line_places_of_ids(db, stream, [name]), *forgotten_ids(db, stream, [name])}
             )
         )
 
@@ -392,7 +392,7 @@ class Importing:
         archived = [name for name in changed if name in found and found[name].is_archived]
         memories: Mapping[str, Memory | None] | None = None
         if archived:
-            memories = self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
+            memories = self._query_if_exists(lambda db: {name: find_memory(db, name) for name in archived})
         self._edits = self._find_edits(batch, found)
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
@@ -619,7 +619,7 @@ class Importing:
     def _acknowledge(self) -> None:
         positions, self._unsynced = self._unsynced, []
         if positions:
-            self._engine.acknowledge(positions)
+            self._engine.sync_and_tell_of(positions)
 
 
 def _streams_of(streams: DiskTable, name: str) -> list[str]:

@@ -53,7 +53,7 @@ from memlog.projector.sqlite import (
 )
 from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
-from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_chats
+from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_messenger_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel
@@ -106,7 +106,9 @@ def ask_embedder(embedder: Embedder) -> MemlogError | None:
     return find_error_raised_by(lambda: embedder.embed(["Does it answer?"], "query"))
 
 
-def _from_error(check: str, error: MemlogError | None, message: str, state: State = "warning") -> Finding:
+def _finding_from_error(
+    check: str, error: MemlogError | None, message: str, state: State = "warning"
+) -> Finding:
     """Return a finding with an error and its hint; "ok" with `message` if there is no error."""
     return (
         Finding(check, "ok", message) if error is None else Finding(check, state, error.message, error.hint)
@@ -132,10 +134,10 @@ def _check_model(read_model: ReadModel) -> Finding:
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
         )
-    return _from_error("model", ask_embedder(embedder) if embedder.is_remote else None, embedder.id)
+    return _finding_from_error("model", ask_embedder(embedder) if embedder.is_remote else None, embedder.id)
 
 
-def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
+def why_multilingual_is_needed(db: Connection, model: EmbeddingModel) -> str | None:
     """Return a message if many texts have no vector without the multilingual model; otherwise None."""
     known = model.find_known_model()
     if model.multilingual is not None or known is None or not is_bundled(known):
@@ -150,13 +152,13 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
     """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
-        return [_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
+        return [_finding_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
     projector = read_model.projector
     try:
         if projector.generations.current() is None or projector.why_unusable() is not None:
             return []
         with converting_errors("the read model"):
-            found = why_multilingual(projector.connect_to_live(), read_model.model)
+            found = why_multilingual_is_needed(projector.connect_to_live(), read_model.model)
     except (DatabaseError, OSError):
         return []  # other checks report this
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
@@ -170,7 +172,7 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
     error = find_error_raised_by(
         lambda: model.request_answer_once("Answer with {}", "{}", {"type": "object"})
     )
-    return [_from_error("language model", error, f"{provider.name} answers")]
+    return [_finding_from_error("language model", error, f"{provider.name} answers")]
 
 
 def _check_reranker(read_model: ReadModel) -> list[Finding]:
@@ -180,7 +182,7 @@ def _check_reranker(read_model: ReadModel) -> list[Finding]:
         return []
     texts = ["It does.", "It does not."]
     error = find_error_raised_by(lambda: rerank.rank("Does it answer?", texts, though_it_rests=True))
-    return [_from_error("rerank", error, "it answers")]
+    return [_finding_from_error("rerank", error, "it answers")]
 
 
 def examine_log(log: Path) -> list[Finding]:
@@ -289,7 +291,7 @@ def _segment_name(segment: Segment) -> str:
     return f"{segment.stream}/{segment.name.filename}"
 
 
-def check_notes(store: Path) -> list[Finding]:
+def suggest_import_of_notes(store: Path) -> list[Finding]:
     """Suggest an import if the store is empty and its folder contains notes."""
     folder = find_notes_beside(store)
     if folder is None:
@@ -315,7 +317,7 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
     yield Finding("scope", "ok", f"{scope}: {escape_invalid_utf8(why)}")
     if scope == "store":
         yield from _check_same_names(db, people)
-    elif nameless := [*nameless_chats(db, people)]:
+    elif nameless := [*nameless_messenger_chats(db, people)]:
         message = f"kept separate, as their messages give no name: {_list_chats(nameless)}"
         yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
@@ -369,11 +371,11 @@ def examine_store(
         "disk": lambda: _check_disk_space(read_model),
         "permissions": lambda: _check_permissions(read_model.path, fix=fix),
         "read model": lambda: _check_read_model(read_model, fix=fix),
-        "lines": lambda: _check_lines(read_model),
+        "lines": lambda: _check_lines_conflicts_and_scope(read_model),
         "long texts": lambda: _check_long_texts(read_model),
         "cache": lambda: _check_vector_cache(read_model, fix=fix),
         "log": lambda: examine_log(read_model.projector.log),
-        "notes": lambda: check_notes(read_model.path),
+        "notes": lambda: suggest_import_of_notes(read_model.path),
     }
     findings: list[Finding] = []
     for check, look in checks.items():
@@ -409,7 +411,7 @@ def _check_vector_search() -> Finding:
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
     error = find_error_raised_by(lambda: check_store(read_model.path))
-    return _from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
+    return _finding_from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
 
 
 def _check_file_system(store: Path) -> Finding:
@@ -546,7 +548,7 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
     return Finding("read model", "ok", f"up to the log{waiting}")
 
 
-def _check_lines(read_model: ReadModel) -> list[Finding]:
+def _check_lines_conflicts_and_scope(read_model: ReadModel) -> list[Finding]:
     """Report conflicts and quarantined lines, which no read returns, and memory conflicts and the scope."""
     try:
         with converting_errors("the read model"):
@@ -625,7 +627,7 @@ _SPLIT = "no text is lost; to make these texts easier to find, append them in sh
 
 
 def _check_vector_cache(read_model: ReadModel, *, fix: bool) -> Finding:
-    count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    count, problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     if not problems:
         return Finding("cache", "ok", count_with_words(count, "vector", "vectors"))
     if not fix:

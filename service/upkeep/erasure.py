@@ -43,7 +43,7 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-def secrets_in(log: Path) -> Iterator[SecretPlace]:
+def find_secrets_in_log(log: Path) -> Iterator[SecretPlace]:
     """Yield the place of each line that contains a key, once for each kind of key, in log order.
 
     This includes duplicates, lines that are not events, and forgotten lines that are not overwritten yet.
@@ -381,4 +381,4 @@ class Erasure(OperationGroup):
         Forgotten events are included until a scrub overwrites them.
         """
         check_store(self._engine.path)
-        return list(secrets_in(self._engine.log_path))
+        return list(find_secrets_in_log(self._engine.log_path))

@@ -30,7 +30,7 @@ from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
 from memlog.service.llm.task import Outcome
 from memlog.service.llm.tasks import load_tasks
-from memlog.service.llm.tasks.merge import merge_exact
+from memlog.service.llm.tasks.merge import archive_exact_duplicates
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Jobs(OperationGroup):
             raise BadInput("memory.enabled is false: no jobs run", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
         runner = JobRunner(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
-        return [*runner.run_due()] if job is None else [runner.run(job)]
+        return [*runner.run_due_jobs()] if job is None else [runner.run(job)]
 
     @operation("read")
     def log(
@@ -147,7 +147,7 @@ JOBS: dict[str, tuple[str, ...]] = {
 """The jobs, and the steps of each that need no language model."""
 
 
-def steps_of(job: str) -> list[str]:
+def list_steps_of_job(job: str) -> list[str]:
     """Return the steps of a job in order: those of the language model behind the first other one."""
     own = JOBS[job]
     return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
@@ -190,7 +190,7 @@ class JobRunner:
         self._schedules = _job_rules(engine).schedules()
         self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
             ("daily", "decay"): self._decay_memories,
-            ("weekly", "duplicates"): lambda: merge_exact(engine),
+            ("weekly", "duplicates"): lambda: archive_exact_duplicates(engine),
             ("weekly", "prune"): self._prune_memories,
         }
         self._why_no_model = why_no_model(engine)
@@ -218,7 +218,7 @@ class JobRunner:
             is_job_due(db, job, slot.period, slot.ts) for job, slot in slots
         )
 
-    def run_due(self) -> Iterator[JobReport]:
+    def run_due_jobs(self) -> Iterator[JobReport]:
         """Run all jobs that are due, and yield a report of each job that did something.
 
         Raises:
@@ -240,7 +240,7 @@ class JobRunner:
     def run(self, job: str) -> JobReport:
         """Run a job now, whether it is due or not.
 
-        Raises the errors of `run_due`.
+        Raises the errors of `run_due_jobs`.
         """
         with holding_lock(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
@@ -276,7 +276,7 @@ class JobRunner:
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in steps_of(job) if steps is None else steps:
+        for step in list_steps_of_job(job) if steps is None else steps:
             self._heartbeat()
             if why := self._why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 import memlog as package
 from memlog.cli.options.settings import SettingOption
-from memlog.cli.options.settings_schema import _structs, all_settings
+from memlog.cli.options.settings_schema import _structs_of_section, all_settings
 from memlog.eventlog.fields import Checked, Field, fields_of
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
@@ -134,7 +134,9 @@ def _wrong_values(field: Field) -> Iterator[Any]:
         yield "magic"
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in _structs(None)], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [kind for _, kind in _structs_of_section(None)], ids=lambda kind: kind.__name__
+)
 def test_each_setting_is_checked_in_python_too_and_named(kind: type[Checked]) -> None:
     for field in fields_of(kind):
         for value in _wrong_values(field):
