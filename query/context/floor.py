@@ -30,8 +30,8 @@ _COMMON = 500
 """A word finds entries for a line only if at most this many entries contain it."""
 
 FEWEST_TEXTS = 1000
-"""The least number of texts that `weight_of_rarity` assumes. Otherwise, among three texts, a word that none of them
-contains would weigh a dozen times as much as a word that one of them contains."""
+"""The least number of texts that `weight_of_rarity` assumes. Otherwise, among three texts, a word that none
+of them contains would weigh a dozen times as much as a word that one of them contains."""
 
 
 def weight_of_rarity(texts: int, having: int) -> float:

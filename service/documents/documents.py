@@ -32,7 +32,7 @@ from memlog.service.documents.sources import (
     USER_FILE,
     IndexingReport,
     SourcePlan,
-    call_that_claims_source,
+    call_to_claim,
     registration_event,
     removal_events,
     unchanged_plan,
@@ -432,7 +432,7 @@ class Documents(OperationGroup):
             if is_document and found is not None and self.is_of_another_copy(found):
                 raise BadInput(
                     f"the source {source_id!r} is refreshed by another copy (writer {found.writer})",
-                    hint=f"remove the document there or claim the source first: {call_that_claims_source(source_id)}",
+                    hint=f"remove the document there or claim the source first: {call_to_claim(source_id)}",
                 )
             if is_document:
                 return self._append(removal_events(source_id, found, file))[-1]

@@ -98,7 +98,7 @@ class SourcePlan(NamedTuple):
         )
 
 
-def call_that_claims_source(source_id: str) -> str:
+def call_to_claim(source_id: str) -> str:
     """Return the call with which this copy of a store takes over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
@@ -107,7 +107,7 @@ def why_not_refreshed(source_id: str, writer: str) -> str:
     """Say that another copy of the store, whose writer is `writer`, refreshes a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
-        f" {call_that_claims_source(source_id)}"
+        f" {call_to_claim(source_id)}"
     )
 
 

@@ -81,7 +81,7 @@ def test_each_default_is_that_of_the_library() -> None:
     pruned = inspect.signature(package.Memories.prune).parameters
     contexts = inspect.signature(package.Store.context).parameters
     sizes = package.ChunkSizes()
-    assert {setting.name: setting.default for setting in all_settings() if setting.in_file} == {
+    assert {setting.name: setting.default for setting in all_settings() if setting.may_be_in_file} == {
         "model": opened["model"].default,
         "durability": opened["durability"].default,
         "redact": opened["redact"].default,
@@ -505,7 +505,7 @@ def test_all_settings_but_the_chunk_sizes_act_on_the_call_alone(memlog: Run, tmp
     memlog(*SAID, "tea")
     memlog("project", "--no-embed")
     before, rows = memlog("status", "--json").json, memlog("digest", "--json").json
-    others = [each for each in all_settings() if each.in_file and not each.name.startswith("chunk_")]
+    others = [each for each in all_settings() if each.may_be_in_file and not each.name.startswith("chunk_")]
     env = {each.variable: _another_value(each, tmp_path) for each in others}
     after = memlog("status", "--json", env=env)
     assert after.code == 0, after.err

@@ -150,7 +150,9 @@ def test_a_socket_is_for_one_user_at_both_ends(
             target=lambda: received.append(listening.accept()[0].recv(100)), daemon=True
         )
         thread.start()
-        other = memlog.service.adapters.remote_store.replace(found, socket=of_stranger).connection("default")
+        other = memlog.service.adapters.remote_store.replace(found, socket=of_stranger).connect_if_proven(
+            "default"
+        )
         assert other is not None
         assert not other.available()
         other.close()
