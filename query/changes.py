@@ -118,7 +118,7 @@ def says_change(text: str) -> bool:
 def _has_phrase(member: str, text: str) -> bool:
     words = phrases.WORD.findall(phrases.space_chinese(phrases.fold_phrase(text[:_READ])))
     known = _load_phrases(member)
-    return any(known.length_at(words, place) for place in known.places(words))
+    return any(known.length_at(words, place) for place in known.possible_places(words))
 
 
 def _may_change(

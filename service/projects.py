@@ -27,7 +27,7 @@ from memlog.eventlog.log.layout import (
     SCRUB_LOCK,
     TOP,
     WATCH_LOCK,
-    seals_files,
+    list_seals_files,
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder, segments_of
@@ -218,7 +218,7 @@ class Projects:
                 locks.holding_lock_if_file_exists(path / BUILD_LOCK, "the rebuild", lock_timeout)
             )
             held.enter_context(locks.holding_lock(path / PROJECTOR_LOCK, "the read model", lock_timeout))
-            seals = [log / name for name in seals_files(log)]
+            seals = [log / name for name in list_seals_files(log)]
             for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
                 with locks.holding_lock_if_file_exists(
                     file, escape_invalid_utf8(file.relative_to(path)), lock_timeout

@@ -71,16 +71,17 @@ def _print_explanation(given: memlog.Context) -> None:
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
         print_note(
-            f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_suffix(entry.score)}"
+            f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_text(entry.score)}"
         )
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
         print_note(
-            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_score_suffix(left.score)}"
+            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}"
+            f"{_score_text(left.score)}"
         )
 
 
-def _score_suffix(score: memlog.EntryScore | None) -> str:
+def _score_text(score: memlog.EntryScore | None) -> str:
     return "" if score is None else f", {score}"
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.cli.options.field_options import option_for_field
 from memlog.cli.options.param_types import CHAT, TEXT
-from memlog.eventlog.events import Change, Event, tag_of
+from memlog.eventlog.events import Change, Event, type_name_of_event
 from memlog.eventlog.fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
@@ -111,7 +111,7 @@ def options_for_event_type(kind: type[Event]) -> list[click.Parameter]:
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
     """Convert option values to the members of an event, without validating them."""
-    members: dict[str, Any] = {"type": tag_of(kind)}
+    members: dict[str, Any] = {"type": type_name_of_event(kind)}
     for name, value in given.items():
         if value is None or value == ():
             continue

@@ -305,7 +305,7 @@ def _cell_text(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     text = "" if cell is None else str(cell)
-    return format_minute(text) if timestamps.is_written_form(text) else text
+    return format_minute(text) if timestamps.is_canonical(text) else text
 
 
 def _display_width(text: str) -> int:

@@ -102,7 +102,7 @@ class StoreSample:
         """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
-        vector_set = vectors.set_for(model)
+        vector_set = vectors.vector_set_for(model)
         of = db, vectors.model_of(db, vector_set)
         if self._of.get(vector_set) != of:
             self._of[vector_set], self._known[vector_set] = of, {}

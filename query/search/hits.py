@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from memlog.projector.sqlite import Connection, required_row, to_json_list
-from memlog.projector.text.marks import Marks, first_place
+from memlog.projector.text.marks import Marks, position_of_first_mark
 from memlog.query.conversations import Surroundings, speaker_label
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
@@ -390,7 +390,7 @@ def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]
-    match = first_place(passage, marks)
+    match = position_of_first_mark(passage, marks)
     begin = start if match <= SNIPPET_LENGTH - _LEAD else start + match - _LEAD
     stop = min(begin + SNIPPET_LENGTH - 2, start + len(passage))
     return ("…" if begin > 0 else "") + text[begin:stop] + ("…" if stop < len(text) else "")

@@ -8,7 +8,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
-from memlog.projector.passages.vectors import set_for
+from memlog.projector.passages.vectors import vector_set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
 from memlog.query.changes import are_word_forms, put_newer_first_and_mark_older
 from memlog.query.context import scores
@@ -315,7 +315,7 @@ def _search_vectors(
     least = request.min_similarity
     return [
         nearest.nearest_candidates(
-            db, vector, quota.where, pool, least, comparison.reads, held, set_for(comparison.embedder)
+            db, vector, quota.where, pool, least, comparison.reads, held, vector_set_for(comparison.embedder)
         )
         for comparison, vector in vectors
     ]

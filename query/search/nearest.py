@@ -10,7 +10,7 @@ from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_multilingual, supports_language
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
-from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
+from memlog.projector.passages.vectors import FIRST, VectorSet, vector_set_for
 from memlog.projector.sqlite import Connection, to_json_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
@@ -46,7 +46,11 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = (
         why_no_vectors()
-        or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
+        or (
+            "no vectors yet: project the log"
+            if vectors.model_of(db, vector_set_for(embedder)) is None
+            else None
+        )
         or vectors.why_incomparable(db, embedder)
         or (None if supports_language(embedder, text) else _OTHER_SCRIPT)
     )
@@ -119,7 +123,7 @@ def drop_dissimilar(
     """
     best: dict[int, float] = {}
     for comparison, vector in vectors:
-        for shelf, of_shelf in passages_by_place(db, found, set_for(comparison.embedder)).items():
+        for shelf, of_shelf in passages_by_place(db, found, vector_set_for(comparison.embedder)).items():
             texts = db.execute(
                 f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
                 " WHERE chunk_no IN (SELECT value FROM json_each(?))",

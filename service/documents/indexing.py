@@ -127,7 +127,11 @@ class SourceRecords:
         """Return the last indexing; None if there is no record of it."""
         job = self._read_record(IndexingJob)
         # The kernel releases the lock when a process ends for any reason.
-        if job is not None and job.state == "indexing" and not locks.is_held(self._path_of_record("lock")):
+        if (
+            job is not None
+            and job.state == "indexing"
+            and not locks.is_lock_held(self._path_of_record("lock"))
+        ):
             return msgspec.structs.replace(job, state="error", error=_KILLED)
         return job
 

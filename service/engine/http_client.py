@@ -23,7 +23,7 @@ from memlog.eventlog.errors import MemlogError, ProviderError
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_or_create_store_key
 from memlog.eventlog.sections import Provider
 from memlog.projector import core_file
 
@@ -118,7 +118,11 @@ class Endpoint:
         told, label = " ".join(mask_keys(said).split()), ""
         # A provider may quote the request, and this message outlives events that are forgotten.
         with suppress(MemlogError):
-            label = f": words {keyed_hash(load_store_key(self._store), told)[:_HASH_DIGITS]}" if told else ""
+            label = (
+                f": words {keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
+                if told
+                else ""
+            )
         shown = told if len(told) <= _SHOWN_CHARACTERS else told[:_SHOWN_CHARACTERS] + "…"
         return provider_error(f"{self.url}: {what}{label}", hint, said=shown, **marks)
 

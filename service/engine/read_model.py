@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.folders import (
-    check_store,
+    check_store_exists,
     is_kept_read_only,
     make_folder_and_parents,
     unwritable_folder,
@@ -332,7 +332,7 @@ class ReadModel(SplitByFork):
         Raises:
             NotFound: there is no store.
         """
-        check_store(self.path)
+        check_store_exists(self.path)
         if self.is_read_only:
             return self._open_read_only(), False
         self._shared_catch_up.check_not_reentered()
@@ -448,7 +448,7 @@ class ReadModel(SplitByFork):
 
     def check_writable(self) -> None:
         """Raise NotFound if there is no store, and LogError if one of its folders cannot be written."""
-        check_store(self.path)
+        check_store_exists(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
             raise cannot_create_error(folder, "the folder cannot be written")
 

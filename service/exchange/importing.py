@@ -26,13 +26,13 @@ from memlog.eventlog.events import (
     Message,
     MessageUpdated,
     Position,
-    tag_of,
+    type_name_of_event,
     warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
@@ -353,7 +353,9 @@ class Importing:
     def _key(self) -> bytes:
         """The store's key, for the hashes in the ids of changes. A dry run makes none, and may use b""."""
         path = self._engine.path
-        return load_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
+        return (
+            load_or_create_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
+        )
 
     def _read_streams(self, db: Connection) -> DiskTable:
         """Return the streams that have events of the format, by id, one a line."""
@@ -400,7 +402,7 @@ class Importing:
         if self._report.dry_run:
             shown = [msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]]
             self._report.first += rewrite_texts(shown, mask_keys) if self._engine.redact else shown
-        kinds = Counter(tag_of(each.event) for each in new)
+        kinds = Counter(type_name_of_event(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated
         self._report.described += kinds["chat_described"]

@@ -307,7 +307,7 @@ class Core(OperationGroup):
         done = self._import_sections(
             sections, force=True, base=None if base is None else parse_core_json(base, path)
         )
-        self._view.take_over(view)
+        self._view.accept_view(view)
         self.get()  # rewrites the view
         return done
 

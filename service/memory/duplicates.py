@@ -20,7 +20,7 @@ from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
-from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.projector.text.stemming import ENGLISH, starts_with_latin_letter
 from memlog.projector.text.tokens import to_american
 from memlog.query import memories, provenance
 from memlog.query.conflicts import DISTILLED, ids_of_memories_worded_by_hand
@@ -184,7 +184,7 @@ def _is_content(word: str, language: str) -> bool:
     """Whether `word` is a content word. Adding a function word, such as "will", changes the meaning."""
     return (
         len(word) >= _SHORTEST_ADDED
-        and is_latin(word) == is_in_latin(language)
+        and starts_with_latin_letter(word) == is_in_latin(language)
         and word not in stemming.stop_words().get(language, ())
         and (language != ENGLISH or is_in_dictionary(word))
     )
@@ -239,7 +239,7 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
         return True
     if language is None or one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
         return False
-    if is_latin(one.word) != is_in_latin(language):
+    if starts_with_latin_letter(one.word) != is_in_latin(language):
         return False
     is_form = language == ENGLISH and _is_word_form(one.word, other.word)
     return is_form or _is_typo(one.word, other.word, language)

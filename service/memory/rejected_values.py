@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from memlog.eventlog.codec.content_ids import fold_content
-from memlog.projector.text.stemming import stop_words_in
+from memlog.projector.text.stemming import stop_words_of_languages
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates_next_word
@@ -124,7 +124,7 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
     subject = _patterns()["subject"].match(fold_content(value))
     light = (
         load_words(__file__, "words", "light")
-        | stop_words_in(("english", "finnish"))
+        | stop_words_of_languages(("english", "finnish"))
         | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
     )
@@ -154,7 +154,7 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
     """
     if _is_bare_answer(old.value) or _contradicts(value, old.value):
         return False
-    light = load_words(__file__, "words", "light") | stop_words_in(("english", "finnish"))
+    light = load_words(__file__, "words", "light") | stop_words_of_languages(("english", "finnish"))
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling

@@ -20,8 +20,8 @@ from memlog.eventlog.errors import (
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import is_line_start
-from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import find_refusals, remove_unusable
+from memlog.eventlog.files.folders import check_store_exists
+from memlog.eventlog.files.locks import find_permission_errors, remove_or_rename_unusable
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import (
@@ -34,7 +34,7 @@ from memlog.eventlog.integrity.seal_losses import (
 )
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
-from memlog.eventlog.log.streams import Segment, by_writer, escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, segments_of
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
@@ -257,7 +257,7 @@ def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[F
 def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     unsealed = [
         segment
-        for made in by_writer(segments).values()
+        for made in group_segments_by_writer(segments).values()
         for segment in made[:-1]
         if (segment.stream, segment.name.filename) not in seals.last
     ]
@@ -275,7 +275,7 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
 
 def _check_segment_dates(segments: list[Segment]) -> Iterator[Finding]:
     """Yield a finding for each segment dated before its predecessor, which means that a clock was wrong."""
-    written = [made for (_, writer), made in by_writer(segments).items() if writer]
+    written = [made for (_, writer), made in group_segments_by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
             yield Finding(
@@ -325,7 +325,9 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
 def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
     """Report each name that makes several messenger chats share a scope."""
     for name, chats in chats_by_name(db).items():
-        alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
+        alike = [
+            chat for chat in chats if people.is_messenger_chat(chat) and people.owner_of_chat(chat) is None
+        ]
         if len(alike) > 1:
             message = (
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
@@ -410,7 +412,7 @@ def _check_vector_search() -> Finding:
 
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
-    error = find_error_raised_by(lambda: check_store(read_model.path))
+    error = find_error_raised_by(lambda: check_store_exists(read_model.path))
     return _finding_from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
 
 
@@ -472,10 +474,10 @@ def _nearest_folder(folder: Path) -> Path:
 
 def _check_owner(store: Path, *, fix: bool) -> Finding:
     """Check that this user may read and write every file of the store, whoever created it."""
-    refused = list(find_refusals(store))
+    refused = list(find_permission_errors(store))
     if fix:
-        removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
-        refused = list(find_refusals(store))
+        removed = [note for error in refused if (note := remove_or_rename_unusable(store, error)) is not None]
+        refused = list(find_permission_errors(store))
         if removed and not refused:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:

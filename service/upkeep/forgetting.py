@@ -16,7 +16,7 @@ import msgspec
 
 from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
-from memlog.eventlog.events import ContextGiven, Redacted, tag_of
+from memlog.eventlog.events import ContextGiven, Redacted, type_name_of_event
 from memlog.eventlog.fields import Chat, Id
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.integrity import scrub
@@ -27,7 +27,7 @@ from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, redacted_keys, select_segments
-from memlog.eventlog.log.streams import Segment, is_stream
+from memlog.eventlog.log.streams import Segment, is_stream_name
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import mask_keys, texts_within
@@ -324,12 +324,12 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
         wanted.setdefault(segment, [])
         mixed.add(segment)
     before = redacted_keys(wanted)
-    streams = set(filter(is_stream, {stream for stream, _ in keys}))
+    streams = set(filter(is_stream_name, {stream for stream, _ in keys}))
     # In log order: sorting would take as long as writing.
     new = {key: None for key in keys if key[0] in streams and key not in before}
     done = ForgetReport(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
-        if not is_stream(segment.stream):
+        if not is_stream_name(segment.stream):
             done.unreachable += [
                 entry.position for entry in _forgettable_entries(segment) if entry.key in keys
             ]
@@ -373,7 +373,7 @@ def _doomed_line(entry: LogEntry) -> DoomedLine:
         segment=entry.segment.name.filename,
         offset=entry.line.offset,
         line=entry.line.number,
-        type=entry.event.reason if isinstance(entry.event, BadLine) else tag_of(entry.event),
+        type=entry.event.reason if isinstance(entry.event, BadLine) else type_name_of_event(entry.event),
         words=_first_words(entry),
     )
 

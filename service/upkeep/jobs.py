@@ -10,7 +10,7 @@ from msgspec import Meta
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
-from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import JOBS_LOCK
 from memlog.eventlog.sections import JobRules
@@ -105,7 +105,7 @@ class Jobs(OperationGroup):
             Busy: another process runs jobs, or distils.
             ProviderError: the language model failed; the run stays due, and no step is done twice.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no jobs run", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
@@ -126,9 +126,9 @@ class Jobs(OperationGroup):
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
         job = Job(name=name, due="off")
         if schedule is not None:
-            slot = schedule.latest(now)
+            slot = schedule.latest_slot(now)
             is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
-            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next(now).ts
+            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next_slot(now).ts
         if last is not None:
             job.last, job.period, job.steps = last.ts, last.period, last.steps
         return job
@@ -213,7 +213,7 @@ class JobRunner:
         If not, a watch need not catch up here, and its rows thread reports the new events.
         """
         now = timestamps.now()
-        slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
+        slots = ((job, schedule.latest_slot(now)) for job, schedule in self._schedules.items() if schedule)
         return self._why_no_model is None or any(
             is_job_due(db, job, slot.period, slot.ts) for job, slot in slots
         )
@@ -246,7 +246,9 @@ class JobRunner:
             if job not in self._schedules:
                 return self._run_steps(job)
             now, schedule = timestamps.now(), self._schedules[job]
-            return self._run_and_record(job, now[:10] if schedule is None else schedule.latest(now).period)
+            return self._run_and_record(
+                job, now[:10] if schedule is None else schedule.latest_slot(now).period
+            )
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
@@ -255,7 +257,7 @@ class JobRunner:
         schedule = self._schedules[job]
         if schedule is None:
             return None
-        slot = schedule.latest(timestamps.now())
+        slot = schedule.latest_slot(timestamps.now())
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
             return self._run_and_record(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, DatabaseError
 from memlog.eventlog.fields import Local
-from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.files.locks import holding_lock_if_file_exists
 from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
 from memlog.eventlog.integrity.seal_format import Seal
@@ -24,7 +24,7 @@ from memlog.eventlog.log.writer import Log
 from memlog.projector import catchup
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.cache import check_cache, count_unused
+from memlog.projector.embedding.cache import check_cache, count_unused_texts
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
 from memlog.projector.verify import Verification, hash_dump, verify_read_model
@@ -127,7 +127,7 @@ class Maintenance(OperationGroup):
         if engine.read_model.is_off:
             raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
         if once:
-            check_store(engine.path)
+            check_store_exists(engine.path)
             run_single_watch_pass(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
             return
         watch_store(
@@ -154,7 +154,7 @@ class Maintenance(OperationGroup):
         Raises:
             LogError: the log cannot be read.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
@@ -274,7 +274,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 
 def seal_all_segments(log: Log, *, accept_loss: bool) -> SealReport:
     """Seal all segments and, with `accept_loss`, accept losses; see `Maintenance.seal`."""
-    check_store(log.store)
+    check_store_exists(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
     return SealReport(
@@ -324,7 +324,7 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
             texts = index.texts_to_embed(
                 read_model.projector.connect_to_live(read_only=read_model.is_read_only)
             )
-            unused = count_unused(read_model.path, texts, read_only=read_model.uses_databases_read_only)
+            unused = count_unused_texts(read_model.path, texts, read_only=read_model.uses_databases_read_only)
     return msgspec.structs.replace(
         found,
         cached_vectors=cached,

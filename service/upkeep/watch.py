@@ -19,7 +19,7 @@ from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.reader import FileState, log_state
-from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
+from memlog.eventlog.log.tail import SWEEP_SECONDS, wait_for_polls
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
@@ -54,7 +54,7 @@ class Rows(Worker):
         self._is_first = True
 
     def _work_until_stopped(self) -> None:
-        for _ in watch_changes(self._log, self._shared.stop):
+        for _ in wait_for_polls(self._log, self._shared.stop):
             self._run_and_report(self._catch_up_if_changed)
 
     def _catch_up_if_changed(self) -> bool:
@@ -149,7 +149,7 @@ class Vectors(Worker):
     def _has_work(self, db: Connection) -> bool:
         """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
         known = self._read_model.model.list_known_models()
-        is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
+        is_other = any(vectors.model_of(db, vectors.vector_set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
 
 

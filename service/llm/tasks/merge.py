@@ -27,7 +27,7 @@ from memlog.eventlog.events import (
     MergeDecision,
 )
 from memlog.eventlog.secrets.detection import list_key_kinds
-from memlog.eventlog.secrets.outgoing import is_private
+from memlog.eventlog.secrets.outgoing import is_private_category
 from memlog.eventlog.sections import People
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
@@ -249,7 +249,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
             lambda db: (ids_of_compared_or_profiled_events(db, "memory"), self._partitions(db))
         )
         for partition, members in partitions.items():
-            if is_private(partition.category):
+            if is_private_category(partition.category):
                 continue
             found = self._filter_sendable(partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]

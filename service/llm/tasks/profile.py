@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.encode import make_event_id
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name
-from memlog.eventlog.secrets.outgoing import TextToCheck, is_private, mask_parts
+from memlog.eventlog.secrets.outgoing import TextToCheck, is_private_category, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
 from memlog.query.conflicts import ids_of_compared_or_profiled_events, ids_of_contested_memories
@@ -159,7 +159,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         values = sources_of_core_keys(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
-        private = {each.memory_id for each in find_memories(db) if is_private(each.category)}
+        private = {each.memory_id for each in find_memories(db) if is_private_category(each.category)}
         stale = {
             key
             for key, each in own.items()
@@ -213,7 +213,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             for each in found
             if group.includes_chats(sources.get(each.memory_id, set()))
             and each.memory_id not in contested
-            and not is_private(each.category)
+            and not is_private_category(each.category)
             and each.memory_id not in kept
         )
         chosen: list[Memory] = []
