@@ -38,7 +38,7 @@ VARIABLES = {
     "frozen",
     "unknown_command_error",
     "too_large",
-    "foreign_key_error",
+    "key_in_store_file_error",
 }
 """Names that hold an error of the tree which was made elsewhere."""
 

@@ -89,10 +89,10 @@ class SealWatch:
 # back.
 #
 # `locking_current_segment` locks the file first and then verifies that the path still names it and that it
-# has no successor, since another process may have rotated between listing and locking. A segment that is full,
-# sealed or of an earlier day is closed under its own lock: seal it, create the successor, start again. The
-# seal comes first, so that a kill in between leaves a sealed last segment, to which the next append adds a
-# successor, and never an unsealed segment with a successor, which `verify` would report.
+# has no successor, since another process may have rotated between listing and locking. A segment that is
+# full, sealed or of an earlier day is closed under its own lock: seal it, create the successor, start
+# again. The seal comes first, so that a kill in between leaves a sealed last segment, to which the next
+# append adds a successor, and never an unsealed segment with a successor, which `verify` would report.
 #
 # A restored or copied file may lack lines that another copy has under the same name. So if the file is not
 # the one that the writer made, is shorter than recorded, or was deleted, the writer gives up its name and

@@ -12,8 +12,10 @@ from memlog.projector.subjects import memories
 from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 
-def record_contexts_and_protect_memories(
-    db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes
+def record_contexts_and_accesses(
+    db: Connection,
+    events: Sequence[PositionedEvent],
+    sizes: ChunkSizes,  # noqa: ARG001
 ) -> None:
     """Record contexts with their entries, and protect the best memories for each message from decay."""
     contexts, named, best = [], [], []
@@ -41,4 +43,4 @@ def stream_of_chat(chat: str | None) -> str:
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS
 
 
-HANDLERS: Handlers = {record_contexts_and_protect_memories: (ContextGiven,)}
+HANDLERS: Handlers = {record_contexts_and_accesses: (ContextGiven,)}
