@@ -35,7 +35,7 @@ _CONTROLS = dict(zip("abefnrtv0", "\a\b\x1b\f\n\r\t\v\0", strict=True))
 _LAST_CHARACTER = 0x10FFFF
 
 
-def is_escaped(text: str) -> bool:
+def may_be_escaped(text: str) -> bool:
     """Whether `text` may contain escapes; a quick check with false positives."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
@@ -49,11 +49,11 @@ def unescape(text: str) -> str:
 
 def map_spans_to_escaped(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Map ascending, non-empty spans of `unescape(text)` to the shortest matching spans of `text`."""
-    characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
+    characters = _locate_characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
 
-def _locate(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+def _locate_characters(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield the span in `text` of each character of `unescape(text)` at the ascending `indexes`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
@@ -149,7 +149,7 @@ def encode_json_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearra
     return buffer
 
 
-def with_crc(body: bytes) -> bytes:
+def append_crc(body: bytes) -> bytes:
     """Complete `body`, a JSON object without its closing brace, with its crc as the last member."""
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 

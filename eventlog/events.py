@@ -74,7 +74,7 @@ class ConversationEvent(Event):
     chat_id: Text
 
 
-def tag_of(event: Event | type[Event]) -> str:
+def type_name_of_event(event: Event | type[Event]) -> str:
     """Return the name of an event type in the log."""
     return str(event.__struct_config__.tag)
 
@@ -572,7 +572,7 @@ class DocumentRemoved(Change, tag="document_removed"):
 
 _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
 
-TYPES = {tag_of(kind): kind for kind in _KINDS}
+TYPES = {type_name_of_event(kind): kind for kind in _KINDS}
 """The event types by their names in the log."""
 
 

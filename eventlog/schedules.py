@@ -41,11 +41,11 @@ class Schedule(NamedTuple):
         day = "daily" if self.weekday is None else f"on {_DAYS[self.weekday].capitalize()}"
         return f"{day} at {self.at:%H:%M} {zone}"
 
-    def latest(self, now: str) -> Slot:
+    def latest_slot(self, now: str) -> Slot:
         """Return the last slot at or before `now`."""
         return max(slot for slot in self._slots_around(now) if slot.ts <= now)
 
-    def next(self, now: str) -> Slot:
+    def next_slot(self, now: str) -> Slot:
         """Return the first slot after `now`."""
         return min(slot for slot in self._slots_around(now) if slot.ts > now)
 

@@ -74,7 +74,7 @@ def _read_temperature(given: Any) -> float | Literal["none"]:  # noqa: ANN401
     raise BadInput(f"temperature is {shown_value(given)}", hint="use a number from 0 to 2, or none")
 
 
-def _check_key(given: ApiKey) -> ApiKey:
+def _check_api_key(given: ApiKey) -> ApiKey:
     if not isinstance(given, str) and not callable(given):
         raise BadInput(
             "api_key is neither a string nor a function", hint="pass the key, or a function that returns it"
@@ -108,20 +108,20 @@ class People(Checked, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=dict, name="people")
 
-    def owner(self, chat: str) -> str | None:
+    def owner_of_chat(self, chat: str) -> str | None:
         """Return the person whose chat this is according to the settings, or None."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
         """Return the chats that share a scope with `chat`, including itself."""
-        owner = self.owner(chat)
+        owner = self.owner_of_chat(chat)
         return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
 
-    def is_messenger(self, chat: str) -> bool:
+    def is_messenger_chat(self, chat: str) -> bool:
         """Whether `chat` is on a messenger."""
-        return self.has_messenger(chat.partition(":")[0])
+        return self.is_messenger_channel(chat.partition(":")[0])
 
-    def has_messenger(self, channel: str) -> bool:
+    def is_messenger_channel(self, channel: str) -> bool:
         """Whether `channel` is a messenger, ignoring case."""
         return channel.casefold() in {each.casefold() for each in self.messengers}
 
@@ -206,7 +206,7 @@ class Provider(Checked, frozen=True, kw_only=True):
     ] = 30.0
     api_key: Annotated[
         ApiKey | None,
-        Reads(_check_key),
+        Reads(_check_api_key),
         Help(
             "The key; your own file, not a store's, may name the variable that holds it, as ${NAME}.",
             "${NAME}",

@@ -35,7 +35,7 @@ def today() -> str:
     return now()[:10]
 
 
-def is_written_form(text: str) -> bool:
+def is_canonical(text: str) -> bool:
     """Whether `text` is a timestamp in memlog's canonical format."""
     return _WRITTEN.fullmatch(text) is not None
 

@@ -134,7 +134,7 @@ def catch_up(
     sealed = read_sealed_lengths(log)
     segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(
-        notes=[*_describe_strangers(log, strangers), *starmap(_describe_refusal, refused.items())]
+        notes=[*_describe_unread_files(log, strangers), *starmap(_describe_refusal, refused.items())]
     )
 
     def is_read(stream: str) -> bool:
@@ -165,7 +165,7 @@ def catch_up(
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
-            reader.replay(stream)
+            reader.replay_stream_in_turn(stream)
     if watermarks is not None and begins_to_remember:
         # For example in a copied store, whose read model covers segments that have no new lines.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
@@ -206,7 +206,7 @@ def _describe_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
     return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
-def _describe_strangers(log: Path, strangers: list[Path]) -> list[str]:
+def _describe_unread_files(log: Path, strangers: list[Path]) -> list[str]:
     if not strangers:
         return []
     # Imported here: most logs have no other files.
@@ -294,7 +294,7 @@ class _Reader(msgspec.Struct):
         assert self.end is not None
         return False
 
-    def replay(self, stream: str) -> None:
+    def replay_stream_in_turn(self, stream: str) -> None:
         """Replay a stream in one turn."""
         from memlog.projector.fold import replay_stream
 

@@ -111,7 +111,7 @@ class CoreView:
         due = _render_core_memory(core_memory(db))
         view = read(self.path)
         if view not in (None, due, read(self._written), read(self._pending)):
-            return self._note_change(view)
+            return self._note_manual_change_once(view)
         write(self._pending, due)
         if view != due:
             replace(self.path, due)
@@ -130,7 +130,7 @@ class CoreView:
             self._noted = view
             return Shown(view, view if view == read(self._pending) else written)
 
-    def take_over(self, view: bytes) -> None:
+    def accept_view(self, view: bytes) -> None:
         """Accept `view`, whose changes were appended, as memlog's version, unless the file has changed again.
 
         Raises Busy.
@@ -155,7 +155,7 @@ class CoreView:
     def _locked(self) -> AbstractContextManager[None]:
         return holding_lock(self._lock, "the read model", self._lock_timeout)
 
-    def _note_change(self, edited: bytes | None) -> str | None:
+    def _note_manual_change_once(self, edited: bytes | None) -> str | None:
         if edited == self._noted:
             return None
         self._noted = edited

@@ -6,7 +6,7 @@ from typing import Literal
 
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.codec.upcast import parse_line_id
-from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.events import Event, Redacted, type_name_of_event
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, redactions_in
@@ -94,10 +94,10 @@ def _fold_batch(
     db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
 ) -> Tally:
     decoded, bad = _decode_lines(segment, (line for line in lines if line.offset not in leave_out))
-    redactions = _find_unrecorded(db, decoded)
+    redactions = _find_unrecorded_redactions(db, decoded)
     if redactions or _has_rows(db, "redactions", segment.stream):
         ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
-        redacted = _find_redacted(db, segment, ids, redactions)
+        redacted = _find_redacted_ids(db, segment, ids, redactions)
         # A redaction itself is never left out.
         decoded = [
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
@@ -139,7 +139,7 @@ def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
     return PositionedEvent(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
 
 
-def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
+def _find_unrecorded_redactions(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
     """Return the redactions that have no rows yet; a replay records all redactions before it folds."""
     # The rows of a line are written and deleted together, so the row of its first target stands for all.
     sql = "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)"
@@ -152,7 +152,7 @@ def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Red
     return found
 
 
-def _find_redacted(
+def _find_redacted_ids(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
     """Return which of `ids`, the ids in a batch, are redacted.
@@ -240,7 +240,14 @@ def _record_lines(
     bad: list[LogEntry],
 ) -> None:
     events = (
-        (placed.stream, placed.id, tag_of(placed.event), placed.ts, *placed.place, placed.event.at or "")
+        (
+            placed.stream,
+            placed.id,
+            type_name_of_event(placed.event),
+            placed.ts,
+            *placed.place,
+            placed.event.at or "",
+        )
         + (placed.line.length, placed.line.number, bytearray(placed.content_sha256))
         for placed in accepted
     )
@@ -363,7 +370,7 @@ def _find_redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkp
     for filename, offset in db.execute(
         "SELECT segment, offset FROM events WHERE stream = ? AND type <> ?"
         " AND id IN (SELECT target_id FROM redactions WHERE stream = events.stream)",
-        (stream, tag_of(Redacted)),
+        (stream, type_name_of_event(Redacted)),
     ):
         if offset < ends.get(filename, 0):
             found[filename].add(offset)

@@ -66,7 +66,7 @@ class Generations:
         path = self.folder / name
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
-    def why_none(self) -> str:
+    def why_no_live_generation(self) -> str:
         """Return why there is no live generation."""
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
@@ -278,7 +278,7 @@ class Projector:
         while True:
             with suppress(_GenerationChanged), sqlite.converting_errors("the read model"):
                 db = self.connect_to_live()
-                turn = partial(self._turn, timeout, db)
+                turn = partial(self._locked_transaction, timeout, db)
                 fill_missing_vectors(
                     db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress
                 )
@@ -301,7 +301,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             db = self.connect_to_live()
             try:
-                with sqlite.converting_errors("the read model"), self._turn(self._lock_timeout):
+                with sqlite.converting_errors("the read model"), self._locked_transaction(self._lock_timeout):
                     return write(db)
             except _GenerationChanged:
                 continue
@@ -338,7 +338,7 @@ class Projector:
                 stored = catchup.stored_projection_id(db)
         except DatabaseError as error:
             if self.generations.current() is None:
-                return self.generations.why_none()
+                return self.generations.why_no_live_generation()
             self.close()
             return f"the read model could not be read ({error.message})"
         if stored != catchup.projection_id(self.sizes):
@@ -369,7 +369,7 @@ class Projector:
                 db,
                 self.log,
                 self.sizes,
-                turn=lambda: self._turn(lock_timeout),
+                turn=lambda: self._locked_transaction(lock_timeout),
                 progress=progress,
                 seconds=seconds,
                 remembers=True,
@@ -383,7 +383,7 @@ class Projector:
             with sqlite.converting_errors("the read model"):
                 if self.core_view.is_current(db):
                     return done
-                with self._turn(lock_timeout, db):
+                with self._locked_transaction(lock_timeout, db):
                     note = self.core_view.write_current(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
@@ -396,7 +396,7 @@ class Projector:
         return done
 
     @contextmanager
-    def _turn(self, lock_timeout: float, db: sqlite.Connection | None = None) -> Iterator[None]:
+    def _locked_transaction(self, lock_timeout: float, db: sqlite.Connection | None = None) -> Iterator[None]:
         """Hold the projector lock and a write transaction on the live generation within the context.
 
         db: the connection used to read the data to be written, if another thread may have closed it since.

@@ -70,7 +70,7 @@ def entries_within_limit(fact: ev.FactStored) -> list[str]:
     return [fact.value, *(fact.rest or ())][:most]
 
 
-def why_plain(event: Event) -> Reason | None:
+def why_indexed_plainly(event: Event) -> Reason | None:
     """Return why a text is indexed as plain text or a list only in part; None if neither applies."""
     if not isinstance(event, _SEARCHED):
         return None

@@ -39,14 +39,14 @@ def tables() -> dict[str, TableSchema]:
 def create_tables(db: Connection) -> None:
     """Create all tables in an empty file, with only those indexes that handlers need."""
     for statement in statements():
-        if not _can_wait(statement):
+        if not _can_be_created_last(statement):
             db.execute(statement)
 
 
 def create_indexes(db: Connection) -> None:
     """Create the remaining indexes once all rows exist, which is cheaper than updating them row by row."""
     for statement in statements():
-        if _can_wait(statement):
+        if _can_be_created_last(statement):
             db.execute(statement)
 
 
@@ -87,7 +87,7 @@ _HANDLER_INDEXES = (
 passage: 8,000 changes after 100,000 messages took four minutes."""
 
 
-def _can_wait(statement: str) -> bool:
+def _can_be_created_last(statement: str) -> bool:
     """Whether a statement creates an index that only queries need, so that a rebuild can create it last."""
     is_index = statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))
     return is_index and statement.split("INDEX ")[1].split()[0] not in _HANDLER_INDEXES

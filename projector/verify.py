@@ -13,7 +13,7 @@ from memlog.eventlog.log.quarantine import DAMAGE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector import checkpoints, schema, sqlite
 from memlog.projector.catchup import Progress, build_read_model, find_rewritten_streams
-from memlog.projector.embedding.models import may_refuse
+from memlog.projector.embedding.models import may_refuse_texts
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.fulltext import TABLES
@@ -309,7 +309,7 @@ def _check_vectors(db: sqlite.Connection) -> list[str]:
     for of, shelf in _tables_with_vectors(db):
         missing = _count_withheld(db, shelf)
         # A provider does not get all passages, and refuses some.
-        if missing < 0 or (missing and not may_refuse(vectors.model_of(db, of) or "")):
+        if missing < 0 or (missing and not may_refuse_texts(vectors.model_of(db, of) or "")):
             problems.append(f"{shelf.vectors}: passages and vectors do not match in number")
         probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
         nearest = f"SELECT distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = 1"

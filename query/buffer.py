@@ -64,7 +64,7 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 """
 
 
-def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
+def undistilled_buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
     """Yield the buffer of `chat`, or of every chat, skipping empty buffers and system messages.
 
     A `memories_extracted` event covers the messages it lists. An `extraction_completed` event, written by
@@ -187,29 +187,29 @@ class Failures:
         self._requests: Counter[tuple[ModelTask, str | None, str]] = Counter()
         self._last: dict[tuple[ModelTask, str | None, str], SetAside] = {}
 
-    def add(self, about: SetAside, kind: FailureKind, requests: int) -> None:
+    def add_failure(self, about: SetAside, kind: FailureKind, requests: int) -> None:
         """Add a failure. Call this in chronological order."""
         for event_id in about.event_ids:
             self._requests[about.task, about.chat, event_id] += max(requests, _MOST * (kind in _FINAL))
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
-    def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
+    def most_failed_requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
         """Return the highest number of failed requests for any of these events.
 
         A failure that rules out a retry counts as the daily maximum.
         """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
-    def is_exhausted(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
+    def has_reached_daily_maximum(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether any of these events has reached the daily maximum of failed requests."""
-        return self.requests(task, chat, event_ids) >= _MOST
+        return self.most_failed_requests(task, chat, event_ids) >= _MOST
 
-    def set_aside(self) -> list[SetAside]:
+    def requests_set_aside(self) -> list[SetAside]:
         """Return the requests that won't be retried before tomorrow, latest last."""
         return [
             each
             for each in self._last.values()
-            if self.is_exhausted(each.task, each.chat, each.event_ids[:1])
+            if self.has_reached_daily_maximum(each.task, each.chat, each.event_ids[:1])
         ]
 
 
@@ -246,10 +246,10 @@ END ORDER BY f.ts, f.id
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
     """Return today's (UTC) failed requests to `model`, except those that have since succeeded."""
     since = f"{timestamps.today()}T00:00:00.000Z"
-    until = _end_of_day(since)
+    until = _start_of_next_day(since)
     found = Failures()
     for *row, kind, requests in db.execute(_FAILED, (since, until, provider, model)):
-        found.add(struct_of_row(SetAside, row, until=until), kind, requests)
+        found.add_failure(struct_of_row(SetAside, row, until=until), kind, requests)
     return found
 
 
@@ -265,8 +265,8 @@ def tokens_of_today(db: Connection) -> int:
     return int(tokens)
 
 
-def set_aside_request(event: ModelFailed) -> SetAside:
-    """Convert a newly appended `model_failed` event to the form returned by `Failures.set_aside`."""
+def event_to_set_aside(event: ModelFailed) -> SetAside:
+    """Convert a newly appended `model_failed` event to the form returned by `Failures.requests_set_aside`."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),
@@ -274,9 +274,9 @@ def set_aside_request(event: ModelFailed) -> SetAside:
         chat=event.chat_id,
         event_ids=event.event_ids,
         why=event.why,
-        until=_end_of_day(str(event.ts)),
+        until=_start_of_next_day(str(event.ts)),
     )
 
 
-def _end_of_day(ts: str) -> str:
+def _start_of_next_day(ts: str) -> str:
     return timestamps.shift_timestamp(f"{ts[:10]}T00:00:00.000Z", _DAY)

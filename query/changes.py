@@ -12,7 +12,7 @@ from typing import NamedTuple
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text import language_files, phrases
-from memlog.query.context.floor import rarity
+from memlog.query.context.floor import weight_of_rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.hits import Hit
@@ -49,7 +49,7 @@ class _DatedText(NamedTuple):
     when: str
 
 
-def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
+def put_newer_first_and_mark_older(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     """Move each memory ahead of an older one it may change, and set `changed_by` on the older one.
 
     Hits that trade places also trade scores, so scores stay in descending order.
@@ -57,13 +57,13 @@ def put_newer_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    newer = Changes(db).find_among([hit.id for hit in hits if hit.kind == "memory"])
+    newer = Changes(db).find_newer_memories_among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
-    return swap_changed(hits)
+    return swap_changed_with_newer(hits)
 
 
-def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
+def swap_changed_with_newer(hits: Sequence[Hit]) -> list[Hit]:
     """Swap each hit, including its score, with its `changed_by` hit if that comes later."""
     ordered = list(hits)
     for hit in hits:
@@ -85,7 +85,7 @@ class Changes:
         self._nearest = cache(partial(_nearest_memory, db))
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
-    def find_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
+    def find_newer_memories_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
         """Map each of `memory_ids` that may have been changed to the newer memory, also from `memory_ids`.
 
         The newer one must say that something changed. Both must have the same topic (or category, if either
@@ -118,7 +118,7 @@ def says_change(text: str) -> bool:
 def _has_phrase(member: str, text: str) -> bool:
     words = phrases.WORD.findall(phrases.space_chinese(phrases.fold_phrase(text[:_READ])))
     known = _load_phrases(member)
-    return any(known.length_at(words, place) for place in known.places(words))
+    return any(known.length_at(words, place) for place in known.possible_places(words))
 
 
 def _may_change(
@@ -182,7 +182,7 @@ def _weighted_cover(db: Connection, terms: Sequence[str], older: str) -> float:
             " CROSS JOIN memory_chunks c WHERE memory_chunks_fts MATCH ?1 AND c.chunk_no = f.rowid",
             (term, older),
         ).fetchone()
-        weight = rarity(rows, count)
+        weight = weight_of_rarity(rows, count)
         whole += weight
         had += weight if is_there else 0.0
     return had / whole * len(terms) ** 0.5 if whole else 0.0

@@ -111,7 +111,7 @@ def count_open_conflicts(db: Connection) -> int:
     return int(count)
 
 
-def contested_memories(db: Connection) -> set[str]:
+def ids_of_contested_memories(db: Connection) -> set[str]:
     """Return the ids of memories in open contradictions or proposed in other open conflicts."""
     rows = db.execute(
         f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
@@ -120,7 +120,7 @@ def contested_memories(db: Connection) -> set[str]:
     return sides | {proposal for _, _, proposal in rows if proposal is not None}
 
 
-def proposed_memories(db: Connection) -> set[str]:
+def ids_of_proposed_memories(db: Connection) -> set[str]:
     """Return the ids of the memories that models propose in open conflicts."""
     rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
     return {name for (name,) in rows}
@@ -147,7 +147,7 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 """
 
 
-def compared_events(db: Connection, stream: str, chat: str | None = None) -> set[str]:
+def ids_of_compared_or_profiled_events(db: Connection, stream: str, chat: str | None = None) -> set[str]:
     """Return the ids of events already compared (stream `memory`) or used for a profile (stream `core`).
 
     chat: the chat that names the profile's group; None for the store's own profile. Contents that a profile
@@ -212,12 +212,12 @@ ORDER BY d.ts DESC LIMIT 1
 """
 
 
-def memories_worded_by_hand(db: Connection) -> set[str]:
+def ids_of_memories_worded_by_hand(db: Connection) -> set[str]:
     """Return the ids of memories that a person or an agent saved or reworded."""
     return {memory_id for (memory_id,) in db.execute(_OWN, (to_json_list(DISTILLED),))}
 
 
-def last_merge(db: Connection, memory_id: str) -> Merge | None:
+def last_standing_merge(db: Connection, memory_id: str) -> Merge | None:
     """Return the latest merge into `memory_id` that was not undone, or None."""
     for stream, extraction_id, number, memory_ids, is_undone in db.execute(_MERGES, (memory_id,)).fetchall():
         if not is_undone:
@@ -232,7 +232,7 @@ def last_merge_target(db: Connection, memory_id: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def undone_merges(db: Connection) -> list[frozenset[str]]:
+def content_events_of_undone_merges(db: Connection) -> list[frozenset[str]]:
     """Return the ids of the merged content events of each merge that a person undid."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

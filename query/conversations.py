@@ -100,7 +100,7 @@ _A_PLACE = f"({', '.join('?' * len(ORDER))})"
 _COLUMNS = "id, role, name, content, created_at, type, metadata"
 
 
-def window(
+def window_of_chat(
     db: Connection,
     chat: Chat,
     *,
@@ -118,11 +118,11 @@ def window(
     """
     if last is None and tokens is None:
         last = DEFAULT_LAST
-    messages = newest_messages(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
-    return Window(":".join(chat), session_start(db, chat), messages)
+    messages = messages_of_window(db, chat, last=last, tokens=tokens, across_sessions=across_sessions)
+    return Window(":".join(chat), first_message_of_session(db, chat), messages)
 
 
-def newest_messages(
+def messages_of_window(
     db: Connection,
     chat: Chat,
     *,
@@ -136,10 +136,12 @@ def newest_messages(
     text: returns the text of a message for counting tokens.
 
     Raises:
-        NotFound: see `window`.
+        NotFound: see `window_of_chat`.
     """
     check_chat_known(db, chat)
-    within, values = _messages_since(chat, None if across_sessions else _last_break(db, chat))
+    within, values = _condition_for_messages_since(
+        chat, None if across_sessions else _place_of_last_break(db, chat)
+    )
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE {within} {NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
@@ -158,9 +160,9 @@ def newest_messages(
     return messages[::-1]
 
 
-def session_start(db: Connection, chat: Chat) -> str | None:
+def first_message_of_session(db: Connection, chat: Chat) -> str | None:
     """Return the id of the first message in the chat's current session, if any."""
-    within, values = _messages_since(chat, _last_break(db, chat))
+    within, values = _condition_for_messages_since(chat, _place_of_last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return start[0] if start else None
 
@@ -176,7 +178,7 @@ def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int
     return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
-def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
+def _place_of_last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     row: tuple[Any, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         f" WHERE channel = ? AND chat_id = ? AND type = 'session_break' {NEWEST_FIRST} LIMIT 1",
@@ -185,7 +187,7 @@ def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     return row
 
 
-def _messages_since(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
+def _condition_for_messages_since(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
     sql = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     if since is None:
         return sql, [*chat]

@@ -103,7 +103,7 @@ _PASSAGES = (
 _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version, mtime, dated_at, indexed_at"
 
 
-def sources(db: Connection, source_id: str | None = None) -> list[Source]:
+def list_sources(db: Connection, source_id: str | None = None) -> list[Source]:
     """Return all sources by name, or just `source_id`, including those only documents mention."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
@@ -118,7 +118,7 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
     return [struct_of_row(Source, row) for row in rows]
 
 
-def registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
+def list_registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
     """Return all registered sources by name, or just `source_id`."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
@@ -129,12 +129,12 @@ def registered_sources(db: Connection, source_id: str | None = None) -> list[Reg
     return [struct_of_row(Registered, row) for row in rows]
 
 
-def source(db: Connection, source_id: str) -> Source | None:
+def find_source(db: Connection, source_id: str) -> Source | None:
     """Return the source `source_id`, or None."""
-    return next(iter(sources(db, source_id)), None)
+    return next(iter(list_sources(db, source_id)), None)
 
 
-def documents(db: Connection, source_id: str) -> list[Document]:
+def documents_of_source(db: Connection, source_id: str) -> list[Document]:
     """Return the documents of a source, ordered by file."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
     return [struct_of_row(Document, row) for row in rows]

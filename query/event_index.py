@@ -31,7 +31,7 @@ class LinePosition(msgspec.Struct, frozen=True):
         return f"{self.stream}/{self.segment}:{self.line}"
 
 
-def streams_of(db: Connection, name: str) -> list[str]:
+def streams_containing_name(db: Connection, name: str) -> list[str]:
     """Return the streams, sorted, where `name` is an event id, a redacted id, or a bad line's position."""
     segment, offset = parse_line_id(name) or (None, None)
     rows = db.execute(
@@ -62,7 +62,7 @@ def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, in
     return rows
 
 
-def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
+def memories_touched_by_events(db: Connection, events: Iterable[Key]) -> list[str]:
     """Return the ids of memories touched by any of these events, sorted."""
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
@@ -82,7 +82,7 @@ def changes_of_messages(db: Connection, messages: Iterable[Key]) -> set[Key]:
     return set(rows)
 
 
-def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+def events_touching_memories(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     """Return the keys of events that touch any of these memories."""
     rows = db.execute(
         "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
@@ -91,7 +91,7 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def merged_into(db: Connection, memory_id: str) -> list[str]:
+def memory_with_memories_merged_into_it(db: Connection, memory_id: str) -> list[str]:
     """Return `memory_id` and whatever was merged into it, transitively, unless rejected or undone."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
@@ -105,7 +105,7 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
     return [name for (name,) in rows]
 
 
-def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
+def memories_proposed_to_replace(db: Connection, memory_ids: Iterable[str]) -> list[str]:
     """Return the ids of memories that models proposed to replace any of these, and that nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
@@ -136,12 +136,12 @@ def held_events_of(db: Connection, memory_id: str) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+def contexts_containing_memories(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     """Return the `context_given` events of contexts that contained any of these memories."""
     return _contexts_naming_any(db, [("", memory_id) for memory_id in memory_ids])
 
 
-def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
+def contexts_naming_events(db: Connection, events: Collection[Key]) -> set[Key]:
     """Return the `context_given` events of contexts built for or containing any of these events.
 
     A context also counts if it contained a memory that one of them saved or updated.

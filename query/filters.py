@@ -19,10 +19,10 @@ MEMORY_CHUNKS = (
     " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " LEFT JOIN documents d ON d.document_id = c.document_id"
 )
-"""The rows to which the condition `Filters.of_memories` applies, if c.message_id is null."""
+"""The rows to which the condition `Filters.condition_on_memories` applies, if c.message_id is null."""
 
 DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
-"""The rows to which the condition `Filters.of_documents` applies."""
+"""The rows to which the condition `Filters.condition_on_documents` applies."""
 
 CONVERSATION = "conversation"
 """The source of messages."""
@@ -99,13 +99,13 @@ class Filters(Request, frozen=True, kw_only=True):
         """Whether everything is allowed."""
         return self == _NONE
 
-    def of_messages(self) -> Sql | None:
+    def condition_on_messages(self) -> Sql | None:
         """Return the SQL condition on `messages m`; None if messages are excluded altogether."""
         if (
             self._selects_only_memories
             or self.of_no_chat
             or self.source not in (None, CONVERSATION)
-            or not self._wants("message")
+            or not self._wants_kind("message")
         ):
             return None
         chats = self._chats
@@ -115,14 +115,14 @@ class Filters(Request, frozen=True, kw_only=True):
             (f"({' OR '.join(['m.channel = ? AND m.chat_id = ?'] * len(chats))})", pairs or None),
             ("m.role = ?", self.role),
             ("m.name IN (SELECT value FROM json_each(?))", equivalent_forms_json(self.speaker)),
-            *self._not_excluded("m.id"),
+            *self._exclusion_conditions("m.id"),
             ("(m.stream, m.id) <> (?, ?)", self.asking),
-            *self._times("m.created_at"),
+            *self._time_conditions("m.created_at"),
         )
 
-    def of_memories(self) -> Sql | None:
+    def condition_on_memories(self) -> Sql | None:
         """Return the SQL condition on `MEMORY_CHUNKS`; None if memories are excluded altogether."""
-        if self._selects_only_messages or not self._wants("memory"):
+        if self._selects_only_messages or not self._wants_kind("memory"):
             return None
         category, topic = self.category, self.topic
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
@@ -143,23 +143,23 @@ class Filters(Request, frozen=True, kw_only=True):
                 equivalent_forms_json(self.tag),
             ),
             ("coalesce(y.salience, 1) >= ?", self.min_salience or None),
-            *self._not_excluded(owner, "coalesce(y.event_id, f.event_id, d.event_id, '')"),
-            *self._times("c.updated_at"),
+            *self._exclusion_conditions(owner, "coalesce(y.event_id, f.event_id, d.event_id, '')"),
+            *self._time_conditions("c.updated_at"),
         )
 
-    def of_documents(self) -> Sql | None:
+    def condition_on_documents(self) -> Sql | None:
         """Return the SQL condition on `DOC_CHUNKS`; None if documents are excluded altogether."""
         if (
             self._selects_only_memories
             or self._selects_only_messages
             or self.chat
-            or not self._wants("document")
+            or not self._wants_kind("document")
         ):
             return None
         return join_conditions(
             ("d.source_id = ?", self.source),
-            *self._not_excluded("c.document_id", "d.event_id"),
-            *self._times("c.updated_at"),
+            *self._exclusion_conditions("c.document_id", "d.event_id"),
+            *self._time_conditions("c.updated_at"),
         )
 
     @property
@@ -175,14 +175,14 @@ class Filters(Request, frozen=True, kw_only=True):
     def _selects_only_messages(self) -> bool:
         return (self.role, self.speaker) != (None, None)
 
-    def _not_excluded(self, *columns: str) -> Iterable[tuple[str, str | None]]:
+    def _exclusion_conditions(self, *columns: str) -> Iterable[tuple[str, str | None]]:
         ids = json.dumps(sorted(self.exclude)) if self.exclude else None
         return ((f"{column} NOT IN (SELECT value FROM json_each(?))", ids) for column in columns)
 
-    def _wants(self, kind: Kind) -> bool:
+    def _wants_kind(self, kind: Kind) -> bool:
         return self.kinds is None or kind in self.kinds
 
-    def _times(self, column: str) -> Iterable[tuple[str, object]]:
+    def _time_conditions(self, column: str) -> Iterable[tuple[str, object]]:
         return (f"{column} >= ?", self.since), (f"{column} < ?", self.until)
 
 

@@ -67,7 +67,7 @@ def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePa
         if not real:
             yield TablePage([], is_known=False)
             return
-        connection.set_authorizer(_authorizer(table, frozenset(real)))
+        connection.set_authorizer(_make_authorizer(table, frozenset(real)))
         yield from _read_pages(connection, table, real, known, most)
 
 
@@ -125,15 +125,15 @@ def _default_text(default: str | None) -> str | None:
     )
 
 
-def _authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a callback of SQLite
-    def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+def _make_authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a callback of SQLite
+    def allow_reading_table(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if action == sqlite3.SQLITE_SELECT:
             return sqlite3.SQLITE_OK
         # Counting rows reads a column without a name.
         is_real = action == sqlite3.SQLITE_READ and first == table and (second in real or second == "")
         return sqlite3.SQLITE_OK if is_real else sqlite3.SQLITE_DENY
 
-    return allow
+    return allow_reading_table
 
 
 def _quote_name(name: str) -> str:

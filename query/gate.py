@@ -167,7 +167,7 @@ def should_retrieve(text: str) -> Gate:
     weight = sum(clause.weight for clause in left)
     if memory := next((clause.memory for clause in left if clause.memory), None):
         return Gate(retrieve=True, reason="memory", words=memory)
-    asks = next(filter(None, (clause.asks for clause in left)), None)
+    asks = next(filter(None, (clause.asking_phrase for clause in left)), None)
     if asks or ("?" in text and weight >= _LEAST_REQUESTED * _WEIGHT):
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
@@ -191,7 +191,7 @@ def is_social(text: str) -> bool:
     )
 
 
-def _topic_words(facts: FactWords) -> Iterator[str]:
+def _words_around_topic_names(facts: FactWords) -> Iterator[str]:
     """Yield words such as `my` and `favourite`, which start or end the name of a fact."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
@@ -203,7 +203,7 @@ def _load_phrases(name: str) -> Phrases:
     tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
     phrases = [phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))]
     facts = language_files.languages("facts").values() if name == "memory" else ()
-    return Phrases([*phrases, *(word for each in facts for word in _topic_words(each.facts))])
+    return Phrases([*phrases, *(word for each in facts for word in _words_around_topic_names(each.facts))])
 
 
 class _Clause:
@@ -231,7 +231,7 @@ class _Clause:
         return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property
-    def asks(self) -> str | None:
+    def asking_phrase(self) -> str | None:
         """The phrase that makes this a question, if any; a `why` on its own refers to the last message."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]

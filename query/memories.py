@@ -115,12 +115,12 @@ def select_memories(
         yield memory
 
 
-def memory(db: Connection, memory_id: str) -> Memory | None:
+def find_memory(db: Connection, memory_id: str) -> Memory | None:
     """Return the memory `memory_id`, or None."""
     return next(select_memories(db, "WHERE m.memory_id = ?", (memory_id,)), None)
 
 
-def memories(
+def find_memories(
     db: Connection,
     *,
     category: str | None = None,
@@ -165,7 +165,7 @@ def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float)
     return sorted(chosen, key=lambda memory: (memory.relevance, memory.memory_id))
 
 
-def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
+def history_of_memory(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
     """Return a memory's events, and those that undid them, by precedence. Works for deleted memories too."""
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"

@@ -146,7 +146,7 @@ def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "
     return list(dict.fromkeys(name for (name,) in rows))
 
 
-def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
+def line_places_of_ids(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
     """Return (segment, offset, length) of the line of each known id in `stream`."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
@@ -216,7 +216,7 @@ def edits_of_messages(
     return found
 
 
-def ids_with_prefixes(
+def ids_below_names(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
     """Return the ids in `streams` that start with one of `names` and a slash.

@@ -195,7 +195,7 @@ Counts = dict[str, int]
 """Numbers by name, sorted by name."""
 
 
-def count_by(db: Connection, column: str, rows: str) -> Counts:
+def count_rows_by_column(db: Connection, column: str, rows: str) -> Counts:
     """Count rows by the value of `column`.
 
     rows: a table, optionally with a condition.
@@ -252,7 +252,7 @@ _TABLES = {
 PLAIN_TABLES = tuple(_TABLES)
 
 
-def plain_rows(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+def rows_of_plain_table(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
     """Return the column names of one of `PLAIN_TABLES`, and its rows as dicts."""
     rows = db.execute(_TABLES[table])
     names = [column for column, *_ in rows.description]
@@ -309,7 +309,7 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 """
 
 
-def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
+def sources_of_core_keys(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
     """Return the keys of a section, including removed ones, with their sources.
 
     chat: the chat that names the profile's group; None for the store's own profile.

@@ -39,17 +39,19 @@ class Request(Checked, frozen=True):
         if not isinstance(given, Mapping):
             raise BadInput(
                 f"{called} takes fields by name, not {shown_value(given)}",
-                hint=f"use these fields: {_list_names(cls)}",
+                hint=f"use these fields: {_join_names_of_remote_fields(cls)}",
             )
         # Only callers in this process give local fields, by keyword: a mapping must not have them.
-        check_names(called, given, wire_names(cls))
+        check_names_are_known(called, given, names_of_remote_fields(cls))
         try:
             return cls(**given)
         except TypeError as error:
-            raise BadInput(f"{called}: {error}", hint=f"it accepts {_list_names(cls)}") from error
+            raise BadInput(
+                f"{called}: {error}", hint=f"it accepts {_join_names_of_remote_fields(cls)}"
+            ) from error
 
 
-def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
+def check_names_are_known(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Reject names that `owner` does not have.
 
     Raises:
@@ -208,7 +210,7 @@ def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]
     return given
 
 
-def schema_of(request: type[Request]) -> dict[str, Any]:
+def json_schema_of_request(request: type[Request]) -> dict[str, Any]:
     """Return the JSON schema (https://json-schema.org/draft/2020-12) of a request, without local fields."""
     fields = [field for field in fields_of(request) if not field.is_local]
     return {
@@ -228,7 +230,7 @@ def description_of(request: type[Request]) -> str:
 
 
 def _schema_of_field(field: Field) -> dict[str, Any]:
-    schema = schema_of(field.struct) if field.struct else msgspec.json.schema(field.wire)
+    schema = json_schema_of_request(field.struct) if field.struct else msgspec.json.schema(field.wire)
     value = schema["items"] if field.is_list else schema
     limits = {"enum": [*field.choices] or None, "minimum": field.least, "maximum": field.most}
     value |= {name: limit for name, limit in limits.items() if limit is not None}
@@ -238,10 +240,10 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
     return schema
 
 
-def wire_names(request: type[Request]) -> list[str]:
+def names_of_remote_fields(request: type[Request]) -> list[str]:
     """Return the names of the fields that remote callers may set too."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 
-def _list_names(request: type[Request]) -> str:
-    return ", ".join(wire_names(request))
+def _join_names_of_remote_fields(request: type[Request]) -> str:
+    return ", ".join(names_of_remote_fields(request))

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import TextToCheck, has_key, is_private, mask_parts, which_hold_keys
+from memlog.eventlog.secrets.outgoing import (
+    TextToCheck,
+    has_key,
+    is_private_category,
+    mask_parts,
+    which_hold_keys,
+)
 from memlog.projector.passages import fulltext
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import BufferedMessage
@@ -42,7 +48,7 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
     For a passage, the whole document is checked: a key may be longer than a passage.
     """
-    if is_private(hit.category) or has_key(hit.content):
+    if is_private_category(hit.category) or has_key(hit.content):
         return False
     if hit.kind == "message" and hit.chat is not None:
         return not fulltext.message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])

@@ -9,7 +9,12 @@ import msgspec
 
 from memlog.eventlog.fields import Chat
 from memlog.projector.sqlite import Connection
-from memlog.query.conversations import WindowMessage, chat_condition, newest_messages, session_start
+from memlog.query.conversations import (
+    WindowMessage,
+    chat_condition,
+    first_message_of_session,
+    messages_of_window,
+)
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 
 
@@ -35,7 +40,7 @@ class Session(msgspec.Struct, kw_only=True):
     labels: list[str] = []
 
 
-def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
+def current_sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
     """Return the current session of `chat`, or of each chat, newest first.
 
     is_all: include earlier sessions.
@@ -51,14 +56,14 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
     ).fetchall()
     # The last session of each chat stays.
     kept = rows if is_all else {row[-2:]: row for row in rows}.values()
-    described = _descriptions(db)
+    described = _descriptions_by_chat(db)
     newest_first = [
         struct_of_row(Session, row[:-2], **described.get(row[-2:], {})) for row in reversed([*kept])
     ]
     return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
 
 
-def _descriptions(db: Connection) -> dict[tuple[str, str], dict[str, Any]]:
+def _descriptions_by_chat(db: Connection) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the members of each chat's description; of a chat with two streams, the latest."""
     found: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     for channel, chat_id, member, value in db.execute(
@@ -82,7 +87,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
     content: str
 
 
-def session_content(
+def current_session_content(
     db: Connection, chat: Chat, *, last: int | None, tokens: int | None, across_sessions: bool
 ) -> SessionContent:
     """Return the messages of a chat's current session as one text, oldest first.
@@ -93,12 +98,12 @@ def session_content(
     Raises:
         NotFound: the store has events, but none of this chat.
     """
-    messages = newest_messages(
+    messages = messages_of_window(
         db, chat, last=last, tokens=tokens, across_sessions=across_sessions, text=_format_line
     )
     return SessionContent(
         chat=":".join(chat),
-        session_start=session_start(db, chat),
+        session_start=first_message_of_session(db, chat),
         messages=len(messages),
         content="\n".join(map(_format_line, messages)),
     )
@@ -127,15 +132,15 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
         NotFound: the store has events, but none of this chat.
     """
     condition, values = chat_condition(db, chat)
-    return _summaries(db, condition, values)
+    return _select_summaries(db, condition, values)
 
 
-def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
+def summary_by_event(db: Connection, stream: str, event_id: str) -> Summary | None:
     """Return the summary written by an event, or None."""
-    return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
+    return next(iter(_select_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 
-def _summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
+def _select_summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
     rows = db.execute(
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
         f" {POSITION}"

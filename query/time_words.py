@@ -60,7 +60,7 @@ class _Rule(NamedTuple):
     language: TimeWords | None
     needs_past: bool
 
-    def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
+    def days_of_match(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
         """Return the first day of a match and the day after its last; None for an impossible date."""
         try:
             return self.read(match, today, is_past)
@@ -98,7 +98,7 @@ def find_past_days(text: str, today: date) -> Days | None:
     """Return the past days named in a prompt, or None."""
     if len(text) > _LONGEST:
         return None
-    found = _most_precise(_find_times(text, today))
+    found = _choose_most_precise_time(_find_times(text, today))
     return (
         None
         if found is None or found.first > today
@@ -112,13 +112,13 @@ def parse_days(text: str, today: date) -> Days | None:
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
             match = rule.pattern.fullmatch(written)
-            days = match and rule.days(match, today, is_past=True)
+            days = match and rule.days_of_match(match, today, is_past=True)
             if days:
                 return Days(*days, text)
     return None
 
 
-def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
+def _choose_most_precise_time(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
     """Return the most precise time; a weekday is that of the week, if one is named, and dates are joined."""
     known = [*found]
     if not known:
@@ -146,9 +146,9 @@ def _find_times(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
             is_clear = {"last", "year"} & {name for name, word in match.groupdict().items() if word}
             if rule.needs_past and not (is_past or is_clear):
                 continue
-            if rule.language is not None and _is_bound(rule.language, text, match):
+            if rule.language is not None and _is_bound_or_has_one(rule.language, text, match):
                 continue
-            days = rule.days(match, today, is_past=is_past)
+            days = rule.days_of_match(match, today, is_past=is_past)
             if days is not None:
                 taken.append(match.span())
                 yield Days(*days, match[0]), rule.read
@@ -163,7 +163,7 @@ def _is_about_past(language: TimeWords | None, text: str) -> bool:
     )
 
 
-def _is_bound(language: TimeWords, text: str, match: re.Match[str]) -> bool:
+def _is_bound_or_has_one(language: TimeWords, text: str, match: re.Match[str]) -> bool:
     """Whether a time is only a bound ("before last week") or has one ("the weekend before 5 June")."""
     before, behind = text[: match.start()], text[match.end() :]
     is_bound = re.search(rf"\b(?:{language.bounds})(?: the)? $", before, re.IGNORECASE)
@@ -185,7 +185,14 @@ def _time_words() -> list[TimeWords]:
 def _rules() -> tuple[_Rule, ...]:
     rules = [_Rule(_word_pattern(pattern), _read_date, None, needs_past=False) for pattern in _NUMERIC_DATES]
     rules += chain.from_iterable(map(_rules_of, _time_words()))
-    order: list[_Reader] = [_read_date, _read_ago, _read_rolling, _read_weekday, _read_weekend, _read_month]
+    order: list[_Reader] = [
+        _read_date,
+        _read_time_ago,
+        _read_rolling_period,
+        _read_weekday,
+        _read_weekend,
+        _read_month,
+    ]
     return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
 
 
@@ -198,27 +205,27 @@ def _rules_of(language: TimeWords) -> Iterator[_Rule]:
         "ordinal": "|".join(split_phrases(language.ordinals)),
     }
 
-    def rule(pattern: str, read: _Reader, *, needs_past: bool = True) -> _Rule:
+    def make_rule(pattern: str, read: _Reader, *, needs_past: bool = True) -> _Rule:
         return _Rule(_word_pattern(pattern % parts), read, language, needs_past)
 
     for pattern in language.date.splitlines():
-        yield rule(pattern, _read_date)
-    yield rule(language.ago, _read_ago, needs_past=False)
-    yield rule(language.rolling, _read_rolling, needs_past=False)
-    yield rule(language.weekday, _read_weekday)
-    yield rule(language.weekend, _read_weekend)
-    yield rule(language.month, _read_month)
-    yield rule(language.year, _read_year)
+        yield make_rule(pattern, _read_date)
+    yield make_rule(language.ago, _read_time_ago, needs_past=False)
+    yield make_rule(language.rolling, _read_rolling_period, needs_past=False)
+    yield make_rule(language.weekday, _read_weekday)
+    yield make_rule(language.weekend, _read_weekend)
+    yield make_rule(language.month, _read_month)
+    yield make_rule(language.year, _read_year)
     for unit, patterns in language.calendar.items():
         for back, pattern in zip(range(len(patterns) - 1, -1, -1), patterns, strict=True):
-            yield rule(pattern, _calendar_reader(unit, back), needs_past=back == 0)
+            yield make_rule(pattern, _make_calendar_reader(unit, back), needs_past=back == 0)
 
 
 def _day_after(day: date) -> date:
     return day + timedelta(1)
 
 
-def _calendar_reader(unit: Unit, back: int) -> _Reader:
+def _make_calendar_reader(unit: Unit, back: int) -> _Reader:
     return lambda _, today, __: _calendar_unit(unit, back, today)
 
 
@@ -251,11 +258,11 @@ def _index_of_word(field: Literal["numbers", "weekdays", "months", "ordinals"], 
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
 
-def _read_ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+def _read_time_ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
     return _calendar_unit(*_unit_and_number(match), today)
 
 
-def _read_rolling(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+def _read_rolling_period(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
     unit, number = _unit_and_number(match)
     days: Mapping[Unit, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
     return today - timedelta(days[unit] * number), _day_after(today)

@@ -14,10 +14,10 @@ from memlog.query.request import Request
 from memlog.service.engine.operation import (
     PLACES,
     Operation,
-    call_required,
+    call_and_require_answer,
     group_named,
+    naming_chats_by_folders_of_store,
     operations_of,
-    store_of_call,
 )
 from memlog.service.engine.readable import EVERYTHING, allowing_files_below, resolve_readable
 from memlog.service.projects import Projects
@@ -33,13 +33,13 @@ Operations = dict[str, Operation]
 @cache
 def operations() -> Operations:
     """Return all operations of a store by name, such as `search` or `memories.save`."""
-    return _operations_of(GROUPS)
+    return _operations_of_groups(GROUPS)
 
 
 @cache
 def project_operations() -> Operations:
     """Return all operations of `Projects` by name, such as `projects.list`."""
-    return _operations_of(["projects"])
+    return _operations_of_groups(["projects"])
 
 
 def tool_operations() -> Operations:
@@ -47,7 +47,7 @@ def tool_operations() -> Operations:
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
-def _operations_of(groups: Iterable[str]) -> Operations:
+def _operations_of_groups(groups: Iterable[str]) -> Operations:
     return {
         f"{group}.{name}".lstrip("."): each for group in groups for name, each in operations_of(group).items()
     }
@@ -78,11 +78,11 @@ def call_operation(
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
-    with store_of_call(owner):
+    with naming_chats_by_folders_of_store(owner):
         request = kind.of(given, name)
     with allowing_files_below(exports if known[name].writes_paths else root):
         below = {field: _resolve_paths(getattr(request, field)) for field in of_paths}
-        return call_required(
+        return call_and_require_answer(
             getattr(target, method), msgspec.structs.replace(request, **below) if below else request
         )
 
@@ -106,7 +106,7 @@ def escape_answer(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is
 def answer_schema(name: str) -> dict[str, Any]:
     """Return the JSON schema, with definitions, of an operation whose answer is a single struct."""
     (schema,), components = msgspec.json.schema_components(
-        operations()[name].found, ref_template="#/$defs/{name}"
+        operations()[name].types_if_found, ref_template="#/$defs/{name}"
     )
     described: dict[str, Any] = components.pop(schema["$ref"].rpartition("/")[2])
     return described | ({"$defs": components} if components else {})
@@ -121,7 +121,7 @@ def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[s
     for name, each in (operations() | project_operations()).items():
         # The types are converted one by one, because msgspec accepts no union of untagged structs.
         schemas = []
-        for kind in each.found:
+        for kind in each.types_if_found:
             (schema,), found = msgspec.json.schema_components([kind], ref_template=ref_template)
             schemas.append(schema)
             components.update(found)

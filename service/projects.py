@@ -27,7 +27,7 @@ from memlog.eventlog.log.layout import (
     SCRUB_LOCK,
     TOP,
     WATCH_LOCK,
-    seals_files,
+    list_seals_files,
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder, segments_of
@@ -112,7 +112,7 @@ class Projects:
         Raises:
             LogError: a folder cannot be read.
         """
-        with _as_log_errors(self.folder):
+        with _converting_os_errors_to_log_errors(self.folder):
             entries = [(Path(entry.path), unquote(entry.name)) for entry in _list_entries(self.folder)]
             found = [
                 _read_project(path, name)
@@ -130,7 +130,7 @@ class Projects:
             BadInput: the name is invalid. LogError: its folder cannot be read.
         """
         path = self.path(name)
-        with _as_log_errors(path):
+        with _converting_os_errors_to_log_errors(path):
             return _read_project(path, name) if _is_store(path) else None
 
     @operation("erase")
@@ -157,7 +157,7 @@ class Projects:
             LogError: the store, or a part of it, cannot be removed.
         """
         path = self.path(name)
-        with _as_log_errors(path):
+        with _converting_os_errors_to_log_errors(path):
             left = [*self._find_remains()]
             is_standing = self._has_store_to_remove(path, name, left)
             found = (
@@ -218,7 +218,7 @@ class Projects:
                 locks.holding_lock_if_file_exists(path / BUILD_LOCK, "the rebuild", lock_timeout)
             )
             held.enter_context(locks.holding_lock(path / PROJECTOR_LOCK, "the read model", lock_timeout))
-            seals = [log / name for name in seals_files(log)]
+            seals = [log / name for name in list_seals_files(log)]
             for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
                 with locks.holding_lock_if_file_exists(
                     file, escape_invalid_utf8(file.relative_to(path)), lock_timeout
@@ -230,7 +230,7 @@ class Projects:
 
 
 @contextmanager
-def _as_log_errors(path: Path) -> Iterator[None]:
+def _converting_os_errors_to_log_errors(path: Path) -> Iterator[None]:
     """Convert an OSError in this context to a LogError that names the file."""
     try:
         yield
@@ -361,7 +361,7 @@ class _Opened:
         self.store.close()
 
 
-def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
+def _error_without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
     """Return an error without the path of the server's stores."""
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
@@ -397,13 +397,13 @@ class OpenStores:
         try:
             return call(opened.store)
         except MemlogError as error:
-            raise _without_path(error, opened.store.path, project) from None
+            raise _error_without_path(error, opened.store.path, project) from None
         finally:
             self._release_store(opened)
 
     def begin_watches(self) -> None:
         """Open the only store, or the stores of all projects with documents, to watch their files."""
-        threading.Thread(target=self._open_with_documents, daemon=True).start()
+        threading.Thread(target=self._open_stores_with_documents, daemon=True).start()
 
     def find_problems_of_stores(self) -> dict[str, str]:
         """Return the problems of the open stores, by part; {} if there are none."""
@@ -444,7 +444,7 @@ class OpenStores:
             opened.users -= 1
             # The watch starts only once the store exists, since it would create the store.
             if opened.watch is None and not opened.is_closing.is_set() and opened.store.exists:
-                opened.watch = threading.Thread(target=self._watch, args=(opened,), daemon=True)
+                opened.watch = threading.Thread(target=self._watch_until_closed, args=(opened,), daemon=True)
                 opened.watch.start()
             idle = [(path, each) for path, each in self._open.items() if not each.has_documents]
             surplus = [(path, each) for path, each in idle[: max(0, len(idle) - _MAX_IDLE)] if not each.users]
@@ -463,7 +463,7 @@ class OpenStores:
         opened.stop_watch()
         threading.Thread(target=opened.close, daemon=True).start()
 
-    def _open_with_documents(self) -> None:
+    def _open_stores_with_documents(self) -> None:
         if isinstance(self._where, Path):
             self.run(DEFAULT, lambda _: None)
             return
@@ -479,7 +479,7 @@ class OpenStores:
         with self._open_store(self._project_path(project)) as store:
             return bool(store.documents.list())
 
-    def _watch(self, opened: _Opened) -> None:
+    def _watch_until_closed(self, opened: _Opened) -> None:
         told = ""
         while not opened.is_closing.is_set():
             # Each watch needs a new event, because it sets its event when it ends, even by an error.

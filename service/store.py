@@ -275,12 +275,12 @@ class Store(StoreGroups):
 
     @operation("append", request=BuildContext)
     def context(self, request: BuildContext) -> "Context":
-        from memlog.service.retrieval.search import create_context
+        from memlog.service.retrieval.search import create_and_record_context
 
         rules = self._engine.job_rules
         if request.timezone is None and rules is not None:
             request = replace(request, timezone=rules.timezone)
-        return create_context(self._engine.reads, self._engine.nonblocking_log, request)
+        return create_and_record_context(self._engine.reads, self._engine.nonblocking_log, request)
 
     @operation("append")
     def pre_route(
@@ -347,7 +347,7 @@ class Store(StoreGroups):
         text = "warm up"
         try:
             self.search(text, k=1)
-            self._engine.reads.open()
+            self._engine.reads.open_all_connections()
         except NotFound:
             embedder, _ = self._engine.read_model.model.embedder_or_why()
             if embedder is not None:

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 import memlog
-from memlog.cli.process.error_handler import EXIT_CODES, exit_code_of, failure_of
+from memlog.cli.process.error_handler import EXIT_CODES, error_to_failure, exit_code_of
 from memlog.eventlog import errors
 from memlog.projector.sqlite import DAMAGED, INHERITED, NO_ROOM
 from memlog.service.engine.operation import NOUNS
@@ -38,7 +38,7 @@ VARIABLES = {
     "frozen",
     "unknown_command_error",
     "too_large",
-    "foreign_key_error",
+    "key_in_store_file_error",
 }
 """Names that hold an error of the tree which was made elsewhere."""
 
@@ -65,7 +65,7 @@ def test_each_error_has_a_code_of_its_own_and_an_exit_code():
     made = [found("what happened", hint="what to do") for found in TREE.values()]
     assert len({error.code for error in made}) == len(TREE)
     for error in made:
-        failure = failure_of(error)
+        failure = error_to_failure(error)
         assert (failure.code, failure.message, failure.hint) == (error.code, "what happened", "what to do")
         assert failure.retryable is (type(error) in (errors.Busy, errors.LogError))
         assert exit_code_of(error) in (1, 65, 69, 70, 74, 75)

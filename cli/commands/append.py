@@ -23,7 +23,7 @@ from memlog.cli.output.output import (
     print_note,
     says_sentences,
 )
-from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.cli.process.error_handler import error_to_failure, exit_code_of
 from memlog.cli.process.main import LazyCommands
 from memlog.cli.process.stdin import read_stdin_text, stdin_bytes
 from memlog.eventlog.events import TYPES, Event
@@ -76,18 +76,18 @@ def append(ctx: click.Context) -> int:
     report = _Sentences(is_typed=os.isatty(fd)) if says_sentences(ctx) else None
     worst = refused = 0
     try:
-        with _show_progress(fd) as show:
+        with _progress_callback(fd) as show:
             for batch in _read_batches(fd):
                 answers, code = _append_batch(log, batch)
                 worst = max(worst, code)
-                report.add(answers) if report else print_json(*answers)
+                report.print_refusals_and_count(answers) if report else print_json(*answers)
                 refused += sum(not isinstance(answer, Position) for answer in answers)
-                STORED.forget_acknowledged()
+                STORED.reset_after_acknowledgement()
                 show()
     finally:
         log.record_sizes()
         if report:
-            report.end()
+            report.print_untold_count()
     if refused and not report:
         lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
         print_note(f'{lines} not stored: see the answers with an "error"')
@@ -105,7 +105,7 @@ class _Sentences:
         self._count = 0
         self._streams: set[str] = set()
 
-    def add(self, answers: list[Position | dict[str, Any]]) -> None:
+    def print_refusals_and_count(self, answers: list[Position | dict[str, Any]]) -> None:
         """Tell about the answers to a batch."""
         for answer in answers:
             if self._is_typed or not isinstance(answer, Position):
@@ -114,7 +114,7 @@ class _Sentences:
                 self._count += 1
                 self._streams.add(answer.stream)
 
-    def end(self) -> None:
+    def print_untold_count(self) -> None:
         """Tell how many events were stored, if that is still untold."""
         if self._count:
             streams = sorted(self._streams)
@@ -124,7 +124,7 @@ class _Sentences:
 
 @cache
 def _make_command(name: str, kind: type[Event]) -> click.Command:
-    from memlog.cli.options.event_options import members_of_options, options_of
+    from memlog.cli.options.event_options import members_of_options, options_for_event_type
 
     @click.pass_context
     def append_one(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401
@@ -134,8 +134,8 @@ def _make_command(name: str, kind: type[Event]) -> click.Command:
         (position,) = open_log(ctx).append([event])
         print_done(ctx, position, _answer_sentence(position))
 
-    params = [*options_of(kind), *_OPTIONS]
-    return Command(name, callback=append_one, params=params, help=_help_of(kind))
+    params = [*options_for_event_type(kind), *_OPTIONS]
+    return Command(name, callback=append_one, params=params, help=_help_of_event_type(kind))
 
 
 def _answer_sentence(answer: Position | dict[str, Any]) -> str:
@@ -145,7 +145,7 @@ def _answer_sentence(answer: Position | dict[str, Any]) -> str:
     return f"Stored {answer.id} in {answer.stream}/{answer.segment}.{repeated}"
 
 
-def _help_of(kind: type[Event]) -> str:
+def _help_of_event_type(kind: type[Event]) -> str:
     """Return an event type's docstring without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_members(text))
@@ -163,7 +163,7 @@ def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
     for number, outcome in append_lines(log, batch):
         if isinstance(outcome, RefusedLine):
             named = {"line": number} | ({} if outcome.id is None else {"id": outcome.id})
-            answers.append(named | {"error": failure_of(outcome.error)})
+            answers.append(named | {"error": error_to_failure(outcome.error)})
             code = max(code, exit_code_of(outcome.error))
         else:
             answers.append(outcome)
@@ -171,7 +171,7 @@ def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 
 @contextmanager
-def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
+def _progress_callback(fd: int) -> Iterator[Callable[[], None]]:
     """Yield a callback that shows progress through a file; it does nothing for other input."""
     # Imported here: a single event has no progress.
     from memlog.cli.output.output import progress_line
@@ -181,7 +181,7 @@ def _show_progress(fd: int) -> Iterator[Callable[[], None]]:
         if line is None or not stat.S_ISREG(status.st_mode):
             yield lambda: None
         else:
-            yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
+            yield lambda: line.show_progress("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
 
 
 def _read_batches(fd: int) -> Iterator[list[NumberedLine]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from memlog.cli.options.open_store import sent_to_providers
+from memlog.cli.options.open_store import describe_texts_sent_to_providers
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import (
     IN_FILE,
@@ -14,8 +14,8 @@ from memlog.cli.options.settings import (
     Group,
     Settings,
     change_settings_file,
-    file_with_defaults,
-    user_file,
+    text_of_default_file,
+    user_settings_file,
 )
 from memlog.cli.options.settings_schema import (
     Setting,
@@ -24,9 +24,9 @@ from memlog.cli.options.settings_schema import (
     nearest_setting,
     setting_named,
 )
-from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, print_answer
+from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, printing_answer
 from memlog.cli.output.output import escape_controls, with_options
-from memlog.cli.process.confirmation import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import create_store
@@ -65,17 +65,17 @@ def config(ctx: click.Context, name: str | None = None) -> int:
     return (
         0
         if ctx.invoked_subcommand is not None
-        else _show_settings(ctx.ensure_object(Settings), name).print(ctx)
+        else _settings_answer(ctx.ensure_object(Settings), name).print(ctx)
     )
 
 
-def _show_settings(settings: Settings, name: str | None) -> TextAnswer:
+def _settings_answer(settings: Settings, name: str | None) -> TextAnswer:
     if name is not None:
-        setting = _describe_setting(settings, _known_setting(name))
+        setting = _describe_setting(settings, _require_setting(name))
         value = setting["value"]
         return TextAnswer(setting, text=[escape_controls("" if value is None else _setting_text(value))])
     found = [_describe_setting(settings, each) for each in all_settings()]
-    sent = sent_to_providers(settings)
+    sent = describe_texts_sent_to_providers(settings)
     rows = [(each["name"], _setting_text(each["value"]), each["origin"]) for each in found]
     lines = aligned_lines(("setting", "value", "from"), rows)
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
@@ -88,15 +88,15 @@ def _show_settings(settings: Settings, name: str | None) -> TextAnswer:
 @click.argument("setting", type=TEXT)
 @click.argument("value", type=TEXT)
 @click.option("--user", "is_user", is_flag=True, help="Write your own file, which holds for all stores.")
-@print_answer
+@printing_answer
 @click.pass_context
 def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
     """Write a setting into the store's memlog.toml.
 
     Comments of the file stay. VALUE has the form of an environment variable.
     """
-    path = user_file() if is_user else ctx.ensure_object(Settings).store / SETTINGS_FILE
-    given: Any = _known_setting(setting).type.convert(value, None, ctx)
+    path = user_settings_file() if is_user else ctx.ensure_object(Settings).store / SETTINGS_FILE
+    given: Any = _require_setting(setting).type.convert(value, None, ctx)
     if isinstance(given, Path):
         given = str(given.absolute())
     change_settings_file(path, setting, given, is_own=is_user)
@@ -106,7 +106,7 @@ def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
     )
 
 
-def _known_setting(name: str) -> Setting:
+def _require_setting(name: str) -> Setting:
     try:
         return setting_named(name)
     except KeyError:
@@ -115,7 +115,7 @@ def _known_setting(name: str) -> Setting:
 
 
 def _describe_setting(settings: Settings, setting: Setting) -> dict[str, Any]:
-    value, origin = settings.find(setting.name)
+    value, origin = settings.find_value_and_origin(setting.name)
     if setting.is_secret and value is not None and origin not in (IN_FILE, IN_USER_FILE):
         value = "…"  # a file has the name of a variable, a variable the key
     plain = escape_invalid_utf8(value) if isinstance(value, Path) else value
@@ -127,7 +127,7 @@ def _setting_text(value: object) -> str:
 
 
 @click.command(cls=Command)
-@print_answer
+@printing_answer
 @click.pass_context
 def init(ctx: click.Context) -> TextAnswer:
     """Create a store's folder, with a memlog.toml that lists every setting and its default.
@@ -137,8 +137,8 @@ def init(ctx: click.Context) -> TextAnswer:
     append also creates a store.
     """
     store = ctx.ensure_object(Settings).store
-    done = create_store(store, file_with_defaults())
-    migrate_notes(ctx, may_ask=True)
+    done = create_store(store, text_of_default_file())
+    migrate_notes_or_name_command(ctx, may_ask=True)
     what = f"made {', '.join(done.made)}" if done.made else "it already exists: nothing was changed"
     lines = [escape_controls(f"{done.store}: {what}")]
     for name, missing in done.missing.items():

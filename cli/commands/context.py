@@ -8,9 +8,9 @@ import memlog
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import silent_notes
+from memlog.cli.output.answer import notes_on_omitted_parts
 from memlog.cli.output.output import STORED, one_line, print_note
-from memlog.cli.process.confirmation import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes_or_name_command
 
 
 @request_command(
@@ -30,10 +30,10 @@ def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
     if as_json and request.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError(f"json cannot be combined with {request.form}")
-    migrate_notes(ctx)
+    migrate_notes_or_name_command(ctx)
     with open_store(ctx) as store:
         given = store.context(replace(request, form="json") if as_json else request)
-    STORED.forget_acknowledged()  # the recorded access needs no acknowledgement
+    STORED.reset_after_acknowledgement()  # the recorded access needs no acknowledgement
     click.echo(given.text.encode(), nl=False)
     for notice in _context_notes(given):
         print_note(notice)
@@ -48,7 +48,7 @@ def _context_notes(given: memlog.Context) -> list[str]:
     notes = [] if is_explained else [nothing]
     if given.form != "json" or not given.text:
         notes += [] if given.synced else ["the read model may be behind the log"]
-        notes += silent_notes(given.silent)
+        notes += notes_on_omitted_parts(given.silent)
     if given.unrecorded is not None:
         notes.append(f"the context was not recorded: {given.unrecorded}")
     return notes
@@ -57,7 +57,7 @@ def _context_notes(given: memlog.Context) -> list[str]:
 def _print_explanation(given: memlog.Context) -> None:
     """Explain the context on stderr, so that stdout has only the context itself."""
     if given.form == "json":
-        click.echo(msgspec.json.encode({"explain": _explanation(given)}), err=True)
+        click.echo(msgspec.json.encode({"explain": _explanation_members(given)}), err=True)
         return
     print_note(
         f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
@@ -70,19 +70,22 @@ def _print_explanation(given: memlog.Context) -> None:
         )
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
-        print_note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_of(entry.score)}")
+        print_note(
+            f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_text(entry.score)}"
+        )
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
         print_note(
-            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_score_of(left.score)}"
+            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}"
+            f"{_score_text(left.score)}"
         )
 
 
-def _score_of(score: memlog.EntryScore | None) -> str:
+def _score_text(score: memlog.EntryScore | None) -> str:
     return "" if score is None else f", {score}"
 
 
-def _explanation(given: memlog.Context) -> dict[str, object]:
+def _explanation_members(given: memlog.Context) -> dict[str, object]:
     members = ("citation", "part", "id", "tokens", "score")
     return {
         **{

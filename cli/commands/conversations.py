@@ -6,7 +6,14 @@ import memlog
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
+from memlog.cli.output.answer import (
+    Answer,
+    Columns,
+    TextAnswer,
+    list_answer,
+    records_answer,
+    table_of_named_values,
+)
 from memlog.cli.output.output import dim, escape_controls, one_line, print_raw
 from memlog.cli.output.turns import format_message, indent_rest, surroundings_lines
 
@@ -56,7 +63,7 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
     around = surroundings_lines(found.around, found.id) if found.around else []
     return Answer(
         document=found,
-        table=named_values(members | ({"around": "\n".join(around)} if around else {})),
+        table=table_of_named_values(members | ({"around": "\n".join(around)} if around else {})),
         text=[dim(escape_controls(position)), escape_controls(found.raw), *around],
         notes=[f"{found.type}: only a message has neighbours"] if given.around and not around else [],
     )

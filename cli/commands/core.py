@@ -10,7 +10,7 @@ from memlog.cli.commands.extraction import extractions_answer
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
+from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of_named_values
 from memlog.cli.output.output import escape_controls
 
 
@@ -23,7 +23,7 @@ def core() -> None:
 def get(found: "memlog.CoreMemory | dict[str, str] | str", given: Given) -> Answer:
     if isinstance(found, str):
         record = {"section": given.section, "key": given.key, "value": found}
-        return Answer(record, named_values(record), text=[escape_controls(found)])
+        return Answer(record, table_of_named_values(record), text=[escape_controls(found)])
     sections = {given.section: found} if isinstance(found, dict) else asdict(found)
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
     return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])

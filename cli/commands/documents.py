@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
-from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
+from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, table_of_named_values
 from memlog.cli.output.output import count_noun, escape_controls, one_line
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
@@ -92,7 +92,7 @@ def list_(store: Store, given: Given) -> Answer:
 @request_command("documents.get", group=docs)
 def show(found: "memlog.DocumentText | memlog.Source", _: Given) -> Answer:
     text = escape_controls(found.content).splitlines() if isinstance(found, DocumentText) else None
-    return Answer(found, named_values(asdict(found)), text=text)
+    return Answer(found, table_of_named_values(asdict(found)), text=text)
 
 
 @request_command("documents.tree", group=docs)
@@ -182,7 +182,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(
-            f"{counts[reason]} {words}{_name_files(reason, added)}"
+            f"{counts[reason]} {words}{_name_skipped_files(reason, added)}"
             for reason, words in _SKIPPED.items()
             if counts[reason]
         )
@@ -205,7 +205,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
         yield added.problem
 
 
-def _name_files(reason: Reason, added: IndexingReport) -> str:
+def _name_skipped_files(reason: Reason, added: IndexingReport) -> str:
     """Return the first files skipped for `reason`, in brackets; "" if nobody can fix that reason."""
     if reason not in _TO_PUT_RIGHT:
         return ""

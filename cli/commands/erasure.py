@@ -7,7 +7,7 @@ import click
 import memlog
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, records_answer
+from memlog.cli.output.answer import Answer, Columns, list_answer, records_answer, table_of_named_values
 from memlog.cli.output.output import count_noun
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.cli.process.stdin import read_stdin_text
@@ -78,7 +78,7 @@ def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer
     done = run_if_confirmed(bind_operation(store, "erasure.scrub"), given, ask_person, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
-    return Answer(done, named_values(values), notes=done.notes)
+    return Answer(done, table_of_named_values(values), notes=done.notes)
 
 
 def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:

@@ -59,7 +59,7 @@ def import_(store: Store, given: Given) -> _ImportReports:
             return shown
         return _import_histories(store, given, found) if found else shown
     settings = ctx.ensure_object(Settings)
-    project, origin = settings.find("project", of_store=False)
+    project, origin = settings.find_value_and_origin("project", of_store=False)
     projects: Sequence[str] = ()
     if load_importer(given.format).projects is not None:
         if origin != "default":
@@ -73,7 +73,7 @@ def import_(store: Store, given: Given) -> _ImportReports:
     reports, nameless = [], []
     for name in projects:
         try:
-            ctx.obj = settings.at(known.path(name))
+            ctx.obj = settings.with_store_at(known.path(name))
         except BadInput as error:
             nameless.append(f"left out: {error.message}")
             continue

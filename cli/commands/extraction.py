@@ -9,12 +9,12 @@ from msgspec.structs import replace
 import memlog
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Command, Group, Settings, change_settings_file
-from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, print_answer
+from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, printing_answer
 from memlog.cli.output.output import count_noun, escape_controls, one_line, print_note
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import escape_invalid_utf8
-from memlog.service.engine.create import write_settings
+from memlog.service.engine.create import replace_settings_file
 from memlog.service.engine.prompts import prompt_names, read_prompt
 
 EXTRACTIONS: Columns = {
@@ -94,7 +94,7 @@ def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
 
 @prompts.command("edit", cls=Command)
 @click.argument("name", type=click.Choice(prompt_names()), metavar="NAME")
-@print_answer
+@printing_answer
 @click.pass_context
 def edit(ctx: click.Context, name: str) -> Done:
     """Copy a prompt into the folder `extraction.prompts_dir`, and open your editor on it.
@@ -108,7 +108,7 @@ def edit(ctx: click.Context, name: str) -> Done:
     folder = settings.value("extraction.prompts_dir") or settings.store / _PROMPTS
     path = folder / f"{own.name}.md"
     if not path.exists():
-        write_settings(path, own.text)
+        replace_settings_file(path, own.text)
     if settings.value("extraction.prompts_dir") is None:
         change_settings_file(settings.store / SETTINGS_FILE, "extraction.prompts_dir", _PROMPTS)
     if sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():

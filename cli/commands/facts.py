@@ -8,7 +8,7 @@ from msgspec.structs import replace
 import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
+from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of_records
 from memlog.cli.output.output import asks_for_json, escape_controls, one_line
 
 _COLUMNS: Columns = {
@@ -42,9 +42,9 @@ def set_(done: "memlog.FactUpdate", _: Given) -> Done:
 def get(found: "memlog.FactAnswer", _: Given) -> Answer:
     if not (found.found or asks_for_json(click.get_current_context())):
         # Imported here: it is only for unknown facts.
-        from memlog.service.memory.facts import unknown_fact
+        from memlog.service.memory.facts import unknown_fact_error
 
-        raise unknown_fact(f"{found.answer}: {found.why}")
+        raise unknown_fact_error(f"{found.answer}: {found.why}")
     return replace(_printed_answer(found), exit_code=0 if found.found else 1)
 
 
@@ -76,7 +76,7 @@ def remove(removed: "list[memlog.Position]", given: Given) -> Done:
 def _printed_answer(found: "memlog.FactAnswer") -> Answer:
     """Format an answer, with a note on the rule that found it or on why nothing is known."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
-    table = table_of(found.facts, _COLUMNS)
+    table = table_of_records(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_answer_notes(found)])
 
 

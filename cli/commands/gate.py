@@ -6,13 +6,13 @@ import msgspec
 from memlog import should_retrieve
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import Command
-from memlog.cli.output.answer import Answer, named_values, print_answer
+from memlog.cli.output.answer import Answer, printing_answer, table_of_named_values
 from memlog.cli.process.stdin import read_stdin_text
 
 
 @click.command(cls=Command)
 @click.argument("text", type=TEXT, required=False)
-@print_answer
+@printing_answer
 def gate(text: str | None) -> Answer:
     """Decide whether TEXT is worth a search of the memory; without TEXT, or with -, read it from stdin.
 
@@ -25,7 +25,7 @@ def gate(text: str | None) -> Answer:
     told = f" ({found.words})" if found.words else ""
     return Answer(
         document=found,
-        table=named_values(msgspec.structs.asdict(found)),
+        table=table_of_named_values(msgspec.structs.asdict(found)),
         text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
         exit_code=0 if found else 1,
     )

@@ -8,7 +8,7 @@ import click
 import memlog
 from memlog.cli.options.param_types import TEXT
 from memlog.cli.options.settings import Command
-from memlog.cli.output.answer import TextAnswer, print_answer
+from memlog.cli.output.answer import TextAnswer, printing_answer
 from memlog.cli.output.output import asks_for_json
 from memlog.cli.process.error_handler import EXIT_CODES
 from memlog.cli.process.main import unknown_command_error
@@ -18,14 +18,14 @@ _SHELLS = ("bash", "zsh", "fish")
 
 @click.command(cls=Command)
 @click.argument("command", nargs=-1, type=TEXT)
-@print_answer
+@printing_answer
 @click.pass_context
 def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
     """Show the help of COMMAND, or of memlog.
 
     With --json, describe the command and all its subcommands: arguments, options, exit codes.
     """
-    found = _find_context(ctx.find_root(), command)
+    found = _context_of_command(ctx.find_root(), command)
     if asks_for_json(ctx):
         description = {
             "version": memlog.__version__,
@@ -36,7 +36,7 @@ def help(ctx: click.Context, command: tuple[str, ...]) -> TextAnswer:
     return TextAnswer(None, text=[found.get_help()])
 
 
-def _find_context(root: click.Context, words: Sequence[str]) -> click.Context:
+def _context_of_command(root: click.Context, words: Sequence[str]) -> click.Context:
     context = root
     for word in words:
         below = dict(_subcommands(context))
@@ -96,7 +96,7 @@ def _describe_value(parameter: click.Parameter) -> dict[str, Any]:
 
 @click.command(cls=Command)
 @click.argument("shell", type=click.Choice(_SHELLS))
-@print_answer
+@printing_answer
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> TextAnswer:
     """Print a script that completes memlog's commands, options and choices in a shell.

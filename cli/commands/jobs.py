@@ -14,7 +14,7 @@ import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.settings import Command, Settings
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, print_answer
+from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printing_answer
 from memlog.cli.output.output import asks_for_json, print_note
 
 EVERY = 15
@@ -113,7 +113,7 @@ def log(found: "list[memlog.JobRun]", _: Given) -> Answer:
 @click.option("--systemd", "host", flag_value="systemd", help="A service and a timer of systemd.")
 @click.option("--cron", "host", flag_value="cron", help="A line of a crontab.")
 @click.option("--launchd", "host", flag_value="launchd", help="An agent of launchd.")
-@print_answer
+@printing_answer
 @click.pass_context
 def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     """Print the configuration for a host to run this store's jobs, and where to put it.

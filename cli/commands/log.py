@@ -52,15 +52,15 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
     reader = _open_reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
 
-    def leave_out(entry: LogEntry, why: str) -> None:
+    def count_left_out(entry: LogEntry, why: str) -> None:
         left_out[why] += 1
         if why != "duplicate":
             print_note(f"{entry.position}: {why}")
 
-    entries = reader.lines() if raw else reader.events(leave_out)
+    entries = reader.lines() if raw else reader.events(count_left_out)
     print_lines(
         _format_entry(entry, raw=raw, positions=positions)
-        for entry in _skip_bad_entries(entries)
+        for entry in _report_and_skip_bad_entries(entries)
         if (since or "") <= entry.ts and (until is None or entry.ts < until)
     )
     if left_out["duplicate"]:
@@ -85,7 +85,8 @@ def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any
     reader = _open_reader(raw=raw, positions=positions, **streams)
     for entries in reader.follow(lines, print_note, all=raw) if follow else [reader.last(lines, all=raw)]:
         print_lines(
-            _format_entry(entry, raw=raw, positions=positions) for entry in _skip_bad_entries(entries)
+            _format_entry(entry, raw=raw, positions=positions)
+            for entry in _report_and_skip_bad_entries(entries)
         )
 
 
@@ -99,7 +100,7 @@ def _open_reader(
     return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 
-def _skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
+def _report_and_skip_bad_entries(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
     """Yield the good entries, and report the bad ones on stderr."""
     for entry in entries:
         fault = describe_fault(entry)

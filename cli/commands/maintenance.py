@@ -14,9 +14,9 @@ from memlog.cli.output.answer import (
     Columns,
     TextAnswer,
     list_answer,
-    named_values,
+    notes_on_omitted_parts,
     records_answer,
-    silent_notes,
+    table_of_named_values,
 )
 from memlog.cli.output.help_pages import translate_calls, translate_hint
 from memlog.cli.output.output import count_noun, one_line, print_note
@@ -29,7 +29,7 @@ _SHOWN = 20
 @request_command("maintenance.digest")
 def digest(found: "str", given: Given) -> Answer:
     record = {"digest": found, "content": given.content}
-    return Answer(record, named_values(record), text=[found])
+    return Answer(record, table_of_named_values(record), text=[found])
 
 
 @request_command(
@@ -55,7 +55,7 @@ def embed(report: "memlog.EmbedReport", _: Given) -> TextAnswer:
     text = [f"vectors      {counts}"]
     if report.set_aside:
         text.append(f"set aside    {_name_first_few(report.set_aside)}")
-    return TextAnswer(report, text=text, notes=silent_notes(report.silent))
+    return TextAnswer(report, text=text, notes=notes_on_omitted_parts(report.silent))
 
 
 def _name_first_few(names: list[str]) -> str:
@@ -75,7 +75,9 @@ def project(report: "memlog.ProjectReport", _: Given) -> Answer:
         "vectors": _vector_counts(report.vectors_computed, report.vectors_cached, report.vectors_pending),
         "seconds": f"{report.seconds:.2f}",
     }
-    return Answer(report, named_values(values), notes=[*report.notes, *silent_notes(report.silent)])
+    return Answer(
+        report, table_of_named_values(values), notes=[*report.notes, *notes_on_omitted_parts(report.silent)]
+    )
 
 
 def _vector_counts(computed: int, cached: int, pending: int) -> str:
@@ -124,7 +126,7 @@ def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
 
 @request_command("maintenance.stats")
 def stats(found: "memlog.Stats", _: Given) -> Answer:
-    return Answer(found, named_values(dict(_stats_rows(found))))
+    return Answer(found, table_of_named_values(dict(_stats_rows(found))))
 
 
 def _stats_rows(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
@@ -139,7 +141,9 @@ def _stats_rows(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
 
 @request_command("maintenance.status")
 def status(found: "memlog.Status", _: Given) -> Answer:
-    return Answer(found, named_values(status_values(found)), notes=silent_notes(found.silent))
+    return Answer(
+        found, table_of_named_values(status_values(found)), notes=notes_on_omitted_parts(found.silent)
+    )
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
@@ -211,7 +215,7 @@ def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
     )
     return Answer(
         document={"ok": found.ok} | asdict(found),
-        table=named_values(values),
+        table=table_of_named_values(values),
         notes=[*found.notes, *found.problems, *found.tampered, *nuls],
         exit_code=LOSS if found.tampered else int(not passed),
     )

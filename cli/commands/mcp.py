@@ -81,7 +81,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         click.echo(text, nl=False)
         return
     try:
-        from memlog.service.adapters.mcp.server import OneStore, mcp_server, serve_stdio
+        from memlog.service.adapters.mcp.server import OneStore, create_mcp_server, serve_stdio
     except ImportError as error:
         raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
     if sys.stdin.isatty():
@@ -94,7 +94,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     path = settings.store
     store = OneStore(lambda: store_opener(ctx)(path), lambda: _connect_to_server(settings))
     try:
-        serve_stdio(mcp_server(store.run, memlog.__version__), PARENT)
+        serve_stdio(create_mcp_server(store.run, memlog.__version__), PARENT)
     finally:
         close_or_exit(store.close)
 
@@ -103,13 +103,13 @@ def _connect_to_server(settings: Settings) -> "RemoteStore | None":
     # Imported here: most stores have no server.
     from urllib.parse import unquote
 
-    from memlog.service.adapters.remote_store import running_server, servers_folder
+    from memlog.service.adapters.remote_store import find_running_server, servers_folder
 
     path, project = settings.store.absolute(), "default"
     try:
-        found = running_server(servers_folder(), path)
+        found = find_running_server(servers_folder(), path)
         if found is None and path.parent == projects_folder().absolute():
-            found, project = running_server(servers_folder(), path.parent), unquote(path.name)
+            found, project = find_running_server(servers_folder(), path.parent), unquote(path.name)
         if found is None or found.version != memlog.__version__:
             return None
         return _cached_connection(found, project)
@@ -125,5 +125,5 @@ def _connect_to_server(settings: Settings) -> "RemoteStore | None":
 def _cached_connection(server: "RunningServer", project: str) -> "RemoteStore | None":
     from memlog.service.adapters.remote_store import RemoteStore
 
-    connection = server.connection(project)
+    connection = server.connect_if_proven(project)
     return None if connection is None else RemoteStore(connection)

@@ -17,8 +17,8 @@ from memlog.cli.output.answer import (
     Done,
     folded_lines,
     list_answer,
-    named_values,
     records_answer,
+    table_of_named_values,
 )
 from memlog.cli.output.output import bold, count_noun, dim, escape_controls, one_line
 from memlog.eventlog.events import MemorySaved
@@ -124,7 +124,7 @@ def show(found: "memlog.Memory", _: Given) -> Answer:
     content = [f"    {line}".rstrip() for line in escape_controls(found.content).split("\n")]
     return Answer(
         document=found,
-        table=named_values(members | {"content": found.content}),
+        table=table_of_named_values(members | {"content": found.content}),
         text=[*heads, "", *content],
     )
 

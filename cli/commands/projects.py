@@ -12,10 +12,17 @@ from memlog.cli.options.param_types import PROJECT
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import ZONE, format_minute
-from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silent_notes, table_of
+from memlog.cli.output.answer import (
+    Answer,
+    Columns,
+    list_answer,
+    notes_on_omitted_parts,
+    table_of_named_values,
+    table_of_records,
+)
 from memlog.cli.output.output import count_noun, escape_controls
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
-from memlog.service.engine.operation import call_required
+from memlog.service.engine.operation import call_and_require_answer
 from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
@@ -50,14 +57,14 @@ def list_(_: click.Context, __: Given) -> Answer:
 )
 def show(ctx: click.Context, given: Given) -> Answer:
     known = Projects(projects_folder())
-    found = call_required(known.get, given)
-    ctx.obj = ctx.ensure_object(Settings).at(known.path(given.name))
+    found = call_and_require_answer(known.get, given)
+    ctx.obj = ctx.ensure_object(Settings).with_store_at(known.path(given.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
-    (row,) = table_of([found], _COLUMNS).rows
+    (row,) = table_of_records([found], _COLUMNS).rows
     values = dict(zip(_COLUMNS, row, strict=True)) | status_values(status)
     document = {"project": found, "status": status}
-    return Answer(document, named_values(values), notes=silent_notes(status.silent))
+    return Answer(document, table_of_named_values(values), notes=notes_on_omitted_parts(status.silent))
 
 
 @request_command(
@@ -77,7 +84,7 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
         )
 
     known = Projects(projects_folder())
-    lock_timeout = ctx.ensure_object(Settings).at(known.path(given.name)).value("lock_timeout")
+    lock_timeout = ctx.ensure_object(Settings).with_store_at(known.path(given.name)).value("lock_timeout")
     done = run_if_confirmed(known.remove, replace(given, lock_timeout=lock_timeout), ask_person, is_yes=yes)
     values = {
         "project": done.name,
@@ -87,7 +94,7 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
         "last append": format_minute(done.last_append) or "never",
         "result": "removed" if done.done else "nothing was removed",
     }
-    return Answer(done, named_values(values), notes=[*_removal_notes(done)])
+    return Answer(done, table_of_named_values(values), notes=[*_removal_notes(done)])
 
 
 def _unfinished_removals(found: list[Project]) -> Iterator[str]:

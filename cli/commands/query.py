@@ -9,7 +9,7 @@ import memlog
 from memlog import Evidence, Hit
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import format_minute
-from memlog.cli.output.answer import Answer, Columns, Table, silent_notes, table_of
+from memlog.cli.output.answer import Answer, Columns, Table, notes_on_omitted_parts, table_of_records
 from memlog.cli.output.output import bold, dim, highlight, one_line
 from memlog.cli.output.turns import indent_rest, surroundings_lines
 from memlog.service.retrieval.search import Highlighter, create_highlighter
@@ -45,7 +45,7 @@ def query(result: "memlog.SearchResult", given: Given) -> Answer:
         text=(
             line for rank, hit in enumerate(result.hits, start=1) for line in _hit_lines(rank, hit, matched)
         ),
-        notes=[*notes, *silent_notes(result.silent)],
+        notes=[*notes, *notes_on_omitted_parts(result.silent)],
     )
 
 
@@ -56,9 +56,9 @@ def _hits_table(hits: list[Hit]) -> Table:
         "score": lambda hit: f"{hit.score:.3f}",
         "kind": "kind",
         "chat": "chat",
-        "who": _speaker,
+        "who": _speaker_or_category,
         "time": lambda hit: format_minute(hit.ts),
-        "position": _place,
+        "position": _format_place,
         "id": "id",
         "snippet": "snippet",
     }
@@ -66,19 +66,19 @@ def _hits_table(hits: list[Hit]) -> Table:
         columns = {**columns, "copies": "copies"}
     if any(hit.around for hit in hits):
         columns = {**columns, "around": lambda hit: "\n".join(_neighbour_lines(hit))}
-    return table_of(hits, columns)
+    return table_of_records(hits, columns)
 
 
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Format a hit as lines; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _speaker(hit), format_minute(hit.ts), *_hit_notes(hit)]
+    head = [hit.kind, hit.chat, _speaker_or_category(hit), format_minute(hit.ts), *_hit_notes(hit)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {highlight(snippet, matched(snippet))}",
         *(indent_rest(f"    {line}", 4) for line in _neighbour_lines(hit)),
         *(f"    {side}: {_describe_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
-        dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
+        dim(f"    {one_line(f'{_format_place(hit)}  {hit.id}')}"),
     ]
 
 
@@ -98,11 +98,11 @@ def _neighbour_lines(hit: Hit) -> list[str]:
     return surroundings_lines(hit.around, hit.id) if hit.around else []
 
 
-def _speaker(hit: Hit) -> str:
+def _speaker_or_category(hit: Hit) -> str:
     return hit.speaker or hit.category or hit.section or ""
 
 
-def _place(hit: Hit) -> str:
+def _format_place(hit: Hit) -> str:
     """Return where a hit is: file and line of a document, otherwise the line in the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"

@@ -16,7 +16,7 @@ from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, print_json, print_note, with_options
-from memlog.cli.process.confirmation import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput, LogError
 from memlog.service.adapters.local_sockets import LEAST_TOKEN
@@ -69,14 +69,14 @@ def serve(
         if folder is not None and not folder.is_dir():
             raise BadInput(f"not a folder: {folder}", hint=f"use {name} to specify a folder")
     try:
-        from memlog.service.adapters.http.application import application
+        from memlog.service.adapters.http.application import create_application
         from memlog.service.adapters.http.guard import Admission
         from memlog.service.adapters.http.server import serve as run
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
     from memlog.service.adapters.remote_store import (
         RunningServer,
-        announce_server,
+        announcing_server,
         servers_folder,
         sockets_folder,
     )
@@ -85,7 +85,7 @@ def serve(
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
     if settings.names_store:
-        migrate_notes(ctx)
+        migrate_notes_or_name_command(ctx)
     stores = OpenStores(store_opener(ctx), where, print_note)
     listening = _bind_socket(host, port)
     bound, port = listening.getsockname()[:2]
@@ -93,19 +93,19 @@ def serve(
     names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     token_file = None if no_token else token_file or _default_token_file()
     token = None if token_file is None else _read_or_create_token(token_file)
-    app = application(
+    app = create_application(
         stores,
         Admission(names, token, url),
         root=None if root is None else root.resolve(),
         exports=None if exports is None else exports.resolve(),
         version=memlog.__version__,
-        mcp=_mcp_endpoint(stores),
+        mcp=_make_mcp_endpoint(stores),
     )
     served = settings.store if settings.names_store else projects_folder()
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announce_server(servers_folder(), sockets_folder(), served, server) as (announcement, more):
+        with announcing_server(servers_folder(), sockets_folder(), served, server) as (announcement, more):
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
@@ -118,7 +118,7 @@ def serve(
         close_or_exit(stores.close)
 
 
-def _mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
+def _make_mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
     """Return the MCP endpoint, or None if the SDK is not installed."""
     if find_spec("mcp") is None:
         return None

@@ -21,7 +21,7 @@ from memlog.cli.output.output import (
     progress_line,
     with_options,
 )
-from memlog.cli.process.confirmation import migrate_notes
+from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 
@@ -34,13 +34,16 @@ from memlog.service.upkeep.worker import WatchStep
 )
 @with_options(JSON_OPTION)
 def watch(ctx: click.Context, given: Given) -> None:
-    migrate_notes(ctx)
+    migrate_notes_or_name_command(ctx)
     with progress_line() as line:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
-        with open_store(ctx, notify=output.print_note) as store, _stop_on_sigterm(once=given.once) as stop:
-            progress = line.show if line else None
+        with (
+            open_store(ctx, notify=output.print_note) as store,
+            _event_set_by_sigterm(once=given.once) as stop,
+        ):
+            progress = line.show_progress if line else None
             bind_operation(store, "maintenance.watch")(
-                replace(given, stop=stop, tell=output.tell, progress=progress)
+                replace(given, stop=stop, tell=output.print_step, progress=progress)
             )
 
 
@@ -54,7 +57,7 @@ class _WatchOutput:
         self._sum = WatchStep()
         self._text = ""
 
-    def tell(self, done: WatchStep) -> None:
+    def print_step(self, done: WatchStep) -> None:
         if self._as_json:
             print_json(done)
         elif self._once:
@@ -63,7 +66,7 @@ class _WatchOutput:
             if not self._text:
                 print_note("watching until SIGTERM or Ctrl-C")
             print_note(_describe_step(done))
-        STORED.forget_acknowledged()
+        STORED.reset_after_acknowledgement()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,
             embedded=self._sum.embedded + done.embedded,
@@ -78,7 +81,7 @@ class _WatchOutput:
     def print_note(self, text: str) -> None:
         """Print a note above the status line."""
         if self._line is not None:
-            self._line.clear()
+            self._line.clear_line()
         print_note(text)
         if self._line is not None and self._text:
             self._line.show_text(self._text)
@@ -95,7 +98,7 @@ def _describe_step(done: WatchStep) -> str:
 
 
 @contextmanager
-def _stop_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
+def _event_set_by_sigterm(*, once: bool) -> Iterator[threading.Event]:
     """Yield an event that SIGTERM sets.
 
     With `once`, SIGTERM kills the process as usual, since the work is incomplete.

@@ -5,9 +5,9 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.options.field_options import option_of
+from memlog.cli.options.field_options import option_for_field
 from memlog.cli.options.param_types import CHAT, TEXT
-from memlog.eventlog.events import Change, Event, tag_of
+from memlog.eventlog.events import Change, Event, type_name_of_event
 from memlog.eventlog.fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
@@ -92,7 +92,7 @@ _HELP = {
 """The help of each option, whatever the type of event."""
 
 
-def options_of(kind: type[Event]) -> list[click.Parameter]:
+def options_for_event_type(kind: type[Event]) -> list[click.Parameter]:
     """Return the options for appending an event of `kind`: one per settable member, plus --id and --ts."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
@@ -111,7 +111,7 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
     """Convert option values to the members of an event, without validating them."""
-    members: dict[str, Any] = {"type": tag_of(kind)}
+    members: dict[str, Any] = {"type": type_name_of_event(kind)}
     for name, value in given.items():
         if value is None or value == ():
             continue
@@ -130,4 +130,4 @@ def _make_option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
     # The event has its own defaults.
     request = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
-    return option_of(request, _OPTIONS.get(field.name), help=_HELP[field.name])
+    return option_for_field(request, _OPTIONS.get(field.name), help=_HELP[field.name])

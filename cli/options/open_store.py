@@ -15,8 +15,8 @@ from memlog.cli.options.settings import (
     VARIABLE,
     Origin,
     Settings,
-    foreign_key_error,
-    user_file,
+    key_in_store_file_error,
+    user_settings_file,
 )
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, print_note
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=Checked)
 
 
-def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
+def embedding_provider_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
     """Return the embedding provider, or None to use the bundled model or the `model` setting.
 
     Raises:
@@ -40,16 +40,16 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
     is_classic = settings.value("retrieval.mode") == "classic"
     if settings.value("model") is not None or (is_classic and kind not in ("onnx", "none")):
         return None
-    model, origin = settings.find("embedding.model")
+    model, origin = settings.find_value_and_origin("embedding.model")
     if kind == "onnx":
         if model is None and settings.value("embedding.base_url") is None:
             return None
-        beside = {IN_FILE: settings.store, IN_USER_FILE: user_file().parent}.get(origin, Path())
+        beside = {IN_FILE: settings.store, IN_USER_FILE: user_settings_file().parent}.get(origin, Path())
         model = str(beside / Path(model).expanduser()) if model else None
     return _read_section(settings, "embedding", memlog.EmbeddingProvider, type=kind, model=model)
 
 
-def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
+def rerank_provider_of(settings: Settings) -> "memlog.RerankProvider | None":
     """Return the reranking provider, or None.
 
     Raises:
@@ -72,7 +72,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     return _read_section(settings, "language_model", memlog.LanguageModelProvider)
 
 
-def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
+def describe_texts_sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     """Describe which texts are sent to which provider.
 
     Raises:
@@ -82,7 +82,7 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     from memlog.eventlog.sections import OLLAMA_URL
 
     sent = []
-    embedding, rerank = embedding_of(settings), rerank_of(settings)
+    embedding, rerank = embedding_provider_of(settings), rerank_provider_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
         where = _describe_route(embedding.proxy, embedding.base_url or OLLAMA_URL)
         when = ", if no model on this machine works" if embedding.type == "auto" else ""
@@ -111,7 +111,9 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
     values: fields with other values than the setting.
     """
     found = {
-        field.name: settings.find(f"{section}.{field.key}") for field in fields_of(kind) if field.description
+        field.name: settings.find_value_and_origin(f"{section}.{field.key}")
+        for field in fields_of(kind)
+        if field.description
     }
     origins = {name: origin for name, (_, origin) in found.items()}
     if IN_USER_FILE in (origins.get("api_key"), origins.get("api_key_file")):
@@ -122,8 +124,8 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
     for name in ("api_key", "api_key_file"):
         if origins.get(name) == IN_FILE:
             # Only requests need it: appends and words go on.
-            refused = foreign_key_error(setting_named(f"{section}.{name}"), IN_FILE)
-            values |= {"api_key_file": None, "api_key": partial(_refuse_key, refused)}
+            refused = key_in_store_file_error(setting_named(f"{section}.{name}"), IN_FILE)
+            values |= {"api_key_file": None, "api_key": partial(_raise_key_error, refused)}
     try:
         return kind(**values)
     except BadInput as error:
@@ -143,7 +145,7 @@ def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:
     return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
 
 
-def _refuse_key(error: BadInput) -> str:
+def _raise_key_error(error: BadInput) -> str:
     raise error
 
 
@@ -161,13 +163,13 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -
     Raises:
         BadInput: a setting is unusable.
     """
-    return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add)
+    return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add_and_print_warnings)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a given folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
-    return lambda path: _open_with_settings(settings.at(path), print_note, None)
+    return lambda path: _open_with_settings(settings.with_store_at(path), print_note, None)
 
 
 def _open_with_settings(
@@ -176,8 +178,8 @@ def _open_with_settings(
     return memlog.open(
         settings.store,
         model=settings.value("model"),
-        embedding=embedding_of(settings),
-        rerank=rerank_of(settings),
+        embedding=embedding_provider_of(settings),
+        rerank=rerank_provider_of(settings),
         language_model=language_model_of(settings),
         extraction=_read_section(settings, "extraction", memlog.ExtractionRules),
         jobs=_read_section(settings, "jobs", memlog.JobRules, timezone=settings.value("timezone")),
@@ -223,5 +225,5 @@ def open_log(ctx: click.Context) -> "Log":
         find_stream=find_stream,
         redact=settings.value("redact"),
         look_up=lambda stream, ids: known_ids()(stream, ids),
-        on_stored=STORED.add,
+        on_stored=STORED.add_and_print_warnings,
     )

@@ -48,7 +48,7 @@ class _TextOrStdin(TextType):
         return read_stdin_text() if value == "-" else super().convert(value, param, ctx)
 
 
-def _check_project(text: str) -> str:
+def _check_project_name(text: str) -> str:
     # Imported here: most programs name their store.
     from memlog.eventlog.log.streams import project_folder
 
@@ -113,7 +113,7 @@ class _Bounded(click.ParamType):  # type: ignore[type-arg]
     kind = "a number"
 
     @property
-    def allowed(self) -> str:
+    def allowed_values_in_words(self) -> str:
         """The allowed values, in words: `a number from 0 to 1`."""
         bounds = (
             f" {word} {bound}" for word, bound in (("from", self.min), ("to", self.max)) if bound is not None
@@ -128,7 +128,7 @@ class _Bounded(click.ParamType):  # type: ignore[type-arg]
             number = math.nan
         # NaN is neither below nor above any bound.
         if math.isnan(number):
-            self.fail(f"{value!r} is not {self.allowed}", param, ctx)
+            self.fail(f"{value!r} is not {self.allowed_values_in_words}", param, ctx)
         return number
 
 
@@ -187,7 +187,7 @@ TEXT = TextType("text")
 STDIN = _TextOrStdin("text")
 """A text in UTF-8; `-` reads it from stdin."""
 
-PROJECT = TextType("name", _check_project)
+PROJECT = TextType("name", _check_project_name)
 """A project's name."""
 
 CHAT = TextType("channel:chat_id", _parse_chat)
@@ -220,7 +220,7 @@ _FORMS: dict[str, click.ParamType[Any]] = {
 }
 
 
-def type_of(field: Field) -> click.ParamType[Any]:
+def click_type_of_field(field: Field) -> click.ParamType[Any]:
     """Return the click type for a field's value, or for the items of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 import msgspec
 
-from memlog.cli.options.field_options import declaration_of, option_of
+from memlog.cli.options.field_options import option_for_field, option_name_of_field
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.param_types import STDIN, type_of
+from memlog.cli.options.param_types import STDIN, click_type_of_field
 from memlog.cli.options.settings import Command, Group, SettingOption, Settings
 from memlog.cli.process.stdin import read_stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.service.engine.operation import bind_operation, call_required, operation_named, operations_of
+from memlog.service.engine.operation import (
+    bind_operation,
+    call_and_require_answer,
+    operation_named,
+    operations_of,
+)
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
 
 if TYPE_CHECKING:
@@ -52,7 +57,7 @@ class RequestCommand(Command):
         """The request's parameters, then the function's, then the answer's."""
         own = reversed(getattr(self._function, "__click_params__", []))
         of_answer = getattr(self._function.__annotations__["return"], "options", ())
-        return [*self._spelling.parameters(), *own, *of_answer]
+        return [*self._spelling.click_parameters(), *own, *of_answer]
 
     @cached_property
     def help(self) -> str:  # type: ignore[override]
@@ -61,14 +66,14 @@ class RequestCommand(Command):
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
-        request = self._spelling.build(self.request, ctx, given)
+        request = self._spelling.build_request_and_take_values(self.request, ctx, given)
         if self._spelling.gets == "context":
             answer = self._function(ctx, request, **given)
         else:
-            with open_store(ctx) as store, _with_progress(request) as shown:
+            with open_store(ctx) as store, _request_with_progress_line(request) as shown:
                 first: Any = store
                 if self._spelling.gets == "answer":
-                    first = call_required(bind_operation(store, self._spelling.operation), shown)
+                    first = call_and_require_answer(bind_operation(store, self._spelling.operation), shown)
                 answer = self._function(first, shown, **given)
         return 0 if answer is None else answer.print(ctx)
 
@@ -85,14 +90,14 @@ class OperationCommands(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
-        return sorted({*super().list_commands(ctx), *self._generated})
+        return sorted({*super().list_commands(ctx), *self._generated_commands})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command defined by a function, else the generated one, if any."""
-        return super().get_command(ctx, cmd_name) or self._generated.get(cmd_name)
+        return super().get_command(ctx, cmd_name) or self._generated_commands.get(cmd_name)
 
     @cached_property
-    def _generated(self) -> dict[str, RequestCommand]:
+    def _generated_commands(self) -> dict[str, RequestCommand]:
         own = {each.operation for each in self.commands.values() if isinstance(each, RequestCommand)}
         names = {f"{self._operations}.{name}" for name in operations_of(self._operations)} - own
         names -= {f"{self._operations}.{name}" for name in self._without}
@@ -103,7 +108,7 @@ class OperationCommands(Group):
 def _make_renderer(name: str) -> Callable[..., Any]:
     """Return a generated command's function, which shows a table or, after a change, `Done: …`."""
     # Imported here: most commands have a renderer of their own.
-    from memlog.cli.output.answer import Answer, Done, list_answer, named_values
+    from memlog.cli.output.answer import Answer, Done, list_answer, table_of_named_values
 
     last = name.rpartition(".")[2]
 
@@ -112,7 +117,7 @@ def _make_renderer(name: str) -> Callable[..., Any]:
             members = getattr(found[0], "__struct_fields__", ()) if found else ()
             return list_answer(last, found, {each: each for each in members} or {last: str})
         value = msgspec.to_builtins(found)
-        return Answer(found, named_values(value if isinstance(value, dict) else {last: value}))
+        return Answer(found, table_of_named_values(value if isinstance(value, dict) else {last: value}))
 
     def tell(done: Any, _: Given) -> Done:  # noqa: ANN401
         return Done(done, f"Done: {last.replace('_', ' ')}.")
@@ -123,7 +128,7 @@ def _make_renderer(name: str) -> Callable[..., Any]:
 
 
 @contextmanager
-def _with_progress(request: Request) -> Iterator[Request]:
+def _request_with_progress_line(request: Request) -> Iterator[Request]:
     """Yield the request, with a progress line if it has a field for one."""
     if "progress" not in request.__struct_fields__:
         yield request
@@ -132,7 +137,7 @@ def _with_progress(request: Request) -> Iterator[Request]:
     from memlog.cli.output.output import progress_line
 
     with progress_line() as line:
-        yield msgspec.structs.replace(request, progress=line.show if line else None)
+        yield msgspec.structs.replace(request, progress=line.show_progress if line else None)
 
 
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
@@ -179,7 +184,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             self.group.add_command(command)
         return command
 
-    def parameters(self) -> Iterator[click.Parameter]:
+    def click_parameters(self) -> Iterator[click.Parameter]:
         """Yield the arguments, then the options."""
         for name in self._argument_names:
             yield self._make_argument(self._fields[name])
@@ -196,7 +201,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             f"{self._with_option_names(description_of(self.request_class))}\n{self.adds}".rstrip()
         )
 
-    def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+    def build_request_and_take_values(
+        self, request: type[Request], ctx: click.Context, given: dict[str, Any]
+    ) -> Request:
         """Build a request from command-line values, removing those it uses from `given`.
 
         Raises:
@@ -205,7 +212,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
-                values[field.name] = self.build(field.struct, ctx, given)
+                values[field.name] = self.build_request_and_take_values(field.struct, ctx, given)
             elif field.name in self.settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
@@ -243,7 +250,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flatten(self.request_class)
+            for field in _flatten_fields(self.request_class)
             if field.name not in self.without and not field.is_local
         }
 
@@ -266,7 +273,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         is_required = field.default is msgspec.NODEFAULT and not (is_joined and self.or_stdin)
         return click.Argument(
             [field.name],
-            type=self.types.get(field.name) or type_of(field),
+            type=self.types.get(field.name) or click_type_of_field(field),
             # click shows the choices itself.
             metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
@@ -281,20 +288,20 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         changes["help"] = self._with_option_names(field.description)
         if changes.get("type") is STDIN:
             changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
-        return option_of(field, declaration, **changes)
+        return option_for_field(field, declaration, **changes)
 
     def _declaration(self, field: Field) -> str:
-        return self.names.get(field.name) or declaration_of(field)
+        return self.names.get(field.name) or option_name_of_field(field)
 
 
 def _metavar(field: Field) -> str:
     return field.title or field.name.upper()
 
 
-def _flatten(request: type[Request]) -> Iterator[Field]:
+def _flatten_fields(request: type[Request]) -> Iterator[Field]:
     """Yield a request's fields, replacing nested requests by their own fields."""
     for field in fields_of(request):
         if field.struct:
-            yield from _flatten(field.struct)
+            yield from _flatten_fields(field.struct)
         else:
             yield field

@@ -55,10 +55,10 @@ class Settings:
         return store
 
     def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
-        """Return a setting's value; see `find`."""
-        return self.find(name, of_store=of_store)[0]
+        """Return a setting's value; see `find_value_and_origin`."""
+        return self.find_value_and_origin(name, of_store=of_store)[0]
 
-    def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
+    def find_value_and_origin(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
         """Return a setting's value and where it comes from. An empty variable counts as unset.
 
         of_store: whether to read the store's memlog.toml.
@@ -69,12 +69,12 @@ class Settings:
         """
         setting = setting_named(name)
         if name == "store":
-            self._check_one_store()
+            self._check_project_is_only_store()
         if name in self.options:
             return self.options[name], "option"
         if text := os.environ.get(setting.variable):
-            return setting.read(text, setting.variable, is_text=True), "environment"
-        if setting.in_file and of_store and name in self._file_settings():
+            return setting.read_value(text, setting.variable, is_text=True), "environment"
+        if setting.may_be_in_file and of_store and name in self._file_settings():
             return self._file_settings()[name], IN_FILE
         if name in self._user_settings():
             return self._user_settings()[name], IN_USER_FILE
@@ -88,7 +88,7 @@ class Settings:
     @property
     def names_store(self) -> bool:
         """Whether an option or environment variable names the store or project."""
-        return "project" in self.options or self.find("store")[1] != "default"
+        return "project" in self.options or self.find_value_and_origin("store")[1] != "default"
 
     @property
     def store_options(self) -> list[str]:
@@ -97,14 +97,14 @@ class Settings:
             return ["--project", self.options["project"]]
         return ["--store", str(self.store.absolute())] if self.names_store else []
 
-    def at(self, store: Path) -> "Settings":
+    def with_store_at(self, store: Path) -> "Settings":
         """Return the same options with the store in another folder."""
         other = Settings()
         other.options, other._user = self.options | {"store": store}, self._user
         other.options.pop("project", None)
         return other
 
-    def _check_one_store(self) -> None:
+    def _check_project_is_only_store(self) -> None:
         """Reject --project if something that would take precedence names a store."""
         if "project" not in self.options:
             return
@@ -123,12 +123,12 @@ class Settings:
 
     def _user_settings(self) -> dict[str, Any]:
         if self._user is None:
-            path = user_file()
+            path = user_settings_file()
             self._user = _read_settings_file(path) if os.path.lexists(path) else {}
         return self._user
 
 
-def user_file() -> Path:
+def user_settings_file() -> Path:
     """Return the user's own file of settings, in the platform's folder for configuration."""
     # Without platformdirs, which takes longer to import than the file to read.
     folder = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
@@ -194,7 +194,7 @@ def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
     return {name: _read_setting(name, given, where) for name, given in flatten_sections(parsed)}
 
 
-def foreign_key_error(setting: Setting, where: str) -> BadInput:
+def key_in_store_file_error(setting: Setting, where: str) -> BadInput:
     """Return the error for a key in the file of a store: a copied store must not use the user's keys."""
     return BadInput(
         f"{where}: {setting.name} is read from your own file alone, since a store may be copied",
@@ -215,10 +215,10 @@ def change_settings_file(path: Path, name: str, value: object, *, is_own: bool =
     import tomlkit
 
     from memlog.eventlog.log.streams import escape_invalid_utf8
-    from memlog.service.engine.create import write_settings
+    from memlog.service.engine.create import replace_settings_file
 
-    if setting_named(name).is_of_user and not is_own:
-        raise foreign_key_error(setting_named(name), escape_invalid_utf8(path))
+    if setting_named(name).is_only_of_user and not is_own:
+        raise key_in_store_file_error(setting_named(name), escape_invalid_utf8(path))
     if os.path.lexists(path):
         _parse_file(path, escape_invalid_utf8(path))  # reports what is wrong with it
     document = tomlkit.parse(path.read_text("utf-8-sig") if path.exists() else "")
@@ -226,7 +226,7 @@ def change_settings_file(path: Path, name: str, value: object, *, is_own: bool =
     table: Any = document.setdefault(section, tomlkit.table()) if section else document
     table["provider" if key == "type" and "provider" in table else key] = value
     _read_settings(document.unwrap(), escape_invalid_utf8(path))
-    write_settings(path, tomlkit.dumps(document))
+    replace_settings_file(path, tomlkit.dumps(document))
 
 
 def flatten_sections(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -267,7 +267,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
     except KeyError:
         hint = f"did you mean {nearest_setting(name)}?"
         raise BadInput(f"{where}: there is no setting {name!r}", hint=hint) from None
-    if not setting.in_file:
+    if not setting.may_be_in_file:
         raise BadInput(
             f"{where}: {name!r} cannot be set here, since it chooses the store of a call",
             hint=f"set {setting.variable}, or use the option --{name}",
@@ -278,10 +278,10 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
             f"{where}: {name} must name a variable, as in ${{NAME}}",
             hint=f'write api_key = "${{NAME}}" and set NAME, or name a file: {section}.api_key_file',
         )
-    return None if given == "" else setting.read(given, f"{where}: {name}", is_text=False)
+    return None if given == "" else setting.read_value(given, f"{where}: {name}", is_text=False)
 
 
-def file_with_defaults() -> str:
+def text_of_default_file() -> str:
     """Return the memlog.toml written by `memlog init`, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
     for setting in all_settings():
@@ -289,7 +289,7 @@ def file_with_defaults() -> str:
         if section != last:
             parts.append(f"# [{section}]\n")
             last = section
-        if setting.in_file and not setting.is_of_user:
+        if setting.may_be_in_file and not setting.is_only_of_user:
             parts.append(_comment_out(setting))
     return "\n".join(parts)
 
@@ -352,7 +352,7 @@ _NARROWEST, _WIDEST, _MARGIN = 50, 80, 2
 """The width of a help text in columns, the same as click's."""
 
 
-def _make_flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:
+def _make_printing_flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:
     def print_text(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
         if is_given and not ctx.resilient_parsing:
             click.echo(text(ctx), color=ctx.color)
@@ -363,7 +363,9 @@ def _make_flag(*names: str, help: str, text: Callable[[click.Context], str]) -> 
     )
 
 
-HELP_OPTION = _make_flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)
+HELP_OPTION = _make_printing_flag(
+    *HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help
+)
 """The help option of every command."""
 
 
@@ -387,7 +389,7 @@ class Group(Command, click.Group):
     """A group with `HELP_OPTION` in place of click's."""
 
 
-VERSION_OPTION = _make_flag(
+VERSION_OPTION = _make_printing_flag(
     "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"
 )
 """The version option of the program."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import click
 import msgspec
 
-from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, type_of
+from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, click_type_of_field
 from memlog.cli.output.output import print_note
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, Field, fields_of, find_field_reader
@@ -70,12 +70,12 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         return self.name.endswith(".api_key")
 
     @property
-    def is_of_user(self) -> bool:
+    def is_only_of_user(self) -> bool:
         """Whether it is read from the environment and the user's own file alone, since it gives a key."""
         return self.name.endswith((".api_key", ".api_key_file"))
 
     @property
-    def in_file(self) -> bool:
+    def may_be_in_file(self) -> bool:
         """Whether memlog.toml may set it. The two settings that determine where that file is cannot be."""
         return self.name not in ("store", "project")
 
@@ -91,10 +91,10 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         if self.name == "retrieval.mode":
             return TextType("mode", self._parse_mode)
         if self.field.reads is not None or self.field.is_list:
-            return TextType(self.unit, self._parse)
-        return type_of(self.field)
+            return TextType(self.unit, self._parse_text)
+        return click_type_of_field(self.field)
 
-    def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
+    def read_value(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
         """Check and convert a value from memlog.toml, or the text of a variable.
 
         Raises:
@@ -107,13 +107,13 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
             value = given if is_plain else msgspec.convert(given, Annotated[self.field.wire, bounds])
             if isinstance(value, str):
                 return self.type.convert(value, None, None)
-            return self._check(value, given)
+            return self._check_value(value, given)
         except msgspec.ValidationError as error:
             raise BadInput(f"{where}: {given!r} is not {self._describe_allowed()}", hint=hint) from error
         except (click.BadParameter, BadInput) as error:
             raise BadInput(f"{where}: {error.message.rstrip('.')}", hint=hint) from error
 
-    def _check(self, value: object, given: object) -> Any:  # noqa: ANN401 - of the setting's type
+    def _check_value(self, value: object, given: object) -> Any:  # noqa: ANN401 - of the setting's type
         try:
             return find_field_reader(self.field)(value)
         except BadInput as error:
@@ -123,21 +123,21 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     def _describe_allowed(self) -> str:
         if isinstance(self.type, WholeNumber | Number):
-            return self.type.allowed
+            return self.type.allowed_values_in_words
         if self.field.choices:
             return f"one of {', '.join(map(repr, self.field.choices))}"
         if self.field.is_list:
             return f"a list of {self.unit}"
         return _FORMS.get(self.field.wire, f"a {self.unit} in quotes")
 
-    def _parse(self, text: str) -> Any:  # noqa: ANN401 - of the setting's type
+    def _parse_text(self, text: str) -> Any:  # noqa: ANN401 - of the setting's type
         given: Any = text
         if self.field.is_list:
             given = [each.strip() for each in text.split(",")] if text else []
         elif isinstance(self.default, dict):
             with suppress(msgspec.DecodeError):
                 given = msgspec.json.decode(text)
-        return self._check(given, text)
+        return self._check_value(given, text)
 
     def _parse_mode(self, text: str) -> str:
         if text in self.field.choices:
@@ -146,7 +146,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
         return "classic"
 
 
-def _structs(section: str | None) -> Sequence[tuple[str, type[Checked]]]:
+def _structs_of_section(section: str | None) -> Sequence[tuple[str, type[Checked]]]:
     """Return the structs of settings, each with its section; of "" alone, those outside of sections."""
     outside = [("", StoreSettings)]
     if section == "":
@@ -159,7 +159,9 @@ def _structs(section: str | None) -> Sequence[tuple[str, type[Checked]]]:
 
 @cache
 def _settings_of(section: str) -> dict[str, Setting]:
-    fields = (field for name, kind in _structs(section) if name == section for field in fields_of(kind))
+    fields = (
+        field for name, kind in _structs_of_section(section) if name == section for field in fields_of(kind)
+    )
     named = ((f"{section}.{field.key}".lstrip("."), field) for field in fields if field.description)
     return {name: Setting(name, field) for name, field in named}
 
@@ -167,7 +169,7 @@ def _settings_of(section: str) -> dict[str, Setting]:
 def all_settings() -> Iterator[Setting]:
     """Yield every setting; a section is read when it is reached, since most commands need none."""
     yield from _settings_of("").values()
-    for section in list(dict(_structs(None)))[1:]:
+    for section in list(dict(_structs_of_section(None)))[1:]:
         yield from _settings_of(section).values()
 
 

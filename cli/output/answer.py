@@ -1,6 +1,6 @@
 """Prints the answers of commands: as a table, JSON, JSON Lines, Markdown, or a sentence.
 
-A command returns its answer; `print_answer` wraps the command so that the answer is printed.
+A command returns its answer; `printing_answer` wraps the command so that the answer is printed.
 """
 
 import sys
@@ -20,9 +20,9 @@ from memlog.cli.output.output import (
     JSON_FORMATS,
     JSON_ON_TERMINAL_OPTION,
     bold,
+    chosen_format,
     dim,
     escape_controls,
-    format_of,
     format_option,
     measure_terminal_width,
     one_line,
@@ -31,7 +31,7 @@ from memlog.cli.output.output import (
     print_note,
     with_options,
 )
-from memlog.cli.process.error_handler import ignore_closed_pipe
+from memlog.cli.process.error_handler import ignoring_closed_pipe
 from memlog.eventlog import timestamps
 
 _GAP = "  "
@@ -96,8 +96,8 @@ class Answer(msgspec.Struct, frozen=True):
 
     def print(self, ctx: click.Context) -> int:
         """Print the answer in the chosen format, and return the exit code."""
-        with nullcontext() if self.exit_code is None else ignore_closed_pipe():
-            self._print_as(format_of(ctx))
+        with nullcontext() if self.exit_code is None else ignoring_closed_pipe():
+            self._print_as(chosen_format(ctx))
         return self.exit_code or 0
 
     def _print_as(self, form: str) -> None:
@@ -108,14 +108,16 @@ class Answer(msgspec.Struct, frozen=True):
             print_json(*(self.records or ()))
         elif form == "md":
             heads = (self.table.columns, ["---"] * len(self.table.columns))
-            _echo(f"| {' | '.join(map(_markdown_cell, cells))} |" for cells in (*heads, *self.table.rows))
+            _echo_lines(
+                f"| {' | '.join(map(_markdown_cell, cells))} |" for cells in (*heads, *self.table.rows)
+            )
         else:
             self._print_text()
         for text in self.notes:
             print_note(text)
 
     def _print_text(self) -> None:
-        _echo(_align_rows(self.table) if self.text is None else self.text)
+        _echo_lines(_align_rows(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):
@@ -138,7 +140,7 @@ class Done(msgspec.Struct, frozen=True):
         return 0
 
 
-def print_answer(command: Callable[..., Answer | Done]) -> Callable[..., int]:
+def printing_answer(command: Callable[..., Answer | Done]) -> Callable[..., int]:
     """Wrap a command to print its answer, and add the options of the answer's class."""
 
     @wraps(command)
@@ -177,10 +179,10 @@ def records_answer(
 
     others: fields of `Answer`.
     """
-    return Answer(document, table_of(records, columns), records, **others)
+    return Answer(document, table_of_records(records, columns), records, **others)
 
 
-def table_of(records: Iterable[object], columns: Columns) -> Table:
+def table_of_records(records: Iterable[object], columns: Columns) -> Table:
     """Return a table with one row per record."""
     cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
     # Generated lazily, in the order of printing: the first time of an answer names its zone.
@@ -195,12 +197,12 @@ def rows_answer(
     return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
 
-def named_values(values: Mapping[str, object]) -> Table:
+def table_of_named_values(values: Mapping[str, object]) -> Table:
     """Return a table with one row per name and value."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
-def silent_notes(silent: Mapping[str, str]) -> list[str]:
+def notes_on_omitted_parts(silent: Mapping[str, str]) -> list[str]:
     """Return a note on each part of a search that was left out, and why."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
@@ -217,7 +219,7 @@ def folded_lines(text: str, indent: str = "") -> Iterator[str]:
         yield indent + line
 
 
-def _echo(lines: Iterable[str]) -> None:
+def _echo_lines(lines: Iterable[str]) -> None:
     # click.echo flushes and strips styles: calling it for each of 200,000 lines took 1 s.
     rest = iter(lines)
     while some := list(islice(rest, _LINES_AT_ONCE)):
@@ -267,11 +269,11 @@ def _fold_rows(
     foldable = [name not in _NEVER_FOLDED for name in names]
     taken = len(_GAP) * (len(widths) - 1)
 
-    def fits(most: int) -> bool:
+    def fits_in_room(most: int) -> bool:
         folded = [min(width, most) if can else width for width, can in zip(widths, foldable, strict=True)]
         return taken + sum(folded) <= room
 
-    most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
+    most = next((most for most in range(room, _LEAST, -1) if fits_in_room(most)), _LEAST)
     for row in rows:
         lines = [
             list(_wrap_text(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
@@ -303,7 +305,7 @@ def _cell_text(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     text = "" if cell is None else str(cell)
-    return format_minute(text) if timestamps.is_written_form(text) else text
+    return format_minute(text) if timestamps.is_canonical(text) else text
 
 
 def _display_width(text: str) -> int:

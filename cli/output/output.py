@@ -45,7 +45,7 @@ RUN = Run()
 """The options of this process, which runs one command line."""
 
 
-def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
+def record_chosen_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
     """Record the format chosen by `--format` or a short flag; the callback of these options.
 
     Raises:
@@ -60,7 +60,7 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
     return value
 
 
-def format_of(ctx: click.Context) -> str:
+def chosen_format(ctx: click.Context) -> str:
     """Return the chosen output format, `table` by default."""
     chosen: str = ctx.meta.get(_FORMAT, "table")
     return chosen
@@ -77,7 +77,7 @@ def wants_json(error: BaseException, words: Sequence[str]) -> bool:
 
 def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes
     """Return an option that selects a format."""
-    return click.Option(names, is_eager=True, expose_value=False, callback=choose_format, **about)
+    return click.Option(names, is_eager=True, expose_value=False, callback=record_chosen_format, **about)
 
 
 JSON_ON_TERMINAL_OPTION = format_option(
@@ -99,7 +99,7 @@ def with_options(*options: click.Parameter) -> Callable[[F], F]:
 
 def asks_for_json(ctx: click.Context) -> bool:
     """Whether JSON was requested."""
-    return format_of(ctx) in JSON_FORMATS
+    return chosen_format(ctx) in JSON_FORMATS
 
 
 def says_sentences(ctx: click.Context) -> bool:
@@ -133,7 +133,7 @@ def print_lines(lines: Iterable[bytes]) -> None:
     for line in lines:
         if is_terminal:
             text = line.decode(errors="backslashreplace")
-            line = _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+            line = _controls_pattern().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
         sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
@@ -142,11 +142,11 @@ def escape_controls(text: str) -> str:
     r"""Escape control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
     if text.isascii() and text.isprintable():
         return text
-    return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return _controls_pattern().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 @cache
-def _controls() -> re.Pattern[str]:
+def _controls_pattern() -> re.Pattern[str]:
     # Compiled on first use: acknowledgements do not need it.
     return re.compile(_CONTROLS)
 
@@ -230,15 +230,15 @@ class StoredEvents:
         self._warnings: Counter[_Kind] = Counter()
         self._first: dict[_Kind, str] = {}
 
-    def add(self, positions: "Sequence[memlog.Position]") -> None:
+    def add_and_print_warnings(self, positions: "Sequence[memlog.Position]") -> None:
         """Add durable events, and print their warnings, each kind only once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
         for position in positions:
             for warning in position.warnings:
-                self._warn(warning)
+                self._print_or_count_warning(warning)
 
-    def forget_acknowledged(self) -> None:
+    def reset_after_acknowledgement(self) -> None:
         """Reset, once the events have been acknowledged."""
         self.count = 0
         self.ids = []
@@ -253,7 +253,7 @@ class StoredEvents:
         self._warnings.clear()
         self._first.clear()
 
-    def _warn(self, warning: "memlog.AppendWarning") -> None:
+    def _print_or_count_warning(self, warning: "memlog.AppendWarning") -> None:
         kind = warning.code, warning.member
         if kind not in self._first and len(self._first) >= _MOST_KINDS:
             kind = "", ""
@@ -280,7 +280,7 @@ def progress_line() -> "Iterator[ProgressLine | None]":
     try:
         yield line
     finally:
-        line.clear()
+        line.clear_line()
 
 
 class ProgressLine:
@@ -291,29 +291,29 @@ class ProgressLine:
         self._began = self._drawn = 0.0
         self._first = self._width = 0
 
-    def show(self, what: str, done: int, total: int) -> None:
+    def show_progress(self, what: str, done: int, total: int) -> None:
         """Show progress, at most every 0.1 s; clear the line when done."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began, self._drawn, self._first = what, now, 0.0, done
         if done >= total:
-            self.clear()
+            self.clear_line()
         elif now - self._drawn >= _PAUSE:
             self._drawn = now
-            self._draw(describe_progress(what, done, total, done - self._first, now - self._began))
+            self._draw_text(describe_progress(what, done, total, done - self._first, now - self._began))
 
     def show_text(self, text: str) -> None:
         """Show `text` until something else is shown."""
         self._what = ""
-        self._draw(text)
+        self._draw_text(text)
 
-    def clear(self) -> None:
+    def clear_line(self) -> None:
         """Clear the line."""
         if self._width:
             click.echo(f"\r{' ' * self._width}\r", nl=False, err=True)
         self._width = 0
 
-    def _draw(self, text: str) -> None:
+    def _draw_text(self, text: str) -> None:
         text = text[: (measure_terminal_width(sys.stderr) or 1) - 1]
         click.echo(f"\r{text.ljust(self._width)}", nl=False, err=True)
         self._width = len(text)

@@ -47,7 +47,7 @@ def ask_yes_or_no(question: str, about: Iterable[str] = ()) -> bool:
 _FORMAT = "memory-folder"
 
 
-def migrate_notes(ctx: click.Context, *, may_ask: bool = False) -> None:
+def migrate_notes_or_name_command(ctx: click.Context, *, may_ask: bool = False) -> None:
     """Import the notes beside an empty store if `migrate.auto` is set; otherwise name the command.
 
     may_ask: on a terminal, ask instead.

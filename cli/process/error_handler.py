@@ -41,7 +41,7 @@ class OutputError(Exception):
 
 
 @contextmanager
-def ignore_closed_pipe() -> Iterator[None]:
+def ignoring_closed_pipe() -> Iterator[None]:
     """Ignore a closed pipe, for commands whose exit code is a verdict and must be right."""
     try:
         yield
@@ -169,7 +169,7 @@ class Failure(msgspec.Struct):
     retryable: bool
 
 
-def failure_of(error: BaseException) -> Failure:
+def error_to_failure(error: BaseException) -> Failure:
     """Convert `error` to its JSON form, with keys and passwords masked."""
     _, found = _classify_error(error)
     return msgspec.structs.replace(
@@ -194,7 +194,7 @@ def _classify_error(error: BaseException) -> tuple[int, Failure]:
             from memlog.cli.output.help_pages import translate_hint
 
             failure = Failure(error.code, error.message, translate_hint(error.hint), error.retryable)
-            return _exit_code(error), failure
+            return _exit_code_of_memlog_error(error), failure
         case click.UsageError():
             return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
@@ -211,7 +211,7 @@ def _classify_error(error: BaseException) -> tuple[int, Failure]:
     return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
 
 
-def _exit_code(error: MemlogError) -> int:
+def _exit_code_of_memlog_error(error: MemlogError) -> int:
     if error.code == "cannot_create":
         return _CANNOT_CREATE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
@@ -291,7 +291,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         import traceback
 
         click.echo(_mask_secrets("".join(traceback.format_exception(error))), err=True, nl=False)
-    failure = failure_of(error)
+    failure = error_to_failure(error)
     if as_json:
         # Imported here: most runs end without an error, and --version needs no event.
         from memlog.eventlog.log.streams import escape_invalid_utf8
@@ -331,7 +331,7 @@ class Interrupts:
         self._end = end
         # In background commands of a shell, SIGINT is ignored, and stays so.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._handle_signal()
+            self._install_handler()
 
     def close_pipe(self) -> None:
         """Close the pipe: a command out of file descriptors needs them to print its error."""
@@ -340,7 +340,7 @@ class Interrupts:
             os.close(self._writer)
             self._writer = None
 
-    def _handle_signal(self) -> None:
+    def _install_handler(self) -> None:
         reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         # The signal handler in C writes to the pipe, even while the main thread is in a library.

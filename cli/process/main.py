@@ -196,7 +196,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
 
 def main() -> NoReturn:
     """Run the program as a process, and raise SystemExit."""
-    interrupts = Interrupts(_end_interrupted)
+    interrupts = Interrupts(_exit_after_interrupt)
     replace_streams()
     sys.exit(run_command_line(interrupts))
 
@@ -245,7 +245,7 @@ def end_process(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _end_interrupted() -> NoReturn:
+def _exit_after_interrupt() -> NoReturn:
     """Exit without waiting for an interrupted command. Any output lost this way acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))

@@ -43,7 +43,7 @@ def is_shortest_spelling(line: bytes, event: Event) -> bool:
     return True
 
 
-def check_members(line: bytes, members: dict[str, Any]) -> None:
+def check_keys_and_integers(line: bytes, members: dict[str, Any]) -> None:
     """Raise BadLine if any object in the line has a duplicate key or an integer exceeds 64 bits.
 
     members: the decoded line; of duplicate keys, only the last is left.
@@ -115,10 +115,10 @@ def _check_each_key(line: bytes) -> None:
     # Imported here: an ordinary line needs only msgspec's JSON.
     import json
 
-    json.loads(line, object_pairs_hook=_check_unique, parse_int=str, parse_float=str)
+    json.loads(line, object_pairs_hook=_check_keys_are_unique, parse_int=str, parse_float=str)
 
 
-def _check_unique(pairs: list[tuple[str, Any]]) -> None:
+def _check_keys_are_unique(pairs: list[tuple[str, Any]]) -> None:
     seen = set()
     for key, _ in pairs:
         if key in seen:
@@ -172,7 +172,7 @@ def decode_line(line: bytes, place: Place) -> Event:
         if not has_crc and _almost_ends_with_crc(line):
             raise BadLine("bad_crc", bad.detail) from bad
         raise
-    if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
+    if isinstance(event, Change) and not (event.wins is None or timestamps.is_canonical(event.wins)):
         raise BadLine("invalid", f"wins {event.wins!r}")
     if not may_be_in_stream(event, place.stream):
         raise BadLine("wrong_stream", f"belongs in {_describe_stream(event)}")
@@ -224,7 +224,7 @@ def ends_with_crc(line: bytes) -> bool:
     return False
 
 
-def is_whole(line: bytes) -> bool:
+def is_intact_line(line: bytes) -> bool:
     """Whether `line`, without its newline, was written by memlog and is intact."""
     try:
         return ends_with_crc(line)
@@ -257,7 +257,7 @@ def _decode_native(line: bytes) -> Event | None:
         return None
     if event.v > event.VERSION:
         raise BadLine("newer_version", f"version {event.v}")
-    if not timestamps.is_written_form(event.ts):
+    if not timestamps.is_canonical(event.ts):
         raise BadLine("invalid", f"ts {event.ts!r}")
     if not is_shortest_spelling(line, event):
         parse_members(line)
@@ -324,5 +324,5 @@ def parse_members(line: bytes) -> dict[str, Any]:
         raise BadLine("invalid", str(error)) from error
     except msgspec.DecodeError as error:
         raise diagnose_json(line, str(error)) from error
-    check_members(line, members)
+    check_keys_and_integers(line, members)
     return members

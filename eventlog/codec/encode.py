@@ -23,7 +23,7 @@ from memlog.eventlog.codec.decode import (
     strip_bom,
 )
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.escapes import encode_json, is_blank, with_crc
+from memlog.eventlog.escapes import append_crc, encode_json, is_blank
 from memlog.eventlog.events import (
     TYPES,
     AppendWarning,
@@ -32,10 +32,10 @@ from memlog.eventlog.events import (
     MemorySaved,
     MemoryUpdated,
     Redacted,
-    tag_of,
+    type_name_of_event,
 )
 from memlog.eventlog.fields import MAX_TARGETS
-from memlog.eventlog.log.quarantine import HINTS, BadLine, check_length, check_utf8_and_depth
+from memlog.eventlog.log.quarantine import HINTS, BadLine, check_line_length, check_utf8_and_depth
 from memlog.eventlog.log.streams import stream_of
 from memlog.eventlog.secrets.input_warnings import input_warnings, key_warnings
 
@@ -68,7 +68,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
         body = self.head + members.encode() + self.tail
-        return with_crc(body) + b"\n"
+        return append_crc(body) + b"\n"
 
 
 _NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, Decimal)
@@ -159,7 +159,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
 
 def _decode_input_line(source: bytes, find_stream: FindStream | None) -> Event:
     """Check and decode an input line, which may still have the `at` and `crc` of another log."""
-    check_length(len(source))
+    check_line_length(len(source))
     check_utf8_and_depth(source)
     has_crc = ends_with_crc(source.rstrip())
     members = parse_members(source)
@@ -169,7 +169,7 @@ def _decode_input_line(source: bytes, find_stream: FindStream | None) -> Event:
     if issubclass(TYPES.get(members["type"], Event), Change):
         members.pop("highest_wins", None)
         wins = members.pop("wins", None)
-        if isinstance(wins, str) and timestamps.is_written_form(wins):
+        if isinstance(wins, str) and timestamps.is_canonical(wins):
             members["wins"] = wins
     for name in ("ts", "at"):
         if members.get(name) is not None:
@@ -208,14 +208,14 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
     if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # given as a number
         members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
     event_id = event.id or make_event_id()
-    head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
+    head = {"type": type_name_of_event(event), "id": event_id, "ts": event.ts or timestamps.now()}
     own = envelope_members(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     head_bytes = msgspec.json.encode(head).removesuffix(b"}")
     # Input may have newlines between its members; a line of the log must not.
     tail_bytes = b"," + b" ".join(encode_json(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
-    check_length(len(head_bytes) + len(tail_bytes) + stamps)
+    check_line_length(len(head_bytes) + len(tail_bytes) + stamps)
     content = b""
     if event.id is not None:
         # Imported here: most callers give no id.

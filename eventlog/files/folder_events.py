@@ -55,7 +55,7 @@ class ChangeHints:
         """
         existing = _identify_folders(folders)
         if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
-            self._watch(existing)
+            self._watch_folders(existing)
             return {str(folder) for folder in existing}
         return self._next_changes(time.monotonic() + seconds)
 
@@ -78,7 +78,7 @@ class ChangeHints:
             self._postpone_watching()
         return set()
 
-    def _watch(self, folders: dict[Path, _Identity]) -> None:
+    def _watch_folders(self, folders: dict[Path, _Identity]) -> None:
         self.close()
         if not folders:
             return

@@ -23,7 +23,7 @@ from memlog.eventlog.log.layout import LOG, MODEL, SETTINGS, WRITERS
 from memlog.eventlog.log.streams import escape_invalid_utf8
 
 
-def check_store(folder: Path) -> None:
+def check_store_exists(folder: Path) -> None:
     """Raise NotFound unless `folder` has a log, settings or writers; only a write may create a store."""
     try:
         is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))

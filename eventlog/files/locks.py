@@ -56,7 +56,7 @@ def lock_file(
         remaining = started + timeout - now
         if now >= next_look:
             next_look = now + _BETWEEN_LOOKS
-            remaining = 0 if _is_stopped(fd) else remaining
+            remaining = 0 if _is_holder_stopped(fd) else remaining
         if remaining <= 0:
             raise Busy(f"{what} is locked by {describe_holder(fd)}", hint="try again, or stop that process")
         time.sleep(min(pause, remaining))
@@ -107,7 +107,7 @@ def holding_lock_if_file_exists(
         yield True
 
 
-def is_held(path: Path) -> bool:
+def is_lock_held(path: Path) -> bool:
     """Whether a process holds the lock file at `path`; False if it does not exist."""
     try:
         fd = disk.open(path, disk.READ)
@@ -132,10 +132,10 @@ def describe_holder(fd: int) -> str:
     holders = _holder_ids(fd)
     if not holders:
         return "another process"
-    return f"process {', '.join(sorted(holders))}" + (", which is stopped" if _is_stopped(fd) else "")
+    return f"process {', '.join(sorted(holders))}" + (", which is stopped" if _is_holder_stopped(fd) else "")
 
 
-def _is_stopped(fd: int) -> bool:
+def _is_holder_stopped(fd: int) -> bool:
     holders = _holder_ids(fd)
     return bool(holders) and all(_process_state(pid) in ("T", "t") for pid in holders)
 
@@ -235,7 +235,7 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     )
 
 
-def find_refusals(store: Path) -> Iterator[PermissionError]:
+def find_permission_errors(store: Path) -> Iterator[PermissionError]:
     """Yield an error for each path of a writable store that this user cannot both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
@@ -265,14 +265,14 @@ def retry_without_unusable(store: Path, work: Callable[[], Answer], notify: Call
         try:
             return work()
         except PermissionError as error:
-            note = remove_unusable(store, error)
+            note = remove_or_rename_unusable(store, error)
             if note is None:
                 raise
             notify(note)
     return work()
 
 
-def remove_unusable(store: Path, refused: OSError) -> str | None:
+def remove_or_rename_unusable(store: Path, refused: OSError) -> str | None:
     """Remove a disposable file, or rename its folder if only root may remove it; return a note about it.
 
     Returns None if the file is not disposable, or if the system also refuses to rename its folder.

@@ -22,8 +22,8 @@ from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders, locks
 from memlog.eventlog.files.file_io import closing_descriptor, status_at
 from memlog.eventlog.files.folders import Origin, make_folder_and_parents, read_unless_copied
-from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer
-from memlog.eventlog.log.streams import SegmentName, writer_of
+from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer_name
+from memlog.eventlog.log.streams import SegmentName, writer_in_filename
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
@@ -62,7 +62,7 @@ class Written(SegmentRecord, frozen=True):
     generation: int | None
     bytes: int
 
-    def is_of(self, fd: int) -> bool:
+    def matches_open_file(self, fd: int) -> bool:
         """Whether the open file is the recorded segment and is not shorter than recorded."""
         return Origin(self.inode, self.generation) == Origin.of(fd) and disk.status(fd).st_size >= self.bytes
 
@@ -106,7 +106,7 @@ class Writer:
         if known is None and disk.status(fd).st_size == 0:
             self.record_size(stream, segment, fd, lock_timeout=self._lock_timeout)
             known = self._segments.find(stream, segment)
-        return known is not None and known.is_of(fd)
+        return known is not None and known.matches_open_file(fd)
 
     def record_size(
         self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
@@ -122,7 +122,7 @@ class Writer:
         The loss of such a segment may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
-        if known is not None and writer_of(segment) == self.find_or_create_name():
+        if known is not None and writer_in_filename(segment) == self.find_or_create_name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def recorded_segments(self) -> dict[tuple[str, str], Written]:
@@ -152,7 +152,7 @@ class Writer:
             changed_ns = self._segments.changed_ns()
         except OSError:
             return None
-        if identity is None or not is_writer(identity.writer) or changed_ns is None:
+        if identity is None or not is_writer_name(identity.writer) or changed_ns is None:
             return None
         # A hard link is a copy, too.
         if status.st_nlink > 1 or abs(status.st_ctime_ns - changed_ns) > _SETTLING_NS:
@@ -173,7 +173,7 @@ class Writer:
             return identity
 
     def _write_identity(self, retired: tuple[str, ...]) -> _Identity:
-        identity = _Identity(name_from(os.urandom(_LENGTH)), retired)
+        identity = _Identity(writer_name_from_bytes(os.urandom(_LENGTH)), retired)
         folders.replace_lines(self._path, [identity])
         # Only now, because renaming a file sets its change time.
         self._segments.write_all(disk.look(self._path).st_ctime_ns, self._segments.all().values())
@@ -242,7 +242,7 @@ class _OwnSegments:
             self._read_new_lines()
         else:
             self._size += len(added)
-            self._index(written)
+            self._index_record(written)
 
     def _read_new_lines(self) -> None:
         status = status_at(self._path)
@@ -257,19 +257,19 @@ class _OwnSegments:
             self._reset()
         for line in data[self._size : end].split(b"\n"):
             if (written := decode_json(line, Written)) is not None:
-                self._index(written)
+                self._index_record(written)
             elif self._changed is None:
                 self._changed = decode_json(line, _Changed)
         self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
 
-    def _index(self, written: Written) -> None:
+    def _index_record(self, written: Written) -> None:
         self._lines += 1
         known = self._of_segment.get(written.name)
         # When two processes append, the one that wrote first may record last.
         if known is not None and known.inode == written.inode and known.bytes > written.bytes:
             return
         self._of_segment[written.name] = written
-        made = written.stream, writer_of(written.segment)
+        made = written.stream, writer_in_filename(written.segment)
         if made not in self._of_writer or _age_key(self._of_writer[made]) <= _age_key(written):
             self._of_writer[made] = written
 
@@ -279,7 +279,7 @@ def _age_key(written: Written) -> tuple[int, str]:
     return (0, written.segment) if name is None else (name.number, name.day)
 
 
-def name_from(drawn: bytes) -> str:
+def writer_name_from_bytes(drawn: bytes) -> str:
     """Make a writer's name from six bytes; it starts with a letter, unlike the number of a segment."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)

@@ -87,7 +87,7 @@ def erase_lines(
         due = [line for line in lines if is_erasure_due(fd, segment, _reload_line(fd, line), redacted)]
         state = _blank_seals(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
         with around(fd), keeping_mtime(fd, is_foreign):
-            _overwrite(fd, due)
+            _overwrite_lines(fd, due)
     if state == "renewed":
         seals.reseal(*segment.key, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
@@ -150,7 +150,7 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
         yield fd
 
 
-def _overwrite(fd: int, lines: list[Line]) -> None:
+def _overwrite_lines(fd: int, lines: list[Line]) -> None:
     if not lines:
         return
     for line in lines:

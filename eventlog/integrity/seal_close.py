@@ -15,7 +15,7 @@ from memlog.eventlog.integrity.seal_losses import Loss, altered_segments, find_l
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.rotation import Rotation
-from memlog.eventlog.log.streams import by_writer, segments_of
+from memlog.eventlog.log.streams import group_segments_by_writer, segments_of
 from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
@@ -28,7 +28,7 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
     """
     log, made = store / LOG, []
     log_format.check_writable(log)
-    written = by_writer(segments_of(log)[0])
+    written = group_segments_by_writer(segments_of(log)[0])
     if not written:
         return []
     rotation = Rotation(store, lock_timeout=lock_timeout)
@@ -37,9 +37,9 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
     for stream, writer in (key for key in written if key[1] in own):
         deadline = time.monotonic() + lock_timeout
         with (
-            _os_errors_as_log_errors(stream),
+            _converting_os_errors_to_log_errors(stream),
             opened_folders(log, stream) as folders,
-            rotation.lock_last_segment(stream, writer, folders, deadline) as segment,
+            rotation.locking_last_segment(stream, writer, folders, deadline) as segment,
         ):
             made += rotation.seal(segment, deadline, also_grown=True)
     return made
@@ -52,15 +52,15 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
     the current bytes. Raises the same errors as `seal_all`.
     """
     log = store / LOG
-    with _os_errors_as_log_errors(log.name):
+    with _converting_os_errors_to_log_errors(log.name):
         log_format.check_writable(log)
         return [
-            *_accept_sealed(log, lock_timeout),
+            *_accept_losses_of_sealed(log, lock_timeout),
             *Watermarks(store).accept_losses(lock_timeout=lock_timeout),
         ]
 
 
-def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
+def _accept_losses_of_sealed(log: Path, lock_timeout: float) -> list[Seal]:
     """Seal damaged sealed segments again as they are now; return the new seals once durable."""
     damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in altered_segments(log)]
     drafts = [draft_seal(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
@@ -80,7 +80,7 @@ def find_all_losses(store: Path) -> list[Loss | OpenLoss]:
 
 
 @contextmanager
-def _os_errors_as_log_errors(what: str) -> Iterator[None]:
+def _converting_os_errors_to_log_errors(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -40,7 +40,7 @@ from memlog.eventlog.integrity.seal_format import (
     parse_seals,
 )
 from memlog.eventlog.integrity.seal_reader import read_seals_file
-from memlog.eventlog.log.layout import SEALS, seals_file, seals_files
+from memlog.eventlog.log.layout import SEALS, list_seals_files, name_of_seals_file
 from memlog.eventlog.log.reader import Line, opening_segment_file, read_blanked
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
@@ -144,7 +144,7 @@ def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
 
 def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
     """Return the size and hash of a segment; None if it is missing or not a regular file. Raises OSError."""
-    if size_of(log, stream, segment) is None:
+    if size_of_segment(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
         return measure_segment(log, stream, segment)
@@ -158,7 +158,7 @@ def has_grown(log: Path, old: Seal) -> bool:
     return False
 
 
-def size_of(log: Path, stream: str, segment: str) -> int | None:
+def size_of_segment(log: Path, stream: str, segment: str) -> int | None:
     """Return the size of a segment in bytes; None if it is missing or not a regular file."""
     # Use a string, because building a Path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
@@ -185,7 +185,7 @@ def measure_open_file(fd: int, end: int | None = None, blanked: Sequence[Line] =
 def read_seals(log: Path) -> Seals:
     """Read all seals files of `log`, each a separate chain, and note any damage. Raises OSError."""
     seals = Seals([], {})
-    for name in seals_files(log):
+    for name in list_seals_files(log):
         in_file = _read_seals_of(log, name)
         seals.lines.extend(in_file.lines)
         for segment, last in in_file.last.items():
@@ -209,13 +209,13 @@ class SealFiles:
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
         self.writer = writer
-        own = seals_file(writer)
+        own = name_of_seals_file(writer)
         self.own = SealFile(log, own)
         self._files = {own: self.own}
 
     def refresh(self) -> None:
         """Reread the files that other processes have changed. Raises OSError."""
-        for name in seals_files(self.log):
+        for name in list_seals_files(self.log):
             if name not in self._files:
                 self._files[name] = SealFile(self.log, name)
         for file in self._files.values():
@@ -270,8 +270,8 @@ class SealFiles:
         """
         self.refresh()
         # Blank the matching hashes last: after a kill in between, a matching hash remains, or none at all.
-        self._blank(stream, segment, lock_timeout, but=measure_segment(self.log, stream, segment))
-        self._blank(stream, segment, lock_timeout)
+        self._blank_hashes(stream, segment, lock_timeout, but=measure_segment(self.log, stream, segment))
+        self._blank_hashes(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
         """Seal a segment again after an erasure, and blank the hashes in its other seals.
@@ -287,7 +287,7 @@ class SealFiles:
         held = sync_and_measure(self.log, stream, segment)
         if before is not None and held.bytes < before.bytes:
             return None
-        self._blank(stream, segment, lock_timeout, but=held)
+        self._blank_hashes(stream, segment, lock_timeout, but=held)
         with self.own.locked(lock_timeout) as fd:
             for seal_of_file in self.find_last_seals(stream, segment):
                 if seal_of_file.is_of(held):
@@ -295,7 +295,9 @@ class SealFiles:
             (made,) = self.own.append_seals(fd, [draft_seal(stream, segment, held)])
             return made
 
-    def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
+    def _blank_hashes(
+        self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None
+    ) -> None:
         """Blank the hashes in a segment's seals, except those that match `but`. Raises Busy and OSError."""
 
         def seals_to_blank(file: SealFile) -> list[SealPlace]:
@@ -306,7 +308,7 @@ class SealFiles:
             if any(blank_hash(place.data) != place.data for place in seals_to_blank(file)):
                 with file.locked(lock_timeout):
                     file.blank_hashes(
-                        seals_to_blank(file), keeps_time=name not in (SEALS, seals_file(self.writer))
+                        seals_to_blank(file), keeps_time=name not in (SEALS, name_of_seals_file(self.writer))
                     )
 
 
@@ -356,7 +358,7 @@ class SealFile:
             lines.append(encode_seal(made[-1]))
             prev = link_hash(lines[-1][:-1])
         if lines:
-            self._write(fd, lines)
+            self._write_and_index(fd, lines)
         # Sync even if there are no drafts: another process may have died between its write and its sync.
         disk.sync_data(fd)
         return made
@@ -378,7 +380,7 @@ class SealFile:
         if version != self._indexed:
             self.index, self._indexed = SealIndex(read()), version
 
-    def _write(self, fd: int, lines: list[bytes]) -> None:
+    def _write_and_index(self, fd: int, lines: list[bytes]) -> None:
         known = len(self.index)
         self._indexed = None
         write_lines(fd, lines)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.escapes import CRC_LENGTH, decode_json, has_its_crc, with_crc
+from memlog.eventlog.escapes import CRC_LENGTH, append_crc, decode_json, has_its_crc
 from memlog.eventlog.log.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -161,7 +161,7 @@ def choose_seal(seals: Sequence[Seal]) -> Seal:
 
 def encode_seal(seal: Seal) -> bytes:
     """Encode a seal as a line, including the newline."""
-    return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
+    return append_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
 def link_hash(line: bytes) -> str:
@@ -171,7 +171,7 @@ def link_hash(line: bytes) -> str:
 
 def blank_hash(line: bytes) -> bytes:
     """Return `line` with its hash blanked and its crc updated; the length stays the same."""
-    return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
+    return append_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _exclude_lost(seals: Sequence[_T]) -> list[_T]:

@@ -11,13 +11,13 @@ from memlog.eventlog.integrity.seal_file import (
     measure_if_present,
     measure_open_file,
     read_seals,
-    size_of,
+    size_of_segment,
 )
 from memlog.eventlog.integrity.seal_format import Held, Seal, choose_seal
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
-from memlog.eventlog.log.layout import SegmentRecord, seals_file, seals_files
+from memlog.eventlog.log.layout import SegmentRecord, list_seals_files, name_of_seals_file
 from memlog.eventlog.log.reader import opening_segment_file
-from memlog.eventlog.log.streams import existing_streams, segment_at, segments_of, writer_of
+from memlog.eventlog.log.streams import existing_streams, segment_at, segments_of, writer_in_filename
 
 LOST = ": store.maintenance.verify() shows what was lost"
 LOSS_REMEDY = "restore it from a copy, or accept the loss: store.maintenance.seal(accept_loss=True)"
@@ -94,19 +94,19 @@ class Ownership:
 
         self._own = ("", *Writer(log.parent).own_names())
         self._sealed_here = self._own[:2]
-        self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})
+        self._has_copies = bool({*list_seals_files(log)} - {*map(name_of_seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
         """Whether a segment belongs to another writer and thus comes from file sync."""
-        return writer_of(segment) not in (None, *self._own)
+        return writer_in_filename(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
         """Whether file sync may erase text in a segment: it is foreign, or plain in a log that has copies."""
-        return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
+        return self._has_copies if writer_in_filename(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
         """Whether this copy may seal a segment: it is plain, or belongs to the current writer."""
-        return writer_of(segment) in self._sealed_here
+        return writer_in_filename(segment) in self._sealed_here
 
 
 def find_losses(
@@ -120,7 +120,7 @@ def find_losses(
     Segments of other writers are excluded; see `arriving_segments`. sealed: the result of
     `read_sealed_lengths`, if known. Raises OSError.
     """
-    short = [*_find_short(log, read_sealed_lengths(log) if sealed is None else sealed, only)]
+    short = [*_find_short_segments(log, read_sealed_lengths(log) if sealed is None else sealed, only)]
     if not short:
         return []  # most logs have no loss, and `Ownership` reads three files
     owner = Ownership(log)
@@ -130,16 +130,18 @@ def find_losses(
 def arriving_segments(log: Path) -> list[Loss]:
     """Return other writers' sealed segments that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
-    return [loss for loss in _find_short(log, read_sealed_lengths(log)) if owner.is_foreign(loss.segment)]
+    return [
+        loss for loss in _find_short_segments(log, read_sealed_lengths(log)) if owner.is_foreign(loss.segment)
+    ]
 
 
-def _find_short(
+def _find_short_segments(
     log: Path, sealed: Mapping[tuple[str, str], int], only: Iterable[tuple[str, str]] | None = None
 ) -> Iterator[Loss]:
     names = list(sealed if only is None else filter(sealed.__contains__, only))
     folders = dict(existing_streams(log, {stream for stream, _ in names}))
     for name in names:
-        size = size_of(log, *name) if name[0] in folders else None
+        size = size_of_segment(log, *name) if name[0] in folders else None
         if (size or 0) < sealed[name]:
             yield Loss(*name, sealed[name], size)
 
@@ -155,7 +157,9 @@ def altered_segments(log: Path) -> list[Unlike]:
 def grown_segments(log: Path) -> list[Unlike]:
     """Return the segments longer than their seals that differ from them; reads no others. Raises OSError."""
     longer = {
-        name for name, sealed in read_sealed_lengths(log).items() if (size_of(log, *name) or 0) > sealed
+        name
+        for name, sealed in read_sealed_lengths(log).items()
+        if (size_of_segment(log, *name) or 0) > sealed
     }
     return differing_segments(log, longer) if longer else []
 

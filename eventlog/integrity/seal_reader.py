@@ -6,12 +6,14 @@ from pathlib import Path
 
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import closing_descriptor, file_version, open_regular, read_all, status_at
-from memlog.eventlog.log.layout import seals_files
+from memlog.eventlog.log.layout import list_seals_files
 
 
 def read_sealed_lengths(log: Path) -> Mapping[tuple[str, str], int]:
     """Return the sealed length in bytes by (stream, segment); faster than `read_seals`. Raises OSError."""
-    return _read_lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
+    return _read_lengths(
+        log, tuple((name, file_version(status_at(log / name))) for name in list_seals_files(log))
+    )
 
 
 @lru_cache(maxsize=1)

@@ -9,8 +9,14 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing_segments
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
-from memlog.eventlog.log.reader import Bounds, Key, entries_in_log_order, exclusion_reason, redacted_keys
-from memlog.eventlog.log.streams import Segment, by_writer, segments_of
+from memlog.eventlog.log.reader import (
+    Bounds,
+    Key,
+    entries_in_log_order,
+    redacted_keys,
+    why_excluded_or_remember,
+)
+from memlog.eventlog.log.streams import Segment, group_segments_by_writer, segments_of
 from memlog.eventlog.log.tail import advise_on_unread_file, is_conflict_copy, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 
@@ -96,7 +102,7 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     for entry in entries_in_log_order(segments, bounds=bounds):
         if entry.at:
             counts.by_memlog.add(entry.segment.key)
-        match exclusion_reason(entry, known, redacted):
+        match why_excluded_or_remember(entry, known, redacted):
             case None:
                 counts.events += 1
             case "redacted":
@@ -131,7 +137,7 @@ def _add_seal_findings(check: LogCheck, seals: Seals) -> None:
 
 def _unsealed_segments(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
     """Return the segments that have a successor but no seal."""
-    finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
+    finished = (segment.key for made in group_segments_by_writer(segments).values() for segment in made[:-1])
     return [name for name in finished if name not in seals.last]
 
 

@@ -68,13 +68,13 @@ class SegmentRecord(msgspec.Struct, frozen=True):
         return self.stream, self.segment
 
 
-def is_writer(name: str) -> bool:
+def is_writer_name(name: str) -> bool:
     """Whether `name` is valid as the name of a writer."""
     # Every append calls this: compiling the pattern would dominate its time.
     return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
 
 
-def seals_file(writer: str) -> str:
+def name_of_seals_file(writer: str) -> str:
     """Return the name of a writer's seals file in `log/`."""
     return f"seals.{writer}.jsonl" if writer else SEALS
 
@@ -82,10 +82,10 @@ def seals_file(writer: str) -> str:
 def is_seals_file(name: str) -> bool:
     """Whether a file in `log/` with this name holds seals."""
     writer = name.removeprefix("seals.").removesuffix(".jsonl")
-    return name == SEALS or (is_writer(writer) and name == seals_file(writer))
+    return name == SEALS or (is_writer_name(writer) and name == name_of_seals_file(writer))
 
 
-def seals_files(log: Path) -> list[str]:
+def list_seals_files(log: Path) -> list[str]:
     """Return the names of the seals files in `log`, sorted; [] if there is no log."""
     try:
         with disk.entries(log) as entries:

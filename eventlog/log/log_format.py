@@ -23,7 +23,7 @@ def check_writable(log: Path) -> bool:
     """
     try:
         with closing_descriptor(open_regular(log / FORMAT, disk.READ)) as fd:
-            number = _parse_number(disk.read(fd, _LONGEST, 0))
+            number = _parse_format_number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except FileExistsError as error:
@@ -58,7 +58,7 @@ def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
         return True
 
 
-def _parse_number(text: bytes) -> int | None:
+def _parse_format_number(text: bytes) -> int | None:
     digits = text.removeprefix(_HEAD).rstrip()
     is_valid = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
     return int(digits) if is_valid and len(digits) <= _MOST_DIGITS else None

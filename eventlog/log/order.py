@@ -28,7 +28,7 @@ def compute_precedence(event: Event, segment: SegmentName) -> str:
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
-    is_dated = event.at is not None and timestamps.is_written_form(event.at)
+    is_dated = event.at is not None and timestamps.is_canonical(event.at)
     return cap_precedence(event.ts or "", event.at if is_dated and event.at else end_of_day(segment.day))
 
 
@@ -143,7 +143,7 @@ class Clock:
         return before
 
 
-def last_at_in(fd: int) -> str:
+def last_append_time_in(fd: int) -> str:
     """Return the last `at` that memlog wrote to an open segment; "" if there is none."""
     return _scan_backwards(fd, _Tail(), disk.status(fd).st_size, None).at
 
@@ -171,12 +171,12 @@ def _parse_stamps(line: bytes) -> _Stamps | None:
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)
-        is_of_memlog = ends_with_crc(line) and stamps.at is not None and timestamps.is_written_form(stamps.at)
+        is_of_memlog = ends_with_crc(line) and stamps.at is not None and timestamps.is_canonical(stamps.at)
     except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if not is_of_memlog:
         return _Stamps(stamps.ts)
-    has_wins = stamps.wins is not None and timestamps.is_written_form(stamps.wins)
+    has_wins = stamps.wins is not None and timestamps.is_canonical(stamps.wins)
     return stamps if has_wins else _Stamps(stamps.ts, stamps.at)
 
 

@@ -57,7 +57,7 @@ _CONFLICT_MARKER = rb"(?s)(?:<{7}|>{7}|\|{7}) .*|={7}\r?"
 _STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+(?P<end>"?)|[{}\[\]]'
 
 
-def check_length(length: int) -> None:
+def check_line_length(length: int) -> None:
     """Raise BadLine if a line is longer than 16 MiB."""
     if length > MAX_LINE:
         raise BadLine("too_long", f"{length:,} bytes")

@@ -19,25 +19,25 @@ from memlog.eventlog.codec.decode import (
     decode_line,
     envelope_members,
     is_blank,
-    is_whole,
+    is_intact_line,
     raw_members,
     strip_bom,
 )
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.codec.upcast import Place
-from memlog.eventlog.events import Change, Event, Redacted, tag_of
+from memlog.eventlog.events import Change, Event, Redacted, type_name_of_event
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import as_file_not_found, closing_descriptor, open_regular, read_blocks
 from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.order import compute_precedence
-from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_length
+from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_line_length
 from memlog.eventlog.log.streams import (
     Segment,
     SegmentName,
-    by_writer,
     chat_of_stream,
     conversation_stream,
+    group_segments_by_writer,
     is_utf8,
     may_be_stream,
     segments_of,
@@ -113,7 +113,7 @@ def read_lines(
             number += 1
             pending, pending_length = [next_first], len(next_first)
     data = b"".join(pending) if pending_length <= MAX_LINE else None
-    if pending_length and (tail_is_a_line or (data is not None and is_whole(data))):
+    if pending_length and (tail_is_a_line or (data is not None and is_intact_line(data))):
         yield _strip_nuls(Line(offset, number, pending_length, offset + pending_length, data))
 
 
@@ -270,7 +270,7 @@ def open_segment(segment: Segment) -> AbstractContextManager[int]:
 def decode_entry(segment: Segment, line: Line) -> LogEntry | None:
     """Decode a line into an entry; return None if it is blank."""
     try:
-        check_length(line.length)
+        check_line_length(line.length)
         if line.data is None or is_blank(line.data):
             return None
         event = decode_line(line.data, Place(segment.stream, segment.name, line.offset))
@@ -339,7 +339,7 @@ def accepted_events(
 ) -> Iterator[LogEntry]:
     """Yield each event of `segments` once, in order of time or precedence.
 
-    leave_out: called with every other line and the reason for leaving it out; see `exclusion_reason`.
+    leave_out: called with every other line and the reason for leaving it out; see `why_excluded_or_remember`.
 
     Reads the log three times instead of keeping it in memory.
     """
@@ -347,7 +347,7 @@ def accepted_events(
     known: dict[Key, bytes] = {}
     places = []
     for entry in entries_in_log_order(segments):
-        why = exclusion_reason(entry, known, redacted)
+        why = why_excluded_or_remember(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
@@ -367,7 +367,7 @@ def last_entries(
     A line without `at` counts as appended together with the previous line of the same stream and writer.
     """
     dated: list[tuple[str, LogEntry]] = []
-    for written in by_writer(segments).values():
+    for written in group_segments_by_writer(segments).values():
         at = ""
         for entry in _last_entries_of_writer(written, count, redacted):
             at = max(at, entry.at or entry.segment.name.day)
@@ -382,7 +382,7 @@ def last_append_time(segments: Iterable[Segment]) -> str | None:
 
     Reads only the ends of the newest segments, since a segment is only appended to on its own day.
     """
-    newest = [written[-1] for written in by_writer(segments).values()]
+    newest = [written[-1] for written in group_segments_by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
         at = max(_last_append_time_of(segment) for segment in newest if segment.name.day == day)
         if at:
@@ -404,7 +404,7 @@ def members_in_current_schema(entry: LogEntry) -> dict[str, Any]:
     known: dict[str, Any] = msgspec.to_builtins(event)
     unknown = raw_members.decode(strip_bom(data)).items()
     return (
-        {"type": tag_of(event)}
+        {"type": type_name_of_event(event)}
         | {name: value for name, value in envelope.items() if value is not None}
         | {name: value for name, value in known.items() if name not in names}
         | {name: raw for name, raw in unknown if name not in (*names, *event.__struct_fields__)}
@@ -431,7 +431,7 @@ def read_segment_lines(
         yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
 
 
-def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+def why_excluded_or_remember(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
     """Return why a line is not a new event, or None if it is; a new event is added to `known`.
 
     The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
@@ -459,10 +459,10 @@ def _last_entries_of_writer(segments: list[Segment], count: int, redacted: Conta
 
 def _last_append_time_of(segment: Segment) -> str:
     # Imported here: few commands need it.
-    from memlog.eventlog.log.order import last_at_in
+    from memlog.eventlog.log.order import last_append_time_in
 
     with open_segment(segment) as fd:
-        return last_at_in(fd)
+        return last_append_time_in(fd)
 
 
 def _last_entries_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:

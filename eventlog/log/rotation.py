@@ -29,7 +29,7 @@ from memlog.eventlog.files.file_io import (
 from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_reader import read_seals_file
-from memlog.eventlog.log.layout import LOG, seals_file
+from memlog.eventlog.log.layout import LOG, name_of_seals_file
 from memlog.eventlog.log.order import CAP, Clock
 from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
 
@@ -62,7 +62,7 @@ class SealWatch:
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
         """Whether a writer's segment is sealed; the caller must hold its lock. Raises OSError."""
         # Joining paths takes 2 of the 100 microseconds of an append.
-        version = file_version(status_at(f"{self._log}/{seals_file(writer)}"))
+        version = file_version(status_at(f"{self._log}/{name_of_seals_file(writer)}"))
         if not version:
             return False
         if version != self._version:
@@ -77,7 +77,7 @@ class SealWatch:
     def _has_seal(self, stream: str, segment: str, writer: str) -> bool:
         if self._files is None:
             names = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-            if names not in read_seals_file(self._log, seals_file(writer)):
+            if names not in read_seals_file(self._log, name_of_seals_file(writer)):
                 return False
         own = self.files(writer).own
         own.refresh()
@@ -88,11 +88,11 @@ class SealWatch:
 # and files from both merge by copying. The current segment is the writer's last by number: the clock may go
 # back.
 #
-# `lock_current_segment` locks the file first and then verifies that the path still names it and that it has
-# no successor, since another process may have rotated between listing and locking. A segment that is full,
-# sealed or of an earlier day is closed under its own lock: seal it, create the successor, start again. The
-# seal comes first, so that a kill in between leaves a sealed last segment, to which the next append adds a
-# successor, and never an unsealed segment with a successor, which `verify` would report.
+# `locking_current_segment` locks the file first and then verifies that the path still names it and that it
+# has no successor, since another process may have rotated between listing and locking. A segment that is
+# full, sealed or of an earlier day is closed under its own lock: seal it, create the successor, start
+# again. The seal comes first, so that a kill in between leaves a sealed last segment, to which the next
+# append adds a successor, and never an unsealed segment with a successor, which `verify` would report.
 #
 # A restored or copied file may lack lines that another copy has under the same name. So if the file is not
 # the one that the writer made, is shorter than recorded, or was deleted, the writer gives up its name and
@@ -150,7 +150,7 @@ class Rotation:
         self._unrecorded: dict[tuple[str, str], int] = {}
 
     @contextmanager
-    def lock_current_segment(self, stream: str) -> Iterator[LockedSegment]:
+    def locking_current_segment(self, stream: str) -> Iterator[LockedSegment]:
         """Yield the writer's current segment of a stream, locked and with room for more lines.
 
         Raises Busy and OSError.
@@ -160,8 +160,8 @@ class Rotation:
         with opened_folders(self.log, stream, make=True) as folders:
             while True:
                 try:
-                    with self.lock_last_segment(stream, writer, folders, deadline) as segment:
-                        self._check_own(segment)
+                    with self.locking_last_segment(stream, writer, folders, deadline) as segment:
+                        self._check_own_segment(segment)
                         if self._has_room(segment):
                             self._sync_names(folders, segment.status)
                             yield segment
@@ -170,8 +170,8 @@ class Rotation:
                         following = segment.name.successor(timestamps.today())
                         # Invariant: the successor is the writer's last segment, so no append goes back.
                         assert following.age > segment.name.age
-                        self._check_unused(stream, following, folders[-1])
-                        disk.close(_open_own(following, disk.APPEND | disk.NEW, folders[-1]))
+                        self._check_name_unused(stream, following, folders[-1])
+                        disk.close(_open_own_segment(following, disk.APPEND | disk.NEW, folders[-1]))
                 except _NameTakenError:
                     self.record_sizes()
                     self.writer.retire_name(writer)
@@ -179,7 +179,7 @@ class Rotation:
                     deadline = time.monotonic() + self._lock_timeout
 
     @contextmanager
-    def lock_last_segment(
+    def locking_last_segment(
         self, stream: str, writer: str, folders: list[int], deadline: float
     ) -> Iterator[LockedSegment]:
         """Yield a writer's last segment of a stream, locked; create it if missing.
@@ -193,9 +193,9 @@ class Rotation:
                 flags = disk.APPEND | disk.CREATE
             if name is None:
                 name = SegmentName(timestamps.today(), 0, writer)
-                self._check_unused(stream, name, folders[-1])
+                self._check_name_unused(stream, name, folders[-1])
             try:
-                fd = _open_own(name, flags, folders[-1])
+                fd = _open_own_segment(name, flags, folders[-1])
             except FileNotFoundError:
                 if flags & disk.CREATE:
                     raise
@@ -246,7 +246,7 @@ class Rotation:
                 self.writer.record_growth(*name, size, lock_timeout=timeout)
                 self._unrecorded.pop(name, None)
 
-    def _check_own(self, segment: LockedSegment) -> None:
+    def _check_own_segment(self, segment: LockedSegment) -> None:
         """Raise _NameTakenError if the writer did not create this file, or if it has become shorter."""
         is_empty = segment.status.st_size == 0
         is_own = not self._clock.has_shrunk(segment.status)
@@ -265,7 +265,7 @@ class Rotation:
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
-    def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
+    def _check_name_unused(self, stream: str, name: SegmentName, folder: int) -> None:
         """Raise _NameTakenError if a deleted segment had the name of the segment to be created."""
         # Check in this order, because another process may be creating it.
         if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
@@ -308,7 +308,7 @@ def _file_key(segment: LockedSegment) -> tuple[str, str, int]:
     return segment.stream, segment.name.filename, segment.status.st_ino
 
 
-def _open_own(name: SegmentName, flags: int, folder: int) -> int:
+def _open_own_segment(name: SegmentName, flags: int, folder: int) -> int:
     """Open a writer's segment. Raises OSError; _NameTakenError if it is not a regular file."""
     try:
         return open_regular(name.filename, flags, folder=folder)

@@ -86,7 +86,7 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
 def chat_of_folder(store: Path, name: str) -> tuple[str, str] | None:
     """Return the chat whose folder in the log has this name; None if there is no such folder."""
     stream = f"{CONVERSATIONS}/{name}"
-    is_name = is_stream(stream) and len(name.encode(errors="replace")) <= _NAME_LIMIT
+    is_name = is_stream_name(stream) and len(name.encode(errors="replace")) <= _NAME_LIMIT
     return chat_of_stream(stream) if is_name and disk.is_folder(store / LOG / stream) else None
 
 
@@ -98,14 +98,14 @@ def stream_of(event: Event) -> str:
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
-        if event.stream is None or not is_stream(event.stream):
+        if event.stream is None or not is_stream_name(event.stream):
             raise BadLine("invalid", f"stream must be that of the event to redact, not {event.stream!r}")
         return event.stream
     assert isinstance(event, Change), "every other type sets, changes or removes something"
     return event.STREAM
 
 
-def is_stream(name: str) -> bool:
+def is_stream_name(name: str) -> bool:
     """Whether a folder with this name in `log/` may be a stream."""
     return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
 
@@ -119,7 +119,7 @@ def may_be_in_stream(event: Event, stream: str) -> bool:
     return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
 
 
-def writer_of(filename: str) -> str | None:
+def writer_in_filename(filename: str) -> str | None:
     """Return the writer in a segment's file name; "" for a plain segment; None if it is not a segment."""
     name = SegmentName.parse(filename)
     return None if name is None else name.writer
@@ -208,7 +208,7 @@ class Segment(msgspec.Struct, frozen=True):
             raise as_file_not_found(error) from None
 
 
-def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
+def group_segments_by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
     """Group segments by (stream, writer), oldest first within each group."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:

@@ -10,8 +10,8 @@ from threading import Event
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import read_blocks, read_lines_backwards
 from memlog.eventlog.files.folder_events import ChangeHints
-from memlog.eventlog.integrity.copy_identity import name_from
-from memlog.eventlog.integrity.seal_file import measure_if_present, size_of
+from memlog.eventlog.integrity.copy_identity import writer_name_from_bytes
+from memlog.eventlog.integrity.seal_file import measure_if_present, size_of_segment
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT
 from memlog.eventlog.log.reader import LogEntry, decode_entry, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8
@@ -72,7 +72,7 @@ class Follower:
                     yield entry
 
 
-def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
+def wait_for_polls(folder: Path, stop: Event | None = None) -> Iterator[None]:
     """Yield whenever a poll is due: after a change in `folder`, once more soon afterwards, and periodically.
 
     The folder may be removed and recreated. stop: an event that another thread sets to end the iteration.
@@ -151,9 +151,9 @@ def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
     # Imported here: few logs have conflict copies.
     from shlex import quote
 
-    segment = path.with_name(SegmentName(day, 0, name_from(bytes.fromhex(held.sha256))).filename)
+    segment = path.with_name(SegmentName(day, 0, writer_name_from_bytes(bytes.fromhex(held.sha256))).filename)
     copy, target = (quote(escape_invalid_utf8(file.relative_to(log.parent))) for file in (path, segment))
     # The size suffices, since a scrub does not change it.
-    if (size_of(log, stream, segment.name) or -1) >= held.bytes:
+    if (size_of_segment(log, stream, segment.name) or -1) >= held.bytes:
         return f"{target} already has its events: in the store's folder, rm {copy}"
     return f"rename it so that its events are read, each once: in the store's folder, mv {copy} {target}"

@@ -26,7 +26,7 @@ from memlog.eventlog.integrity.erasures import (
     merge_into_spans,
     split_lines_by_spans,
 )
-from memlog.eventlog.integrity.seal_file import read_seals, size_of
+from memlog.eventlog.integrity.seal_file import read_seals, size_of_segment
 from memlog.eventlog.integrity.seal_losses import Ownership, find_losses
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import LOG, PROJECTOR_LOCK, WATERMARKS, SegmentRecord
@@ -67,7 +67,7 @@ class Watermark(SegmentRecord, frozen=True):
     rest: str
     blank: tuple[Span, ...] = ()
 
-    def is_of(self, read: Fingerprint) -> bool:
+    def matches_fingerprint(self, read: Fingerprint) -> bool:
         """Whether the hashes match the fingerprint `read`, taken at the same length."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
@@ -85,7 +85,7 @@ class Watermark(SegmentRecord, frozen=True):
         """Whether the open segment still starts with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
-        return self.is_being_erased or self.is_of(take_fingerprint(fd, self.bytes))
+        return self.is_being_erased or self.matches_fingerprint(take_fingerprint(fd, self.bytes))
 
 
 class WatermarkFile:
@@ -292,7 +292,7 @@ class Watermarks:
                 lost.append(new)
             elif new is not None and new != old:
                 raised.append(new)
-        self._file.add(raised, self._still_needed)
+        self._file.add(raised, self._drop_obsolete_marks)
         return lost
 
     def find_losses(self, *, stream: str | None = None) -> list[OpenLoss]:
@@ -317,7 +317,7 @@ class Watermarks:
         for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
                 continue
-            size = size_of(self._log, *each.name)
+            size = size_of_segment(self._log, *each.name)
             if (size or 0) >= each.bytes:
                 continue
             seals = read_seals(self._log).last.get(each.name, ())
@@ -338,7 +338,7 @@ class Watermarks:
                 marks.pop(loss.name, None)
                 if loss.bytes is not None:
                     with opening_segment_file(self._log, loss.stream, loss.segment) as fd:
-                        marks[loss.name] = _measure(loss.name, fd, disk.status(fd).st_size)
+                        marks[loss.name] = _measure_watermark(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
             if sizes.keys() & self._writer.recorded_segments().keys():
@@ -362,9 +362,9 @@ class Watermarks:
         self._file.blank(old, is_lost=not held)
         yield
         if held:
-            self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
+            self._file.add([_measure_watermark(old.name, fd, old.bytes)], self._drop_obsolete_marks)
 
-    def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
+    def _drop_obsolete_marks(self, marks: Iterable[Watermark]) -> list[Watermark]:
         """Drop the marks of sealed segments, except those damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
@@ -388,14 +388,14 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
     The new hashes cover neither lines erased by another copy nor erased text that came back.
     """
     segment, now = read.segment, read.now
-    if old is not None and now.offset == old.bytes and old.is_of(now):
+    if old is not None and now.offset == old.bytes and old.matches_fingerprint(now):
         return None
     try:
         with opening_segment_file(segment.log, *segment.key) as fd:
             if old is None:
                 return _make_watermark(segment.key, now, merge_into_spans(erased_lines(fd, 0, now.offset)))
             if old.is_being_erased and now.offset >= old.bytes:
-                return _measure(old.name, fd, now.offset)
+                return _measure_watermark(old.name, fd, now.offset)
             held = _held_prefix(fd, old, read.before)
             if held is not None:
                 if now.offset <= old.bytes:
@@ -406,7 +406,7 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
             returned = _find_returned_lines(segment, fd, old)
             if returned is None:
                 return OpenLoss(*old.name, old.bytes, disk.status(fd).st_size)
-            mark = _measure(old.name, fd, max(old.bytes, now.offset), returned)
+            mark = _measure_watermark(old.name, fd, max(old.bytes, now.offset), returned)
             if mark != old:
                 file.blank(old, is_lost=False)
             return mark
@@ -420,16 +420,16 @@ def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerp
     before: where the caller's read started. Complete blocks before it are not hashed again; changes there are
       found later, when all bytes are checked.
     """
-    if before is not None and before.offset == old.bytes and old.is_of(before):
+    if before is not None and before.offset == old.bytes and old.matches_fingerprint(before):
         return before if before.matches_rest(fd) else None
     if disk.status(fd).st_size < old.bytes:
         return None
     now = take_fingerprint(fd, old.bytes)
-    return now if old.is_of(now) else None
+    return now if old.matches_fingerprint(now) else None
 
 
 def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
-    size = size_of(log, mark.stream, mark.segment)
+    size = size_of_segment(log, mark.stream, mark.segment)
     try:
         if size is not None and size >= mark.bytes:
             with opening_segment_file(log, mark.stream, mark.segment) as fd:
@@ -454,13 +454,13 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
     redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
     returned, _ = split_lines_by_spans(erasures.unfinished, old.blank)
-    if returned and old.is_of(take_fingerprint(fd, old.bytes, returned)):
+    if returned and old.matches_fingerprint(take_fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_lines_by_spans([*erasures.blank, *erasures.begun], old.blank)
     return returned if erasures.is_whole and erased_elsewhere and redacted else None
 
 
-def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
+def _measure_watermark(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
     """Return a watermark for the first `size` bytes of an open segment, treating `returned` as erased."""
     erased = merge_into_spans([*erased_lines(fd, 0, size), *returned])
     return _make_watermark(name, take_fingerprint(fd, size, returned), erased)

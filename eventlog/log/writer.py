@@ -120,25 +120,25 @@ class Log:
         # In parts, so that a long list does not make a segment far too long.
         for part in split_into_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
-                outcomes += self._mark_known_ids(stream, part, self._commit(stream, part))
+                outcomes += self._mark_known_ids(stream, part, self._commit_drafts(stream, part))
             except (Busy, LogError) as error:
                 outcomes += [error] * len(part)
             except OSError as error:
                 outcomes += [_storage_error(error, item) for item in part]
         return outcomes
 
-    def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
+    def _commit_drafts(self, stream: str, drafts: list[Draft]) -> list[Position]:
         # Checked only once per process, to keep appends fast.
         if not self._has_format:
             log_format.claim_format(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
-        with self._rotation.lock_current_segment(stream) as segment:
+        with self._rotation.locking_current_segment(stream) as segment:
             return self._write(stream, drafts, segment)
 
     def _write(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
         fd = segment.fd
         at = self._clock.next_at(fd, segment.status)
-        lines, highest = self._stamp(drafts, segment, at)
+        lines, highest = self._stamp_drafts(drafts, segment, at)
         offsets = write_lines(fd, lines)
         end = disk.position(fd)
         self._clock.record_write(segment.status, end, at, highest)
@@ -155,7 +155,7 @@ class Log:
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 
-    def _stamp(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
+    def _stamp_drafts(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
         """Return the lines of `drafts`, and the stream's new highest precedence ("" if none is a change)."""
         if not any(item.change_ts for item in drafts):
             return [item.build_line(at) for item in drafts], ""

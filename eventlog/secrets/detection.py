@@ -140,7 +140,7 @@ def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: AN
             paired = next((_secret_prefix(value[name]) for name in PAIR_NAMES if name in value), "")
             for name, item in value.items():
                 before = paired if paired and name.lower() in PAIR_VALUES else _secret_prefix(name)
-                clean_name = _make_unique(made, rewrite(name))
+                clean_name = _make_unique_name(made, rewrite(name))
                 made[clean_name] = item
                 inner.append((made, clean_name, item, before))
             waiting += reversed(inner)
@@ -165,7 +165,7 @@ def _find_secret_prefix(name: str) -> str:
     return next((f"{spelling}=" for ending, spelling in NAMES.items() if letters.endswith(ending)), "")
 
 
-def _make_unique(members: Container[str], name: str) -> str:
+def _make_unique_name(members: Container[str], name: str) -> str:
     """Return `name`, numbered if `members` already has it, so that two masked names stay distinct."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in members else next(other for other in numbered if other not in members)
@@ -220,7 +220,7 @@ _SHORTEST_START = 4
 """The fewest characters of a fixed text that identify a truncated key; `sk-` is an exception."""
 
 
-def named_values(text: str) -> Iterator[tuple[int, int]]:
+def spans_of_named_values(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each value before or after the name of a secret."""
     if not may_name_secret(text):
         return

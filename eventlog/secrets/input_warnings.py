@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from memlog.eventlog.events import AppendWarning, Event, tag_of
+from memlog.eventlog.events import AppendWarning, Event, type_name_of_event
 
 _COMMON_MEMBERS = ("type", "at", "crc", "client")
 _ALIASES = {
@@ -91,10 +91,10 @@ def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[Appen
     for name in unknown[:_MOST_WARNINGS]:
         meant = _find_meant(event, name)
         advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
-        message = f"{_quote(name)} is not a member of {tag_of(event)}: {advice}"
+        message = f"{_quote(name)} is not a member of {type_name_of_event(event)}: {advice}"
         yield AppendWarning("unknown_member", _truncate(name), message)
     if len(unknown) > _MOST_WARNINGS:
-        more = f"{len(unknown) - _MOST_WARNINGS} more names are not members of {tag_of(event)}"
+        more = f"{len(unknown) - _MOST_WARNINGS} more names are not members of {type_name_of_event(event)}"
         yield AppendWarning("unknown_member", "…", more)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import is_escaped, map_spans_to_escaped, unescape
+from memlog.eventlog.escapes import map_spans_to_escaped, may_be_escaped, unescape
 
 # The table has a kind if its keys contain a fixed text that is rare elsewhere, or follow the name of a
 # secret. Entropy is not a criterion: it would mask hashes and ids.
@@ -378,9 +378,9 @@ def _find_keys(text: str, levels: int) -> list[Key]:
         for fixed, shapes in group.items()
         if fixed in text
         for shape in shapes
-        for key in _find_shape(shape, fixed, text)
+        for key in _find_keys_of_shape(shape, fixed, text)
     ]
-    if levels and is_escaped(text):
+    if levels and may_be_escaped(text):
         plain = unescape(text)
         if len(plain) < len(text):
             keys += _map_to_escaped(text, _find_keys(plain, levels - 1))
@@ -403,7 +403,7 @@ def _group_shapes() -> dict[str, dict[str, list[int]]]:
 _FIXED = _group_shapes()
 
 
-def _find_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
+def _find_keys_of_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
     before, rest = _compile_patterns(shape)
     width = SHAPES[shape].width
     at = text.find(fixed)

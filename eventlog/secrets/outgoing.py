@@ -24,8 +24,8 @@ from memlog.eventlog.secrets.detection import (
     find_opaque_words,
     find_truncated_key,
     is_secret_name,
-    named_values,
     rewrite_texts,
+    spans_of_named_values,
 )
 from memlog.eventlog.secrets.keys import find_keys_in_text
 
@@ -73,7 +73,7 @@ class _KeySpan(NamedTuple):
     kind: str
 
 
-def is_private(category: str | None) -> bool:
+def is_private_category(category: str | None) -> bool:
     """Whether memories in this category must never leave the process."""
     return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
 
@@ -86,7 +86,7 @@ def mask_for_sending(text: str) -> str:
 def mask_parts(parts: Sequence[TextToCheck]) -> list[str]:
     """Return the texts of `parts` with all keys masked, even those split across several parts."""
     found = _find_keys(parts)
-    return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
+    return [_mask_spans(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
 def which_hold_keys(parts: Sequence[TextToCheck]) -> list[bool]:
@@ -104,7 +104,7 @@ def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
     return sorted({span.kind for span in _find_keys([TextToCheck(text, names)])[0]})
 
 
-def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
+def _mask_spans(text: str, spans: Iterable[_KeySpan]) -> str:
     clean, done = [], 0
     for span in sorted(spans):
         if span.end > done:
@@ -138,7 +138,7 @@ def _find_keys(parts: Sequence[TextToCheck]) -> list[set[_KeySpan]]:
 def _find_whole_keys(text: str) -> Iterator[_KeySpan]:
     whole = [*find_keys_in_text(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
-    yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
+    yield from (_KeySpan(*place, _NAMED) for place in spans_of_named_values(text))
     place = find_truncated_key(text)
     if place and not any(key.end > place[0] for key in whole):
         yield _KeySpan(*place, _PIECE)
@@ -215,7 +215,7 @@ _LINE = re.compile(rb"[0-9a-f]{%d}\n" % (2 * _BYTES))
 _HASH_BYTES = 16
 
 
-def load_store_key(store: Path) -> bytes:
+def load_or_create_store_key(store: Path) -> bytes:
     """Return the store's key, creating it if missing. Raises Busy; LogError if it is not accessible."""
     try:
         return _read_key(store / STORE_KEY) or _create_key(store)

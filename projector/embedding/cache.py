@@ -138,7 +138,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
         return 0, [f"the cache could not be read ({error.message})"]
 
 
-def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
+def count_unused_texts(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
     """Return the number of texts in the cache that are not in `texts`. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
     kept = {_hash_text(text) for text in texts}

@@ -13,11 +13,11 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.file_io import status_at
 from memlog.eventlog.log.layout import EMBEDDINGS
-from memlog.eventlog.secrets.outgoing import is_private
+from memlog.eventlog.secrets.outgoing import is_private_category
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
-from memlog.projector.embedding.models import Embedder, KnownModel, Model, is_of_provider, may_refuse
+from memlog.projector.embedding.models import Embedder, KnownModel, Model, is_of_provider, may_refuse_texts
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import Pending, VectorSet
@@ -42,7 +42,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
     """Requeue the passages set aside before today, or all without a vector if the cache was lost."""
-    today, of = timestamps.today(), vectors.set_for(model)
+    today, of = timestamps.today(), vectors.vector_set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
         is_lost = not cache.has_set_aside(_EVER)  # with the cache, so it is unknown what was set aside
         if not is_lost and not cache.has_set_aside(today):
@@ -107,19 +107,19 @@ def fill_missing_vectors(
     batch: the number of passages per `turn`.
     """
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
-    of = vectors.set_for(embedder)
+    of = vectors.vector_set_for(embedder)
     known = vectors.model_of(db, of)
     if known is None:
         with turn():
-            if vectors.use_model(db, embedder):
-                index.queue_all(db, of)
+            if vectors.create_vector_tables_for(db, embedder):
+                index.queue_all_passages(db, of)
     elif known != embedder.id:
         # Two programs, of which only one names a provider, would otherwise swap the vectors back and forth.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
         if is_left or not filling.gather_vectors():
             return
         filling.swap_vectors()
-    if may_refuse(embedder.id):
+    if may_refuse_texts(embedder.id):
         requeue_set_aside(db, store, embedder, turn)
     filling.store_queued_vectors()
 
@@ -139,7 +139,7 @@ class _VectorFill(NamedTuple):
     @property
     def of(self) -> VectorSet:
         """The model's vector tables."""
-        return vectors.set_for(self.embedder)
+        return vectors.vector_set_for(self.embedder)
 
     def store_queued_vectors(self) -> None:
         """Store the vectors of the passages in the queue."""
@@ -155,10 +155,10 @@ class _VectorFill(NamedTuple):
                 if vectors.model_of(db, of) != self.embedder.id:
                     return  # another process has switched to its model
                 stored = vectors.store_vectors(db, shelf.vectors, shelf.queue, batch.passages, batch.known)
-                index.dequeue(db, shelf, [*batch.withheld, *batch.aside])
+                index.dequeue_passages(db, shelf, [*batch.withheld, *batch.aside])
                 # Within the turn: a scrub that ended meanwhile has published another generation.
                 self._update_cache(cache, shelf, batch, {each.text for each in stored})
-            self._count(batch)
+            self._count_batch_or_raise(batch)
             if not batch.is_whole:
                 return
             done += len(found)
@@ -177,7 +177,7 @@ class _VectorFill(NamedTuple):
                     present = index.texts_still_present(self.db, shelf, batch.passages)
                     self._update_cache(cache, shelf, batch, present)
                     vectors.store_gathered_numbers(self.db, self.embedder, upto)
-                self._count(batch)
+                self._count_batch_or_raise(batch)
                 if not batch.is_whole:
                     return False
                 done += len(found)
@@ -187,14 +187,14 @@ class _VectorFill(NamedTuple):
     def swap_vectors(self) -> None:
         """Replace another model's vectors with the collected ones in a single transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
-            if not vectors.use_model(self.db, self.embedder):
+            if not vectors.create_vector_tables_for(self.db, self.embedder):
                 return
-            index.queue_all(self.db, self.of)
+            index.queue_all_passages(self.db, self.of)
             for shelf, found in index.waiting_passages(self.db, self.batch, self.of):
                 passages, withheld = self._split_withheld(shelf, found)
                 cached = cache.find_vectors([passage.text for passage in passages])
                 vectors.store_vectors(self.db, shelf.vectors, shelf.queue, passages, cached)
-                index.dequeue(self.db, shelf, withheld)
+                index.dequeue_passages(self.db, shelf, withheld)
 
     def _split_withheld(
         self, shelf: PassageTables, passages: list[Pending]
@@ -203,7 +203,9 @@ class _VectorFill(NamedTuple):
         if not self.embedder.is_remote:
             return passages, []
         with_keys = index.passages_with_keys(self.db, shelf, passages)
-        withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
+        withheld = [
+            each for each in passages if is_private_category(each.category) or each.chunk_no in with_keys
+        ]
         return [each for each in passages if each not in withheld], withheld
 
     def _find_or_compute(self, shelf: PassageTables, found: list[Pending]) -> "_EmbeddedBatch":
@@ -212,7 +214,7 @@ class _VectorFill(NamedTuple):
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find_vectors([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
-            days = cache.days_set_aside(missing) if may_refuse(self.embedder.id) else {}
+            days = cache.days_set_aside(missing) if may_refuse_texts(self.embedder.id) else {}
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
@@ -238,7 +240,7 @@ class _VectorFill(NamedTuple):
         cache.add_vectors((text, batch.computed[text]) for text in batch.computed.keys() & texts)
         cache.record_set_aside(index.texts_still_present(self.db, shelf, batch.aside), timestamps.today())
 
-    def _count(self, batch: "_EmbeddedBatch") -> None:
+    def _count_batch_or_raise(self, batch: "_EmbeddedBatch") -> None:
         """Add a batch to the counts; raise the error that it ended with, if any."""
         self.counts.computed += len(batch.computed)
         self.counts.cached += batch.ready - len(batch.computed)
@@ -281,7 +283,7 @@ def take_cached_vectors(
     """
     if why_no_vectors() is not None:
         return 0
-    known = {vectors.set_for(model): model for model in known_models()}
+    known = {vectors.vector_set_for(model): model for model in known_models()}
     return sum(_fill_from_cache(db, store, of, known.get(of), live) for of in vectors.SETS)
 
 
@@ -294,8 +296,8 @@ def _fill_from_cache(
     if model is None:
         return 0
     with transaction(db):
-        vectors.use_model(db, model)
-        index.queue_all(db, of)
+        vectors.create_vector_tables_for(db, model)
+        index.queue_all_passages(db, of)
     if not (store / EMBEDDINGS).exists():
         return 0
     taken = 0

@@ -121,7 +121,7 @@ def is_of_provider(model_id: str) -> bool:
     return model_id.startswith(("ollama/", "api/"))
 
 
-def may_refuse(model_id: str) -> bool:
+def may_refuse_texts(model_id: str) -> bool:
     """Whether a model may reject a text, which is then retried on a later day."""
     return is_of_provider(model_id) or is_multilingual(model_id)
 

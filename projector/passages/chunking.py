@@ -164,7 +164,7 @@ class _Splitter:
             if tokens <= self._sizes.window:
                 held.append(unit)
                 continue
-            kept = self._drop_headings(held, unit)
+            kept = self._drop_trailing_headings(held, unit)
             yield self._make_chunk(opening, kept[-1])
             opening = self._next_opening(kept, held[len(kept) :], unit)
             held = [unit]
@@ -174,7 +174,7 @@ class _Splitter:
         content = opening.before.text + self._text[opening.start : last.end] + last.after.text
         return Chunk(opening.section, opening.start, last.end, content)
 
-    def _drop_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
+    def _drop_trailing_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
         """Return `held` without its trailing headings, if they fit into one passage with `unit`."""
         last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
         if last is None or last == len(held) - 1:

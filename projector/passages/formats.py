@@ -30,7 +30,7 @@ CODE_TYPES = (
 """The file types to split as source code."""
 
 
-def form_of(filetype: str | None) -> Form:
+def form_of_filetype(filetype: str | None) -> Form:
     """Return how to split a document of this type; Markdown by default."""
     # Imported here: most processes split no documents, and each module compiles patterns.
     if filetype == "rst":

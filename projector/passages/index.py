@@ -9,7 +9,7 @@ from memlog.eventlog.secrets.outgoing import has_key
 from memlog.projector.limits import are_short_names
 from memlog.projector.passages import chunking, fulltext, vectors
 from memlog.projector.passages.chunking import Chunk, ChunkSizes
-from memlog.projector.passages.formats import MARKDOWN, Form, form_of
+from memlog.projector.passages.formats import MARKDOWN, Form, form_of_filetype
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, count_rows, insert
 from memlog.projector.text.analyzer import passage_text
@@ -115,7 +115,7 @@ def add_document(
     """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []
     content = document.content
-    form = form_of(filetype)
+    form = form_of_filetype(filetype)
     line, counted = 1, 0
     for index, chunk in enumerate(_split_text(document, sizes, form, names=(file, version))):
         # Chunks overlap, but their starts ascend.
@@ -148,7 +148,7 @@ def _split_text(
 def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
-    first = _take_numbers(db, shelf, len(rows))
+    first = _reserve_numbers(db, shelf, len(rows))
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
@@ -159,7 +159,7 @@ def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: l
         fulltext.add_texts(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
-def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
+def _reserve_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     """Reserve `count` numbers that no passage has ever had, and return the first.
 
     Otherwise, a vector computed while rows change could be stored with another passage. (AUTOINCREMENT would
@@ -179,12 +179,12 @@ def remove_passages(db: Connection, shelf: PassageTables, where: str, values: tu
     for of in sets_in_use(db):
         each = passage_tables(of)[SHELVES.index(shelf)]
         if not vectors.remove_vectors(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
-            queue_all(db)
+            queue_all_passages(db)
         db.execute(f"DELETE FROM {each.queue} WHERE chunk_no IN ({chunk_numbers})", values)
     db.execute(f"DELETE FROM {shelf.chunks} WHERE {where}", values)
 
 
-def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
+def queue_all_passages(db: Connection, of: VectorSet = vectors.FIRST) -> None:
     """Queue all passages for embedding again."""
     for shelf in passage_tables(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
@@ -296,7 +296,7 @@ def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, s
     return "".join(whole)
 
 
-def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
+def dequeue_passages(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
     """Remove passages from the embedding queue."""
     db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
 

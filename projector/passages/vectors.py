@@ -53,7 +53,7 @@ class Pending(NamedTuple):
     category: str | None = None
 
 
-def set_for(model: Model) -> VectorSet:
+def vector_set_for(model: Model) -> VectorSet:
     """Return the tables for the vectors of a model."""
     return MULTILINGUAL if is_multilingual(model.id) else FIRST
 
@@ -74,12 +74,12 @@ def count_vectors(db: Connection, of: VectorSet = FIRST) -> int:
     return sum(count_rows(db, table) for table in list_vector_tables(db, of))
 
 
-def use_model(db: Connection, model: Model) -> bool:
+def create_vector_tables_for(db: Connection, model: Model) -> bool:
     """Create the vector tables for `model`, replacing another model's; return False if they already exist.
 
     If it returns True, the caller must queue all passages for embedding again.
     """
-    of = set_for(model)
+    of = vector_set_for(model)
     if model_of(db, of) == model.id:
         return False
     for queue in of.queues:
@@ -98,7 +98,7 @@ def use_model(db: Connection, model: Model) -> bool:
 
 def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
     """Return, for each table, the passage number up to which the next model's vectors are all cached."""
-    of = set_for(model)
+    of = vector_set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
     if name != model.id:
@@ -108,14 +108,14 @@ def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
 
 def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
     """Store the numbers that `gathered_numbers` returns."""
-    of = set_for(model)
+    of = vector_set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
 def why_incomparable(db: Connection, model: Model) -> str | None:
     """Return why the vectors in `db` cannot be compared with vectors of `model`; None if they can."""
-    stored = model_of(db, set_for(model))
+    stored = model_of(db, vector_set_for(model))
     if stored in (None, model.id):
         return None
     return f"the vectors are those of {stored}, but the model is {model.id}: project the log"

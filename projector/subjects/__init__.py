@@ -29,18 +29,18 @@ _HANDLER_OF: dict[type[Event], Handler | None] = {
 def fold_events(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Fold accepted events of one stream; `redacted` has no handler, since it acts on lines."""
     by_handler: defaultdict[Handler | None, list[PositionedEvent]] = defaultdict(list)
-    _record_plain(db, events)
-    for placed in extractions.release_closed(db, events):
+    _record_plain_events(db, events)
+    for placed in extractions.hold_open_and_release_closed(db, events):
         by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
     for handler, its_events in by_handler.items():
         if handler is not None:
             handler(db, its_events, sizes)
 
 
-def _record_plain(db: Connection, events: Sequence[PositionedEvent]) -> None:
+def _record_plain_events(db: Connection, events: Sequence[PositionedEvent]) -> None:
     """Record which events are indexed as plain text, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
-    found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
+    found = ((placed.stream, placed.id, limits.why_indexed_plainly(placed.event)) for placed in long)
     insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 

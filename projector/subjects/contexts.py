@@ -12,7 +12,11 @@ from memlog.projector.subjects import memories
 from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
 
 
-def record_contexts(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def record_contexts_and_accesses(
+    db: Connection,
+    events: Sequence[PositionedEvent],
+    sizes: ChunkSizes,  # noqa: ARG001
+) -> None:
     """Record contexts with their entries, and protect the best memories for each message from decay."""
     contexts, named, best = [], [], []
     for placed in events:
@@ -39,4 +43,4 @@ def stream_of_chat(chat: str | None) -> str:
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS
 
 
-HANDLERS: Handlers = {record_contexts: (ContextGiven,)}
+HANDLERS: Handlers = {record_contexts_and_accesses: (ContextGiven,)}

@@ -32,7 +32,7 @@ _OF_FAILURE = (
 )
 
 
-def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
+def hold_open_and_release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
     """Return the events that count now, including newly released ones; hold those of open extractions."""
     distilled = [placed for placed in events if _extraction_of(placed) is not None]
     closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
@@ -58,7 +58,7 @@ def record_closed_extractions(db: Connection, events: Sequence[PositionedEvent],
         stream, name, ts = placed.stream, placed.id, placed.ts
         chat = event.chat_id
         of_model = (event.model, event.prompt, event.tokens_in, event.tokens_out, event.refused)
-        rows.append((stream, name, ev.tag_of(event), chat, *of_model, ts))
+        rows.append((stream, name, ev.type_name_of_event(event), chat, *of_model, ts))
         if isinstance(event, ev.MemoriesExtracted):
             covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(event.message_ids)]
             continue

@@ -48,7 +48,7 @@ _TOUCHES = (
 def fold_memories(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Save, update, archive and delete memories, count accesses, apply decays, and undo changes."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record_change(db, placed))
-    touched |= dict.fromkeys(_find_undone(db, events))
+    touched |= dict.fromkeys(_find_memories_with_undone_changes(db, events))
     decays = _Decays(db)
     for memory_id in touched:
         _refresh_memory(db, memory_id, decays, sizes)
@@ -111,7 +111,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     return memory_ids
 
 
-def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
+def _find_memories_with_undone_changes(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
     """Return the memories with undone changes, in one query, since it scans all changes."""
     undone = {
         each

@@ -206,8 +206,8 @@ def question_words(text: str) -> list[Word]:
     )
     lower = text.casefold()
     between = _find_words(lower if lower.isascii() else tokens.spaceless_pattern().sub(" ", lower))
-    spoken = stemming.detect_languages(filter(stemming.is_latin, between), by_letters=False)
-    stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
+    spoken = stemming.detect_languages(filter(stemming.starts_with_latin_letter, between), by_letters=False)
+    stop_words = stemming.stop_words_of_languages(spoken or (ENGLISH,))
     stemmed_in = _stem_languages(between, spoken)
     found = {
         tokens.strip_diacritics(word): _to_word(word, spoken, stemmed_in, stop_words)
@@ -243,12 +243,12 @@ def _find_stems(text: str) -> list[str]:
     if is_english and text.isascii():
         return []
     words = _find_words(_unstemmed_pattern().sub(" ", text.lower()))
-    spoken = () if is_english else stemming.detect_languages(filter(stemming.is_latin, words))
+    spoken = () if is_english else stemming.detect_languages(filter(stemming.starts_with_latin_letter, words))
     pairs = stemming.stem_words(words, [name for name in spoken if name != ENGLISH])
     return [
         _STEM + tokens.strip_diacritics(stem)
         for word, stem in pairs
-        if stemming.is_latin(word)
+        if stemming.starts_with_latin_letter(word)
         or not tokens.strip_diacritics(word).startswith(tokens.strip_diacritics(stem))
     ]
 
@@ -257,7 +257,7 @@ def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str
     """Return the languages in which to stem a question's Latin words."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin_languages()
-    found = spoken or stemming.detect_languages(filter(stemming.is_latin, words))
+    found = spoken or stemming.detect_languages(filter(stemming.starts_with_latin_letter, words))
     return [name for name in found if name != ENGLISH]
 
 
@@ -278,7 +278,7 @@ def _to_word(
 
 def _least_stem_length(word: str, spoken: Sequence[str]) -> float:
     """Return the length from which few unrelated words start with the same stem; infinity if none."""
-    if not stemming.is_latin(word):
+    if not stemming.starts_with_latin_letter(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
 

@@ -23,11 +23,11 @@ def marks_of(words: Sequence[str]) -> Marks:
     """Return the marks for folded words, as returned by `written_words`."""
     return Marks(
         tuple(filter(is_spaceless, words)),
-        tuple(_common_prefix(word) for word in words if not is_spaceless(word)),
+        tuple(_shortest_matching_stem(word) for word in words if not is_spaceless(word)),
     )
 
 
-def first_place(text: str, marks: Marks) -> int:
+def position_of_first_mark(text: str, marks: Marks) -> int:
     """Return the position of the first word in `text` that matches `marks`; 0 if none does."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
@@ -56,7 +56,7 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
     return (match.span() for match in words_in(text) if fold_text(match[0]).startswith(marks.beginnings))
 
 
-def _common_prefix(word: str) -> str:
+def _shortest_matching_stem(word: str) -> str:
     """Return the shortest stem, in any likely language, that `word` starts with; `word` if there is none."""
     foreign = stemming.stem_words([word], stemming.detect_languages([word]) or latin_languages())
     stems = map(strip_diacritics, [stemming.english_stem(word), *(stem for _, stem in foreign)])

@@ -67,7 +67,7 @@ def latin_languages() -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
+def stop_words_of_languages(names: tuple[str, ...]) -> frozenset[str]:
     """Return the stop words of the named languages and of all languages with a script of their own."""
     with_own_script = {name for _, _, name, _ in _script_ranges()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
@@ -144,7 +144,7 @@ def _detect_language(text: str) -> str:
     # An acronym such as KES is not a word.
     is_cased = not text.isupper()
     found = (word for word in _WORD.findall(text) if not (is_cased and len(word) > 1 and word.isupper()))
-    words = [word for word in map(str.lower, found) if is_latin(word)]
+    words = [word for word in map(str.lower, found) if starts_with_latin_letter(word)]
     names = detect_languages(words)
     common = stop_words()[ENGLISH].intersection(words)
     if ENGLISH in names:
@@ -195,7 +195,7 @@ def english_stem(word: str) -> str:
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
-def is_latin(word: str) -> bool:
+def starts_with_latin_letter(word: str) -> bool:
     """Whether `word` starts with a Latin letter."""
     first = ord(word[0])
     return word[0].isalpha() and (first <= _LATIN_ENDS or _MORE_LATIN <= first < _MORE_LATIN + 0x100)
@@ -206,7 +206,7 @@ def is_mostly_latin(text: str) -> bool:
     if text.isascii():
         return True
     letters = [letter for letter in text if letter.isalpha()]
-    return 2 * sum(map(is_latin, letters)) >= len(letters)
+    return 2 * sum(map(starts_with_latin_letter, letters)) >= len(letters)
 
 
 def _stem_in(language: str, words: list[str]) -> list[str]:

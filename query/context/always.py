@@ -11,7 +11,7 @@ from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.phrases import Holds
 from memlog.query.changes import Changes, keeps_health_words, says_change
-from memlog.query.conflicts import contested_memories
+from memlog.query.conflicts import ids_of_contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
@@ -73,7 +73,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 """
 
 
-def always_entries(
+def entries_that_always_hold(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
     """Return what always holds within the request's scope; with `explain`, also what does not fit.
@@ -83,11 +83,11 @@ def always_entries(
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    found = _always_holding(db, request)
+    found = _memories_that_always_hold(db, request)
     if not found:
         return []
     entries = [*_vouched_entries(db, request, found)]
-    changed = changes.find_among([entry.id for entry in entries])
+    changed = changes.find_newer_memories_among([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
     by_topic = cache(partial(_memories_by_topic, db, request))
@@ -121,7 +121,7 @@ def always_entries(
     return [*holding, *(EligibleEntry(entry, why) for entry in entries if entry.id not in taken)]
 
 
-def _always_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
+def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[str, Holds]:
     """Return the memories that are always told within the request's scope, by id, and why each is."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = to_json_list(request.own_chats)
@@ -137,7 +137,7 @@ def _vouched_entries(
     """Yield entries for the memories in `found` vouched for by two extractions or a person, by importance."""
     names = to_json_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
-    contested = contested_memories(db)
+    contested = ids_of_contested_memories(db)
     for row in db.execute(_ENTRIES, (names,)).fetchall():
         memory_id, event_id, kind, category, title, content, importance, topic, ts, chat, by_model = row[:11]
         is_disputed = memory_id in contested

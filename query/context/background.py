@@ -47,7 +47,7 @@ def supports_language(model: Model, text: str) -> bool:
     return not is_bundled(model) or detect_language(text) == ENGLISH
 
 
-def background_language(text: str) -> str:
+def detect_background_language(text: str) -> str:
     """Detect the language of `text`; if it has no background texts, the result is not in `LANGUAGES`."""
     found = detect_language(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
@@ -68,13 +68,13 @@ def background_texts(name: str) -> dict[str, list[str]]:
 
 
 @cache
-def english_background() -> BackgroundVectors:
+def english_background_vectors() -> BackgroundVectors:
     """Return the bundled model's vectors for the English background texts."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
-def multilingual_background() -> dict[str, BackgroundVectors]:
+def multilingual_background_vectors() -> dict[str, BackgroundVectors]:
     """Return the multilingual model's vectors for the background texts, by language."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
@@ -102,13 +102,13 @@ class StoreSample:
         """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
-        vector_set = vectors.set_for(model)
+        vector_set = vectors.vector_set_for(model)
         of = db, vectors.model_of(db, vector_set)
         if self._of.get(vector_set) != of:
             self._of[vector_set], self._known[vector_set] = of, {}
         before, known = self._known[vector_set], {}
         for shelf, most in zip(index.passage_tables(vector_set), _LARGEST_SAMPLE, strict=True):
-            numbers = _sample_numbers(db, shelf, most)
+            numbers = _numbers_of_sampled_passages(db, shelf, most)
             new = [number for number in numbers if (shelf.vectors, number) not in before]
             read = _read_passages(db, shelf, new) if new else {}
             for number in numbers:
@@ -124,17 +124,17 @@ class StoreSample:
 def count_not_english(db: Connection) -> tuple[int, int]:
     """Return the number of sampled passages not in English, and the size of the sample."""
     found = [
-        background_language(content) != ENGLISH
+        detect_background_language(content) != ENGLISH
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
         for (content,) in db.execute(
             f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-            (to_json_list(_sample_numbers(db, shelf, most)),),
+            (to_json_list(_numbers_of_sampled_passages(db, shelf, most)),),
         )
     ]
     return sum(found), len(found)
 
 
-def _sample_numbers(db: Connection, shelf: PassageTables, most: int) -> list[int]:
+def _numbers_of_sampled_passages(db: Connection, shelf: PassageTables, most: int) -> list[int]:
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     step = 1
     while last // step > most:
@@ -158,6 +158,6 @@ def _read_passages(
         (to_json_list(numbers),),
     )
     return {
-        number: (background_language(content), np.frombuffer(embedding, np.float32))
+        number: (detect_background_language(content), np.frombuffer(embedding, np.float32))
         for number, content, embedding in rows
     }

@@ -15,14 +15,14 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.fields import Chat, GivenEntry
 from memlog.projector.sqlite import Connection, to_json_list, transaction
-from memlog.query.changes import Changes, swap_changed
-from memlog.query.context.always import always_entries
+from memlog.query.changes import Changes, swap_changed_with_newer
+from memlog.query.context.always import entries_that_always_hold
 from memlog.query.context.entries import ContextEntry, Part, core_entries
 from memlog.query.context.filling import EligibleEntries, EligibleEntry, Filling, OmittedEntry
 from memlog.query.context.rendering import LinePrinter, make_printer
 from memlog.query.context.request import DEFAULT_TOKENS, BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
-from memlog.query.context.scope import core_rows
+from memlog.query.context.scope import core_rows_in_scope
 from memlog.query.context.token_counters import Counter, round_tokens, weigh_text
 from memlog.query.event_index import Key
 from memlog.query.time_words import NamedTime
@@ -95,20 +95,20 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
     answered = None if hits.answered is None else round(hits.answered, 3)
     printer = make_printer(request, silent=hits.silent, synced=synced, answered=answered)
     with transaction(db, "DEFERRED"):
-        of_core = core_rows(db, None if request.scope == "store" else frozenset(request.own_chats))
+        of_core = core_rows_in_scope(db, None if request.scope == "store" else frozenset(request.own_chats))
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
         changes = Changes(db)
-        always = always_entries(db, request, changes, LinePrinter(request).line)
+        always = entries_that_always_hold(db, request, changes, LinePrinter(request).line_of_entry)
         if request.form == "session":
             core, always = [], []
-        hits = _mark_changes(changes, always, hits)
+        hits = _mark_and_swap_changed_hits(changes, always, hits)
         filling = Filling(request, printer, core, always)
         filling.offer_candidates(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
             taken = {entry.id for entry in filling.taken}
             filling.left_out += [each for each in _omitted_hits(hits) if each.id not in taken]
-    text, count, entries = filling.finish()
-    frame = round_tokens(weigh_text(printer.frame(), request.counter), request.counter)
+    text, count, entries = filling.render_taken_entries()
+    frame = round_tokens(weigh_text(printer.frame_around_entries(), request.counter), request.counter)
     silent = dict(hits.silent)
     if of_core.wide:
         silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
@@ -130,7 +130,9 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
     )
 
 
-def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
+def _mark_and_swap_changed_hits(
+    changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits
+) -> ContextHits:
     """Set `changed_by` on the listed hits, and swap a hit with the newer memory if that is listed later.
 
     The newer memory may also be one that always holds or one below the floor.
@@ -138,13 +140,13 @@ def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: Conte
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
-    newer = changes.find_among(
+    newer = changes.find_newer_memories_among(
         [*(each.entry.id for each in always), *(each.id for each in found if each.kind == "memory")]
     )
     for hit, _ in hits.listed:
         hit.changed_by = newer.get(hit.id)
     scores = {id(hit): score for hit, score in hits.listed}
-    ordered = swap_changed([hit for hit, _ in hits.listed])
+    ordered = swap_changed_with_newer([hit for hit, _ in hits.listed])
     return replace(hits, listed=[(hit, scores[id(hit)]) for hit in ordered])
 
 

@@ -113,7 +113,7 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
     ]
 
 
-def put_newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+def put_newest_facts_first_and_mark_older(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Put the newest fact of each topic and rank first, and mark older facts that contradict it."""
     ordered = _sort_groups(entries, topic_and_rank, lambda entry: entry.ts or "", reverse=True)
     newest: dict[object, ContextEntry] = {}
@@ -125,7 +125,7 @@ def put_newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     return ordered
 
 
-def sort_by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+def sort_facts_by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Sort the facts of each ranked list by rank, leaving other entries in place."""
     return _sort_groups(
         entries,

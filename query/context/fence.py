@@ -120,7 +120,7 @@ def escape_text(text: str, *, keep_lines: bool = False) -> str:
     return escape_invisible(marked, python_escape, kept=kept)
 
 
-def escape_label(text: str) -> str:
+def escape_leading_bracket(text: str) -> str:
     """Add a backslash before a bracket that starts an escaped `text`, for lines without a label."""
     return _LABEL.sub(r"\1\\\2", text)
 
@@ -173,7 +173,9 @@ class Excerpts:
         if not is_long and self._weight(text) <= EXCERPT_TOKENS:
             return text
         text = f"{text[:_LONGEST]}{_CUT}" if is_long else text
-        sentences = [part for match in _SENTENCE.finditer(text) for part in self._split_long(match[0])]
+        sentences = [
+            part for match in _SENTENCE.finditer(text) for part in self._split_long_sentence(match[0])
+        ]
         if not sentences:
             return text
         scores = _score_sentences(sentences, self._marks)
@@ -187,7 +189,7 @@ class Excerpts:
                 left -= needed
         return _join_sentences(text, sentences, sorted(taken))
 
-    def _split_long(self, sentence: str) -> list[str]:
+    def _split_long_sentence(self, sentence: str) -> list[str]:
         """Split a sentence longer than an excerpt into pieces of about half an excerpt."""
         if not sentence.strip(_CUT).strip():
             return []

@@ -20,8 +20,8 @@ from memlog.query.context.entries import (
     hit_entry,
     memory_entry,
     passage_of_hit,
-    put_newest_first,
-    sort_by_rank,
+    put_newest_facts_first_and_mark_older,
+    sort_facts_by_rank,
     summary_entry,
     topic_and_rank,
     window_entries,
@@ -32,11 +32,11 @@ from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scores import EntryScore, entry_probability
 from memlog.query.context.token_counters import count_text_tokens, least_weight, round_tokens, weigh_text
-from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window
+from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window_of_chat
 from memlog.query.event_index import Key
-from memlog.query.facts.answers import Topic, all_topics, answer_question, topics
+from memlog.query.facts.answers import Topic, all_topics, answer_question, topics_of_chat
 from memlog.query.search.hits import Hit
-from memlog.query.sessions import Summary, summaries, summary
+from memlog.query.sessions import Summary, summaries, summary_by_event
 
 
 class ChatMessage(NamedTuple):
@@ -55,18 +55,18 @@ def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[
         " WHERE source_message_id IN (SELECT value FROM json_each(?))",
         (to_json_list([message.id for message in messages]),),
     ).fetchall()
-    known = [topic for chat in {chat for _, chat, _ in rows} for topic in topics(db, chat or None)]
+    known = [topic for chat in {chat for _, chat, _ in rows} for topic in topics_of_chat(db, chat or None)]
     current = {fact.event_id for topic in known for fact in topic.facts}
     keys = set()
     for message in messages:
         of_id = ((chat, event_id) for message_id, chat, event_id in rows if message_id == message.id)
-        own = {event_id for chat, event_id in of_id if _may_name(db, chat, message)}
+        own = {event_id for chat, event_id in of_id if _may_be_source_of_fact(db, chat, message)}
         if own and own.isdisjoint(current):
             keys.add((message.stream, message.id))
     return keys
 
 
-def covers_superseded(db: Connection, summary: Summary) -> bool:
+def covers_superseded_message(db: Connection, summary: Summary) -> bool:
     """Whether a summary covers a superseded message.
 
     If its first message is unknown, the summary covers the chat from the start; if its last is unknown, up to
@@ -107,7 +107,7 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
     return row or ()
 
 
-def _may_name(db: Connection, chat: str, message: ChatMessage) -> bool:
+def _may_be_source_of_fact(db: Connection, chat: str, message: ChatMessage) -> bool:
     """Whether a fact's source is this message, rather than one with the same id in the fact's own chat.
 
     chat: of the fact; "" for the store's own scope.
@@ -149,35 +149,37 @@ class EligibleEntries:
         self._superseded = superseded_messages(db, [*map(_chat_message, entries), *map(_chat_message, found)])
         self._window = {_event_key(entry): self._mark_superseded(entry) for entry in entries}
 
-    def listed(self) -> Iterator[EligibleEntry]:
+    def facts_and_listed_hits(self) -> Iterator[EligibleEntry]:
         """Yield the facts that answer the prompt, then the listed hits of every kind, best first.
 
         The newest fact of a topic and rank precedes those it corrects.
         """
-        rated = (self._rate(hit, score) for hit, score in self._hits.listed)
+        rated = (self._candidate_with_score(hit, score) for hit, score in self._hits.listed)
         candidates = [*{each.entry.id: each for each in (*self._answering_facts(), *rated)}.values()]
-        candidates += self._corrections(candidates)
-        candidates = [*self._whole_lists(candidates)]
+        candidates += self._newer_facts_below_floor(candidates)
+        candidates = [*self._complete_ranked_lists(candidates)]
         # Before the cut, so that a corrected memory never displaces its correction.
         by_entry = {id(each.entry): each for each in candidates}
-        for entry in put_newest_first([each.entry for each in candidates]):
+        for entry in put_newest_facts_first_and_mark_older([each.entry for each in candidates]):
             yield by_entry[id(entry)]
 
     def session_memories(self) -> Iterator[EligibleEntry]:
         """Yield the listed memories of the chat itself."""
         own = self._request.chat_name
-        return (each for each in self.listed() if each.entry.is_memory and each.entry.chat == own)
+        return (
+            each for each in self.facts_and_listed_hits() if each.entry.is_memory and each.entry.chat == own
+        )
 
-    def faded(self) -> Iterator[EligibleEntry]:
+    def faded_memories(self) -> Iterator[EligibleEntry]:
         """Yield memories left out because they have faded, with the reason; used to explain a context."""
         for hit in self._hits.faded:
-            memory = memories.memory(self._db, hit.id)
+            memory = memories.find_memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
             if memory and faded and memory.salience < self._request.min_salience:
                 why = f"its salience {memory.salience:.3f} is below {self._request.min_salience:g}"
                 yield EligibleEntry(faded, why)
 
-    def passages(self) -> Iterator[EligibleEntry]:
+    def passages_of_messages(self) -> Iterator[EligibleEntry]:
         """Yield passages of messages; none if messages are listed.
 
         Long passages found only through their neighbours come last: each takes the space of several turns.
@@ -187,17 +189,17 @@ class EligibleEntries:
         for hit in [*(hit for hit in hits if hit not in late), *late]:
             yield self._passage_candidate(hit)
 
-    def documents(self) -> Iterator[EligibleEntry]:
+    def passages_of_documents(self) -> Iterator[EligibleEntry]:
         """Yield passages of documents; none if documents are listed."""
         return map(_document_candidate, self._hits.documents)
 
-    def summaries(self) -> Iterator[EligibleEntry]:
+    def newest_summary_if_any(self) -> Iterator[EligibleEntry]:
         """Yield the chat's newest summary, if it has one that is not excluded."""
         for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
             if newest.id not in self._request.excluded:
                 yield self._summary_candidate(newest, None)
 
-    def window(self) -> list[EligibleEntry]:
+    def messages_of_window(self) -> list[EligibleEntry]:
         """Return the chat's window, newest message first."""
         return list(self._window.values())
 
@@ -205,7 +207,7 @@ class EligibleEntries:
         chat = self._chat
         if chat is None:
             return []
-        messages = window(self._db, chat, last=DEFAULT_LAST).messages
+        messages = window_of_chat(self._db, chat, last=DEFAULT_LAST).messages
         kept = [each for each in messages if each.id not in self._request.excluded and each.content.strip()]
         entries = window_entries(self._db, chat, kept)
         return [entry for entry in entries if _event_key(entry) != self._hits.prompt_key]
@@ -213,12 +215,12 @@ class EligibleEntries:
     def _mark_superseded(self, entry: ContextEntry) -> EligibleEntry:
         return EligibleEntry(entry, SUPERSEDED if _event_key(entry) in self._superseded else None)
 
-    def _rate(self, hit: Hit, score: EntryScore) -> EligibleEntry:
+    def _candidate_with_score(self, hit: Hit, score: EntryScore) -> EligibleEntry:
         found = self._candidate_of_hit(hit)
         found.entry.score, found.entry.relevance_score = score, round(entry_probability(score), 3)
         return found
 
-    def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
+    def _newer_facts_below_floor(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
         """Return facts below the floor that are newer than a listed fact of the same topic and rank."""
         dates: dict[object, str] = {}
         for each in listed:
@@ -226,12 +228,16 @@ class EligibleEntries:
                 dates[topic] = max(dates.get(topic, ""), each.entry.ts or "")
         if not dates:
             return []
-        below = (self._rate(each.hit, each.score) for each in self._hits.below if each.score is not None)
+        below = (
+            self._candidate_with_score(each.hit, each.score)
+            for each in self._hits.below
+            if each.score is not None
+        )
         return [
             each for each in below if (each.entry.ts or "") > dates.get(topic_and_rank(each.entry), "9999")
         ]
 
-    def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
+    def _complete_ranked_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
         """Yield the listed entries, completing each ranked list: a part of it would pass for the whole."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
@@ -251,12 +257,12 @@ class EligibleEntries:
         row = self._db.execute("SELECT type FROM events WHERE stream = ? AND id = ?", key).fetchone()
         match row and row[0]:
             case "memory_saved" | "memory_updated":
-                entry = memory_entry(memories.memory(self._db, hit.id), hit)
+                entry = memory_entry(memories.find_memory(self._db, hit.id), hit)
                 return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
             case "fact_stored":
                 return self._find_fact(hit.id) or EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
             case "summary_written":
-                found = summary(self._db, *_event_key(hit))
+                found = summary_by_event(self._db, *_event_key(hit))
                 if found is not None:
                     return self._summary_candidate(found, hit.score)
             case "daily_event_recorded":
@@ -277,7 +283,7 @@ class EligibleEntries:
         return self._mark_superseded(entry)._replace(by_excerpt=True)
 
     def _summary_candidate(self, found: Summary, score: float | None) -> EligibleEntry:
-        why = SUPERSEDED if covers_superseded(self._db, found) else None
+        why = SUPERSEDED if covers_superseded_message(self._db, found) else None
         return EligibleEntry(summary_entry(found, score), why)
 
     def _find_fact(self, fact_id: str) -> EligibleEntry | None:
@@ -287,7 +293,7 @@ class EligibleEntries:
 
     @cached_property
     def _topics_by_fact(self) -> dict[str, Topic]:
-        own = (topics(self._db, chat) for chat in self._own)
+        own = (topics_of_chat(self._db, chat) for chat in self._own)
         known = all_topics(self._db) if self._is_of_all else chain.from_iterable(own)
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
 
@@ -384,7 +390,7 @@ class _Share:
                 return f"beyond the {most} that were requested"
         return None
 
-    def take(self, entry: ContextEntry) -> None:
+    def count_as_taken(self, entry: ContextEntry) -> None:
         """Count an entry as taken."""
         for part in (entry.part, None):
             self._taken.setdefault(part, set()).add(_counting_key(entry))
@@ -406,7 +412,7 @@ class Filling:
         always: Sequence[EligibleEntry],
     ) -> None:
         self._request, self._printer = request, printer
-        self._used = weigh_text(printer.frame(), request.counter)
+        self._used = weigh_text(printer.frame_around_entries(), request.counter)
         self._has_frame = self._fits(0)
         self.taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
@@ -440,20 +446,22 @@ class Filling:
             self._offer_some(_Share(candidates.session_memories(), request.limit))
             return
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
-        listed = _Share(self._replace_held(candidates.listed()), request.limit, of_part)
-        documents = _Share(candidates.documents(), request.documents)
-        passages = _Share(candidates.passages(), request.passages)
-        self._window = candidates.window()
+        listed = _Share(
+            self._replace_held_memories(candidates.facts_and_listed_hits()), request.limit, of_part
+        )
+        documents = _Share(candidates.passages_of_documents(), request.documents)
+        passages = _Share(candidates.passages_of_messages(), request.passages)
+        self._window = candidates.messages_of_window()
         window = _Share(self._window)
         for share in (listed, documents, passages):
             self._offer_some(share, _BEST - len(self.taken))
         self._offer_some(_Share(self._core))
         self._offer_some(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
         self._offer_some(listed)
-        self._offer_some(_Share(chain(candidates.faded(), self._always)))
+        self._offer_some(_Share(chain(candidates.faded_memories(), self._always)))
         self._offer_some(documents)
         self._offer_some(passages)
-        self._offer_some(_Share(candidates.summaries()))
+        self._offer_some(_Share(candidates.newest_summary_if_any()))
         self._offer_some(window)
         found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
         for each in found[:_BEST]:
@@ -463,7 +471,7 @@ class Filling:
     def _excerpts(self) -> Excerpts:
         return Excerpts(self._request.search.question, self._request.counter)
 
-    def _replace_held(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
+    def _replace_held_memories(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
         """Yield the listed entries, replacing memories that always hold by their entry in the stable half.
 
         If the stable half is printed by another call, such a memory is marked as left out.
@@ -479,16 +487,16 @@ class Filling:
                 holding.entry.relevance_score = each.entry.relevance_score
                 yield holding
 
-    def finish(self) -> tuple[str, int, list[ContextEntry]]:
+    def render_taken_entries(self) -> tuple[str, int, list[ContextEntry]]:
         """Return the printed text, its token count, and its entries with their citations."""
         while self._has_frame:
             entries = self._number_citations()
-            text = self._printer.render(entries)
+            text = self._printer.render_entries(entries)
             count = count_text_tokens(text, self._request.counter)
             if count <= self._request.max_tokens:
                 return text, count, entries
             # Counters are not additive: a text may weigh a little more than the sum of its pieces.
-            self._leave_out(self.taken.pop(), _NO_ROOM)
+            self._record_left_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
@@ -506,12 +514,12 @@ class Filling:
                 return
             # What always holds does not count towards the limits: it is given in any case.
             holds = candidate.entry.part == "always"
-            is_taken = self._offer(candidate, None if holds else share.why_full(candidate.entry))
+            is_taken = self._take_or_leave_out(candidate, None if holds else share.why_full(candidate.entry))
             if is_taken and not holds:
-                share.take(candidate.entry)
+                share.count_as_taken(candidate.entry)
             taken += is_taken
 
-    def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
+    def _take_or_leave_out(self, candidate: EligibleEntry, full: str | None) -> bool:
         """Take a candidate or record why it is left out; return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
@@ -521,16 +529,16 @@ class Filling:
         self._seen.add(key)
         if why := candidate.why or full:
             # Its tokens are not counted: counting is most of the work.
-            return self._leave_out(entry, why)
-        added = self._weigh(entry)
+            return self._record_left_out(entry, why)
+        added = self._weigh_entry(entry)
         is_long = candidate.by_excerpt and round_tokens(added, self._request.counter) > EXCERPT_TOKENS
         if is_long or (not self._fits(added) and self._may_be_cut(entry)):
             entry.content = self._excerpts.excerpt(entry.content)
-            added = self._weigh(entry)
+            added = self._weigh_entry(entry)
         entry.tokens = round_tokens(added, self._request.counter)
         # An entry that does not fit is not compared with others: it may have millions of characters.
-        if why := (None if self._fits(added) else _NO_ROOM) or self._find_redundancy(entry):
-            return self._leave_out(entry, why)
+        if why := (None if self._fits(added) else _NO_ROOM) or self._why_redundant(entry):
+            return self._record_left_out(entry, why)
         self._used += added
         self.taken.append(entry)
         self._cites += entry.part not in self._uncited
@@ -543,22 +551,22 @@ class Filling:
             return True
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
-    def _weigh(self, entry: ContextEntry) -> float:
+    def _weigh_entry(self, entry: ContextEntry) -> float:
         if round_tokens(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # The final number may differ, but all entries together have the same set of numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
-        return weigh_text(self._printer.piece(entry), self._request.counter)
+        return weigh_text(self._printer.text_of_entry(entry), self._request.counter)
 
     def _fits(self, more: float) -> bool:
         return round_tokens(self._used + more, self._request.counter) <= self._request.max_tokens
 
-    def _leave_out(self, entry: ContextEntry, why: str) -> Literal[False]:
+    def _record_left_out(self, entry: ContextEntry, why: str) -> Literal[False]:
         omitted = OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens, score=entry.score)
         self.left_out.append(omitted)
         return False
 
-    def _find_redundancy(self, entry: ContextEntry) -> str | None:
+    def _why_redundant(self, entry: ContextEntry) -> str | None:
         """Return why a memory or passage is redundant; None if no entry taken so far contains its text."""
         if entry.part not in ("memory", "passage"):
             return None
@@ -582,7 +590,7 @@ class Filling:
             for entry in in_order.get(part, self.taken)
             if entry.part == part and id(entry) in taken
         ]
-        entries = sort_by_rank(put_newest_first(entries))
+        entries = sort_facts_by_rank(put_newest_facts_first_and_mark_older(entries))
         cited = (entry for entry in entries if entry.part not in self._uncited)
         for number, entry in enumerate(cited, start=self._first):
             entry.citation = f"M{number}"

@@ -30,16 +30,16 @@ _COMMON = 500
 """A word finds entries for a line only if at most this many entries contain it."""
 
 FEWEST_TEXTS = 1000
-"""The least number of texts that `rarity` assumes. Otherwise, among three texts, a word that none of them
-contains would weigh a dozen times as much as a word that one of them contains."""
+"""The least number of texts that `weight_of_rarity` assumes. Otherwise, among three texts, a word that none
+of them contains would weigh a dozen times as much as a word that one of them contains."""
 
 
-def rarity(texts: int, having: int) -> float:
+def weight_of_rarity(texts: int, having: int) -> float:
     """Return the weight of a word that occurs in `having` of `texts` texts: BM25's idf."""
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
-def terms_by_line(text: str) -> dict[str, list[str]]:
+def terms_by_line_of_long_prompt(text: str) -> dict[str, list[str]]:
     """Return the search terms of each line of a long prompt, splitting long lines; {} for a short prompt."""
     if len(text) <= LONG:
         return {}
@@ -76,17 +76,17 @@ def match_lines(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) 
     (texts,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     known: dict[str, tuple[float, Sequence[int]]] = {}
 
-    def look_up(term: str) -> tuple[float, Sequence[int]]:
+    def look_up_term(term: str) -> tuple[float, Sequence[int]]:
         if term not in known:
             sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT ?"
             rows = [number for (number,) in db.execute(sql, (term, _COMMON + 1))]
-            known[term] = rarity(texts, len(rows)), rows if len(rows) <= _COMMON else ()
+            known[term] = weight_of_rarity(texts, len(rows)), rows if len(rows) <= _COMMON else ()
         return known[term]
 
     best: defaultdict[int, float] = defaultdict(float)
     rarest: dict[str, float] = {}
     for line, terms in lines.items():
-        of_terms = [look_up(term) for term in terms]
+        of_terms = [look_up_term(term) for term in terms]
         total = sum(weight for weight, _ in of_terms)
         if any(rows for _, rows in of_terms):
             rarest[line] = max(weight for weight, rows in of_terms if rows)
@@ -210,7 +210,7 @@ def judge_hits(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Jud
     return Judged(kept, below, best)
 
 
-def drop_near_copies(hits: Sequence[Hit]) -> Judged:
+def keep_newest_of_near_copies(hits: Sequence[Hit]) -> Judged:
     """Keep only the newest of a speaker's near copies, with the best score of the group."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
@@ -286,7 +286,7 @@ def term_covers(
         for term in terms:
             sql = f"FROM {table} WHERE {table} MATCH ?"
             (count,) = db.execute(f"SELECT count(*) {sql}", (term,)).fetchone()
-            weight = rarity(rows, count)
+            weight = weight_of_rarity(rows, count)
             total += weight
             matches = db.execute(
                 f"SELECT rowid {sql} AND +rowid IN (SELECT value FROM json_each(?))", (term, among)
@@ -307,7 +307,7 @@ def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mappin
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.
-        place = near.places.get(number)
+        place = near.places_by_number.get(number)
         if place is None or not near.messages[number].is_wanted:
             continue
         for step in (-1, 1):

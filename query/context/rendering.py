@@ -30,13 +30,13 @@ _JSON_MEMBERS = (
 class Printer(Protocol):
     """Prints a context in one form: text, JSON or messages."""
 
-    def frame(self) -> str:
+    def frame_around_entries(self) -> str:
         """Return the text around the entries."""
 
-    def piece(self, entry: ContextEntry) -> str:
+    def text_of_entry(self, entry: ContextEntry) -> str:
         """Return the text an entry adds to the context."""
 
-    def render(self, entries: Sequence[ContextEntry]) -> str:
+    def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         """Return the whole text, ending in a newline; "" if there is nothing to print."""
 
 
@@ -63,7 +63,7 @@ class LinePrinter:
     def __init__(self, request: BuildContext) -> None:
         self._zone, self._chat = request.zone(), request.chat_name
 
-    def line(self, entry: ContextEntry) -> str:
+    def line_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
@@ -74,11 +74,13 @@ class LinePrinter:
         if entry.is_disputed:
             marks += " (disputed)"
         if entry.part in STABLE:
-            return f"- {fence.escape_label(fence.escape_text(self.statement(entry)))}{marks}"
-        statement = fence.escape_text(self.statement(entry) + chat)
+            return (
+                f"- {fence.escape_leading_bracket(fence.escape_text(self.statement_of_entry(entry)))}{marks}"
+            )
+        statement = fence.escape_text(self.statement_of_entry(entry) + chat)
         return f"- [{entry.label}] {statement}{marks} [{entry.citation}]"
 
-    def statement(self, entry: ContextEntry) -> str:
+    def statement_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's content, preceded by its date and its speaker or title where it has them."""
         # A daily event has a calendar day, not a time.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
@@ -104,44 +106,44 @@ class _TextPrinter(Printer):
     def __init__(self, lines: LinePrinter) -> None:
         self._lines = lines
 
-    def frame(self) -> str:
+    def frame_around_entries(self) -> str:
         return f"{fence.FIRST_LINE}\n{fence.LAST_LINE}\n"
 
-    def piece(self, entry: ContextEntry) -> str:
-        return f"{self._lines.line(entry)}\n"
+    def text_of_entry(self, entry: ContextEntry) -> str:
+        return f"{self._lines.line_of_entry(entry)}\n"
 
-    def render(self, entries: Sequence[ContextEntry]) -> str:
-        lines = "".join(map(self.piece, entries))
+    def render_entries(self, entries: Sequence[ContextEntry]) -> str:
+        lines = "".join(map(self.text_of_entry, entries))
         return f"{fence.FIRST_LINE}\n{lines}{fence.LAST_LINE}\n" if entries else ""
 
 
 class _SessionPrinter(Printer):
-    def frame(self) -> str:
+    def frame_around_entries(self) -> str:
         return "{}\n\n{}\n".format(*fence.SESSION_LINES)
 
-    def piece(self, entry: ContextEntry) -> str:
+    def text_of_entry(self, entry: ContextEntry) -> str:
         importance = round(entry.importance or 0.0, 2)
         return f"- [{entry.label}] {fence.escape_text(entry.content)} (importance: {importance})\n"
 
-    def render(self, entries: Sequence[ContextEntry]) -> str:
+    def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         first, last = fence.SESSION_LINES
-        return f"{first}\n{''.join(map(self.piece, entries))}\n{last}\n" if entries else ""
+        return f"{first}\n{''.join(map(self.text_of_entry, entries))}\n{last}\n" if entries else ""
 
 
 class _JsonPrinter(Printer):
     def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
         rest = {"silent": silent, "synced": synced, "answered": answered}
         self._rest = fence.escape_citations_in_json(
-            ",".join(f'"{name}":{as_json(value)}' for name, value in rest.items())
+            ",".join(f'"{name}":{to_json_with_visible_escapes(value)}' for name, value in rest.items())
         )
 
-    def frame(self) -> str:
-        return self.render([])
+    def frame_around_entries(self) -> str:
+        return self.render_entries([])
 
-    def piece(self, entry: ContextEntry) -> str:
+    def text_of_entry(self, entry: ContextEntry) -> str:
         return f"{_entry_object(entry)},"
 
-    def render(self, entries: Sequence[ContextEntry]) -> str:
+    def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         return f'{{"entries":[{",".join(map(_entry_object, entries))}],{self._rest}}}\n'
 
 
@@ -149,38 +151,45 @@ class _MessagesPrinter(Printer):
     def __init__(self, request: BuildContext, lines: LinePrinter) -> None:
         self._lines = lines
         message = request.text if request.part != "stable" else ""
-        self._current = [as_json({"role": "user", "content": message})] if message else []
+        self._current = (
+            [to_json_with_visible_escapes({"role": "user", "content": message})] if message else []
+        )
 
-    def frame(self) -> str:
-        return self._wrap([self._system_message([])])
+    def frame_around_entries(self) -> str:
+        return self._wrap_messages([self._system_message([])])
 
-    def piece(self, entry: ContextEntry) -> str:
-        return f"{self._turn_message(entry)}," if entry.part == "window" else self._line(entry)
+    def text_of_entry(self, entry: ContextEntry) -> str:
+        return f"{self._turn_message(entry)}," if entry.part == "window" else self._json_line_of_entry(entry)
 
-    def render(self, entries: Sequence[ContextEntry]) -> str:
+    def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         told = [entry for entry in entries if entry.part != "window"]
         turns = [self._turn_message(entry) for entry in entries if entry.part == "window"]
-        return self._wrap([*([self._system_message(told)] if told else []), *turns])
+        return self._wrap_messages([*([self._system_message(told)] if told else []), *turns])
 
-    def _wrap(self, messages: Iterable[str]) -> str:
+    def _wrap_messages(self, messages: Iterable[str]) -> str:
         return f'{{"messages":[{",".join([*messages, *self._current])}]}}\n'
 
     def _system_message(self, entries: Iterable[ContextEntry]) -> str:
-        lines = "".join(map(self._line, entries))
-        first, last = as_json(fence.FIRST_LINE)[1:-1], as_json(f"\n{fence.LAST_LINE}")[1:-1]
+        lines = "".join(map(self._json_line_of_entry, entries))
+        first, last = (
+            to_json_with_visible_escapes(fence.FIRST_LINE)[1:-1],
+            to_json_with_visible_escapes(f"\n{fence.LAST_LINE}")[1:-1],
+        )
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
-    def _line(self, entry: ContextEntry) -> str:
-        return as_json(f"\n{self._lines.line(entry)}")[1:-1]
+    def _json_line_of_entry(self, entry: ContextEntry) -> str:
+        return to_json_with_visible_escapes(f"\n{self._lines.line_of_entry(entry)}")[1:-1]
 
     def _turn_message(self, entry: ContextEntry) -> str:
         if entry.role in _ROLES:
-            return as_json({"role": entry.role, "content": fence.escape_text(entry.content, keep_lines=True)})
-        content = f"[{(entry.role or '').upper()}] {fence.escape_text(self._lines.statement(entry))}"
-        return as_json({"role": "user", "content": content})
+            return to_json_with_visible_escapes(
+                {"role": entry.role, "content": fence.escape_text(entry.content, keep_lines=True)}
+            )
+        content = f"[{(entry.role or '').upper()}] {fence.escape_text(self._lines.statement_of_entry(entry))}"
+        return to_json_with_visible_escapes({"role": "user", "content": content})
 
 
-def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
+def to_json_with_visible_escapes(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""Encode `value` as JSON, with invisible characters escaped (`\u202e`)."""
     return fence.escape_invisible_in_json(msgspec.json.encode(value).decode())
 
@@ -195,5 +204,5 @@ def _entry_object(entry: ContextEntry) -> str:
         "disputed": entry.is_disputed or None,
     }
     return fence.escape_citations_in_json(
-        as_json(names | {name: it for name, it in members.items() if it is not None})
+        to_json_with_visible_escapes(names | {name: it for name, it in members.items() if it is not None})
     )

@@ -84,7 +84,7 @@ class PromptSearches:
     ) -> None:
         self._db, self._request, self._prompt_key = db, request, prompt_key
         self._sample = sample
-        self._prompt = scores.ScoredPrompt(db, request.search, scores.embed_once(models), sample)
+        self._prompt = scores.ScoredPrompt(db, request.search, scores.wrap_to_embed_once(models), sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -108,16 +108,18 @@ class PromptSearches:
             kinds: tuple[Kind, ...] = ("memory", "message")
             self._in_time = {kind: replace(self._filters[kind], **named) for kind in kinds}
         self._faded = replace(self._filters["memory"], min_salience=0.0)
-        self._found = self._search()
+        self._found = self._search_by_filters()
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
-    def listed(self) -> tuple[Rated, list[Below]]:
+    def relevant_and_other_hits(self) -> tuple[Rated, list[Below]]:
         """Return the hits of the listed kinds: those that are relevant, and the rest.
 
         Relevant hits are sorted by score, after any from the time the prompt names.
         """
         kinds = self._listed_kinds
-        found = [self._measure(kind, self._hits_of_kind(kind), self._filters[kind]) for kind in kinds]
+        found = [
+            self._measure_listed_hits(kind, self._hits_of_kind(kind), self._filters[kind]) for kind in kinds
+        ]
         hits = chain(*found, self._hits_of_named_time())
         measured = {_event_key(each.hit): each for each in hits}
         rated = scores.score_hits(self._prompt, measured.values(), self._prompt_key)
@@ -138,7 +140,7 @@ class PromptSearches:
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _MAX_OF_TIME:
                 found = found._replace(hits=[*found.hits, *self._newest_unfound(kind, filters, found)])
-            for each in self._measure(kind, found, filters):
+            for each in self._measure_listed_hits(kind, found, filters):
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _add_replies(self, kept: Rated, below: Rated) -> Rated:
@@ -158,21 +160,21 @@ class PromptSearches:
                     given.append(found.pop(reply))
         return given
 
-    def passages(self) -> floor.Judged:
+    def judge_messages(self) -> floor.Judged:
         """Judge the messages by a floor of their own; no hits if messages are listed."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
-        return self._judge("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
+        return self._judge_hits_of_kind("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
-    def documents(self) -> floor.Judged:
+    def judge_documents(self) -> floor.Judged:
         """Judge the documents by the floor for messages; no hits if documents are listed."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
-        judged = self._judge("document")
+        judged = self._judge_hits_of_kind("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
-    def faded(self) -> list[Hit]:
+    def find_faded_memories(self) -> list[Hit]:
         """Return memories that are found only when salience is ignored, to explain a context."""
         known = {hit.id for _, hit in self._hits_of_kind("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
@@ -180,7 +182,9 @@ class PromptSearches:
     def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest_candidates(self._db, kind, filters, _MAX_OF_TIME)}
-        return self._within_scope(self._to_hits(each for ref, each in new.items() if ref not in known))
+        return self._drop_memories_outside_scope(
+            self._to_hits(each for ref, each in new.items() if ref not in known)
+        )
 
     def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
         return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
@@ -200,7 +204,7 @@ class PromptSearches:
     def _hits_of_kind(self, kind: Kind) -> Found:
         return self._found.get(self._filters[kind], _NOTHING)
 
-    def _search(self) -> dict[Filters, Found]:
+    def _search_by_filters(self) -> dict[Filters, Found]:
         request = self._request
         has_documents = count_rows(self._db, "(SELECT 1 FROM doc_chunks LIMIT 1)")
         most: dict[Kind, int] = {
@@ -212,34 +216,34 @@ class PromptSearches:
         if request.explain and request.min_salience > 0:
             wanted.append(("memory", self._faded))
         quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
-        found = hybrid.find_hits(self._db, request.search, quotas, self._prompt.finding)
+        found = hybrid.find_hits(self._db, request.search, quotas, self._prompt.finding_models)
         return {
-            quota.where: of_quota._replace(hits=self._within_scope(of_quota.hits))
+            quota.where: of_quota._replace(hits=self._drop_memories_outside_scope(of_quota.hits))
             for quota, of_quota in zip(quotas, found, strict=True)
         }
 
-    def _within_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
+    def _drop_memories_outside_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
         """Drop memories derived from chats outside the scope."""
         foreign = memories_outside_scope(
             self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"]
         )
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
-    def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
+    def _judge_hits_of_kind(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
         found = self._hits_of_kind(kind)
-        return self._prompt.judge(found.hits, found.near, factor)
+        return self._prompt.judge_hits_of_prompt(found.hits, found.near, factor)
 
-    def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[scores.ListedHit]:
+    def _measure_listed_hits(self, kind: Kind, of_search: Found, filters: Filters) -> list[scores.ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
-        of_lines = self._line_covers(kind, found, filters)
-        far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
+        of_lines = self._rate_line_covers_and_add_hits(kind, found, filters)
+        far = {} if prompt.multilingual is None else prompt.multilingual.nearness_by_hit(found)
         whole = scores.compare_hits(self._db, prompt, found)
         by_line = [
             [
                 (line.deviations_of_cosine(cosine), words)
                 for cosine, words in scores.compare_hits(self._db, line, found)
             ]
-            for line in self._telling_lines
+            for line in self._distinctive_line_prompts
         ]
         return [
             scores.ListedHit(
@@ -257,18 +261,18 @@ class PromptSearches:
     @cached_property
     def _line_matches(self) -> dict[Kind, floor.LookedUp]:
         """Rows that match lines of a long prompt, by kind; {} for a short prompt."""
-        lines = floor.terms_by_line(self._prompt.text)
+        lines = floor.terms_by_line_of_long_prompt(self._prompt.text)
         kinds = self._listed_kinds if lines else ()
         return {kind: floor.match_lines(self._db, fulltext.INDEXES[kind].table, lines) for kind in kinds}
 
     @cached_property
-    def _telling_lines(self) -> list[scores.ScoredPrompt]:
+    def _distinctive_line_prompts(self) -> list[scores.ScoredPrompt]:
         """The distinctive lines of a long prompt, each also compared by meaning as a prompt of its own."""
         lines = (Search(line, mode="vector") for line in floor.distinctive_lines(self._line_matches.values()))
         prompts = (scores.ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
 
-    def _line_covers(
+    def _rate_line_covers_and_add_hits(
         self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters
     ) -> dict[Ref, float]:
         """Return each candidate's best cover of a line of a long prompt; append new hits to `found`."""
@@ -286,10 +290,10 @@ class PromptSearches:
             if candidate.ref not in known:
                 of_words.setdefault(candidate.ref, candidate)
         new = {each.ref: (each, hit) for each, hit in self._to_hits(of_words.values())}
-        for line in self._telling_lines:
+        for line in self._distinctive_line_prompts:
             (near,) = hybrid.find_hits(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
-        found += self._within_scope([*new.values()])
+        found += self._drop_memories_outside_scope([*new.values()])
         return by_ref
 
 
@@ -355,10 +359,10 @@ def find_context_hits(
     if is_social(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, prompt_key=prompt_key)
     search = PromptSearches(db, request, models, prompt_key, sample)
-    listed, below = search.listed()
-    passages = search.passages()
-    distinct = floor.drop_near_copies(passages.kept)
-    documents = search.documents()
+    listed, below = search.relevant_and_other_hits()
+    passages = search.judge_messages()
+    distinct = floor.keep_newest_of_near_copies(passages.kept)
+    documents = search.judge_documents()
     if rerank is not None:
         of_hits = {id(hit): score for hit, score in listed}
         ranked = rerank(request.text, [hit for hit, _ in listed], search.silent)
@@ -380,7 +384,7 @@ def find_context_hits(
         listed=listed,
         messages=sorted(distinct.kept, key=lambda hit: hit.score, reverse=True),
         documents=documents.kept,
-        faded=search.faded(),
+        faded=search.find_faded_memories(),
         below=below,
         answered=max(answers, default=None),
         silent=search.silent,

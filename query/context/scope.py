@@ -50,20 +50,20 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
     for name in _user_names(db):
         named = _distinct_chats(db, _OF_NAME, name)
-        own = (Speaker(name, place) for place in named if people.owner(place) is None)
+        own = (Speaker(name, place) for place in named if people.owner_of_chat(place) is None)
         yield from islice(own, 1)
-    for place in nameless_chats(db, people, chat):
+    for place in nameless_messenger_chats(db, people, chat):
         yield Speaker(None, place)
 
 
-def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
+def nameless_messenger_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
     """Yield messenger chats that have no names in their messages and no owner in the settings.
 
     chat: a chat to count even before its first message.
     """
     names, found = [*_user_names(db)], set[str]()
     for place in _messenger_chats(db, people, chat):
-        if place not in found and people.owner(place) is None:
+        if place not in found and people.owner_of_chat(place) is None:
             found.add(place)
             where = place.partition(":")[::2]
             if not any(db.execute(_HAS_NAME, (name, *where)).fetchone()[0] for name in names):
@@ -77,20 +77,20 @@ def chats_by_name(db: Connection) -> dict[str, list[str]]:
 
 def _user_names(db: Connection) -> Iterator[str]:
     """Yield the distinct names in user messages, skipping those without a visible character."""
-    names = _scan_index(db, _NEXT_NAME)
+    names = _distinct_indexed_values(db, _NEXT_NAME)
     return (name for name in names if not all(sign.isspace() or is_invisible(sign) for sign in name))
 
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
     """Yield messenger chats, including those known only from derived rows; may repeat some."""
-    if chat is not None and people.is_messenger(chat):
+    if chat is not None and people.is_messenger_chat(chat):
         yield chat
     for rows in _CONVERSED:
-        yield from _distinct_chats(db, rows, wanted=people.has_messenger)
+        yield from _distinct_chats(db, rows, wanted=people.is_messenger_channel)
     yield from _derived_messenger_chats(db, people, "facts WHERE TRUE")
-    for category in _scan_index(db, _NEXT_CATEGORY):
+    for category in _distinct_indexed_values(db, _NEXT_CATEGORY):
         yield from _derived_messenger_chats(db, people, "memories WHERE category = ?", category)
-    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
+    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger_chat(chat))
 
 
 def _distinct_chats(
@@ -100,9 +100,13 @@ def _distinct_chats(
 
     rows: an SQL table and condition, which takes the values `of`.
     """
-    for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
+    for channel in filter(
+        wanted, _distinct_indexed_values(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)
+    ):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
-        yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))
+        yield from (
+            f"{channel}:{chat_id}" for chat_id in _distinct_indexed_values(db, next_chat, *of, channel)
+        )
 
 
 def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
@@ -110,13 +114,13 @@ def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
-        if people.is_messenger(at):
+        if people.is_messenger_chat(at):
             yield at
         else:
             at = f"{at.partition(':')[0]}:{_LAST}"
 
 
-def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
+def _distinct_indexed_values(db: Connection, select: str, *of: str) -> Iterator[str]:
     """Yield distinct values in order, using `select` to find each next value with one index lookup."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
@@ -300,7 +304,7 @@ class CoreRows(NamedTuple):
     wide: int
 
 
-def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
+def core_rows_in_scope(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
     """Return the core memory within a scope: for each key, the newest value that the scope allows.
 
     own: the chats of the scope; None for the whole store.
@@ -383,7 +387,7 @@ class ChatGroup(NamedTuple):
     chat: str | None
     chats: frozenset[str] | None
 
-    def has(self, chats: AbstractSet[str]) -> bool:
+    def includes_chats(self, chats: AbstractSet[str]) -> bool:
         """Whether something derived from `chats` belongs to this group."""
         return self.chats is None or (bool(chats) == bool(self.chats) and self.chats >= chats)
 
@@ -398,7 +402,7 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
     return [ChatGroup(None, frozenset()), *(ChatGroup(min(each), each) for each in sorted(groups, key=min))]
 
 
-def distinguishes_messengers(db: Connection) -> bool:
+def can_tell_messenger_chats_apart(db: Connection) -> bool:
     """Whether the read model can tell messenger chats apart; one built by an older version cannot."""
     select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
     return bool(db.execute(select).fetchone()[0])

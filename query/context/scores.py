@@ -82,13 +82,13 @@ class MultilingualPrompt:
 
         return np.frombuffer(found, np.float32)
 
-    def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
+    def nearness_by_hit(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
         """Return the nearness of each hit that has a vector, by place in `found`."""
         if self.vector is None:
             return {}
         import numpy as np
 
-        away, deviation = self._from_other_prompts
+        away, deviation = self._offset_from_mean_prompt
         result: dict[int, Nearness] = {}
         for shelf, places in nearest.passages_by_place(
             self._db, [each for each, _ in found], MULTILINGUAL
@@ -100,18 +100,20 @@ class MultilingualPrompt:
             both = np.einsum("ij,kj->ik", read, np.stack([self.vector, away])) if numbers else ()
             for number, (cosine, specific) in zip(numbers, both, strict=True):
                 place = places[number]
-                mean, spread = self._similarity_stats(background.background_language(found[place][1].content))
+                mean, spread = self._similarity_stats(
+                    background.detect_background_language(found[place][1].content)
+                )
                 near = Nearness(float((cosine - mean) / spread), float(specific / deviation))
                 # Of a long message, the nearest passage counts.
                 result[place] = max(result.get(place, near), near)
         return result
 
-    def likeness(self) -> float:
+    def likeness_to_personal_prompts(self) -> float:
         """Return the similarity to personal prompts minus that to general ones, over all languages."""
         import numpy as np
 
         assert self.vector is not None
-        every = background.multilingual_background().values()
+        every = background.multilingual_background_vectors().values()
         near = (
             np.sort(np.concatenate(of_kind) @ self.vector)[-_NEIGHBOURS:].mean()
             for of_kind in ([each.personal for each in every], [each.general for each in every])
@@ -125,25 +127,27 @@ class MultilingualPrompt:
 
         if name not in self._stats:
             stored = self._sample.vectors(self._db, self._embedder)
-            of_background = [each.sentences for each in _background_of(name)]
+            of_background = [each.sentences for each in _background_vectors_of(name)]
             compared = np.concatenate([*of_background, *([stored[name]] if name in stored else [])])
             similar = compared @ self.vector
             self._stats[name] = float(similar.mean()), float(similar.std())
         return self._stats[name]
 
     @cached_property
-    def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
+    def _offset_from_mean_prompt(self) -> "tuple[NDArray[np.float32], float]":
         """The prompt's offset from the mean prompt in its language, and the language's `_mean_deviation`."""
         assert self.vector is not None
-        away = self.vector - _background_prompts(background.background_language(self._text)).mean(0)
-        return away, _mean_deviation(background.background_language(self._text))
+        away = self.vector - _background_prompt_vectors(
+            background.detect_background_language(self._text)
+        ).mean(0)
+        return away, _mean_deviation(background.detect_background_language(self._text))
 
 
 @cache
-def _background_prompts(name: str) -> "NDArray[np.float32]":
+def _background_prompt_vectors(name: str) -> "NDArray[np.float32]":
     import numpy as np
 
-    return np.concatenate([part for each in _background_of(name) for part in each[1:]])
+    return np.concatenate([part for each in _background_vectors_of(name) for part in each[1:]])
 
 
 @cache
@@ -151,13 +155,15 @@ def _mean_deviation(name: str) -> float:
     """Return the standard deviation of a sentence's similarities to prompts in a language, averaged."""
     import numpy as np
 
-    sentences = np.concatenate([each.sentences for each in background.multilingual_background().values()])
-    return float((_background_prompts(name) @ sentences.T).std(0).mean())
+    sentences = np.concatenate(
+        [each.sentences for each in background.multilingual_background_vectors().values()]
+    )
+    return float((_background_prompt_vectors(name) @ sentences.T).std(0).mean())
 
 
-def _background_of(name: str) -> list[background.BackgroundVectors]:
+def _background_vectors_of(name: str) -> list[background.BackgroundVectors]:
     """Return the background vectors for a language, or for all languages if it has none."""
-    known = background.multilingual_background()
+    known = background.multilingual_background_vectors()
     return [known[name]] if name in known else [*known.values()]
 
 
@@ -294,19 +300,19 @@ class ScoredPrompt:
         self.language = detect_language(self.text)
         self.silent: dict[str, str] = {}
 
-    def can_read(self, text: str) -> bool:
+    def first_model_supports(self, text: str) -> bool:
         """Whether the first model supports the language of `text`."""
         return self.models.first is not None and background.supports_language(self.models.first, text)
 
     @cached_property
-    def is_read(self) -> bool:
+    def is_supported_by_first_model(self) -> bool:
         """Whether the first model supports the prompt's language."""
-        return self.can_read(self.text)
+        return self.first_model_supports(self.text)
 
     @cached_property
     def vector(self) -> bytes | None:
         """The first model's vector of the prompt; None if that model cannot compare it."""
-        if self.models.first is None or not self.is_read:
+        if self.models.first is None or not self.is_supported_by_first_model:
             return None
         return nearest.embed_query(self.text, self._db, self.models.first, self.silent)
 
@@ -319,11 +325,11 @@ class ScoredPrompt:
         return None if prompt.vector is None else prompt
 
     @property
-    def finding(self) -> Models:
+    def finding_models(self) -> Models:
         """The models used to find entries: just the multilingual one if available. Scoring uses both."""
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
-    def weights(self, far: Nearness | None) -> Weights:
+    def weights_for_entry(self, far: Nearness | None) -> Weights:
         """Return the weights for an entry.
 
         far: its nearness by the multilingual model, if known.
@@ -346,7 +352,9 @@ class ScoredPrompt:
         compared = self._sample.vectors(self._db, self.models.first)
         if self._is_bundled:
             english = [compared[ENGLISH]] if ENGLISH in compared else []
-            compared = {ENGLISH: np.concatenate([background.english_background().sentences, *english])}
+            compared = {
+                ENGLISH: np.concatenate([background.english_background_vectors().sentences, *english])
+            }
         every = np.concatenate([*compared.values()]) if compared else np.zeros((0, 1), np.float32)
         if len(every) < 2:
             return 0.0, 0.0
@@ -360,14 +368,14 @@ class ScoredPrompt:
         mean, deviation = self._similarity_stats
         return (cosine - mean) / deviation if deviation else None
 
-    def _likeness(self) -> float:
+    def _likeness_to_personal_prompts(self) -> float:
         assert self.vector is not None
-        known = background.english_background()
+        known = background.english_background_vectors()
         near = (sorted(cosines(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
         personal, general = (sum(similar) / _NEIGHBOURS for similar in near)
         return personal - general
 
-    def judge(
+    def judge_hits_of_prompt(
         self, found: Sequence[tuple[Candidate, Hit]], near: Neighbourhood, factor: float = 1.0
     ) -> floor.Judged:
         """Judge hits by words and the first model; see `judge_hits`. near: the messages around them."""
@@ -379,9 +387,9 @@ class ScoredPrompt:
         shares = floor.term_covers(self._db, self.question.terms, found, near)
         hits = []
         for place, (_, hit) in enumerate(found):
-            of_hit = self.can_read(hit.content)
-            cosine = similar.get(place) if of_hit and self.is_read else None
-            least = floor.WORDS_ONLY if self.is_read == of_hit else floor.OTHER_LANGUAGE
+            of_hit = self.first_model_supports(hit.content)
+            cosine = similar.get(place) if of_hit and self.is_supported_by_first_model else None
+            least = floor.WORDS_ONLY if self.is_supported_by_first_model == of_hit else floor.OTHER_LANGUAGE
             hits.append(floor.Measured(hit, cosine, shares[place], least))
         return floor.judge_hits(hits, len(self.question.terms), factor)
 
@@ -393,16 +401,19 @@ class ScoredPrompt:
         """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
-        weights = self.weights(far)
+        weights = self.weights_for_entry(far)
         if far is not None and self.multilingual is not None:
-            likely = weights.gate_best * far.nearer + weights.likeness * self.multilingual.likeness()
+            likely = (
+                weights.gate_best * far.nearer
+                + weights.likeness * self.multilingual.likeness_to_personal_prompts()
+            )
         elif self.vector is not None and self._is_bundled:
-            likely = weights.gate_best * best + weights.likeness * self._likeness()
+            likely = weights.gate_best * best + weights.likeness * self._likeness_to_personal_prompts()
         else:
             return weights.floor
         likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
         has_names = self.language == ENGLISH and len(self.text) <= LONG
-        names = find_names(self.text) if has_names else []
+        names = find_capitalised_words(self.text) if has_names else []
         known = (is_known_name(self._db, name, prompt_key) for name in names)
         is_general = likely < weights.gate_least or not all(known)
         return SOFT_FLOOR if is_general else weights.floor
@@ -416,7 +427,9 @@ def compare_hits(
     covers = floor.term_covers(db, terms, found)
     near: dict[int, float] = {}
     if prompt.vector is not None:
-        read = {place: each for place, each in enumerate(found) if prompt.can_read(each[1].content)}
+        read = {
+            place: each for place, each in enumerate(found) if prompt.first_model_supports(each[1].content)
+        }
         of_read = nearest.cosines_by_place(db, [each for each, _ in read.values()], prompt.vector)
         near = {place: of_read[number] for number, place in enumerate(read) if number in of_read}
     root = len(terms) ** 0.5
@@ -441,7 +454,7 @@ def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> b
     return False
 
 
-def find_names(text: str) -> list[str]:
+def find_capitalised_words(text: str) -> list[str]:
     """Return words of an English text capitalised mid-sentence, except days and months."""
     names = []
     for found in _NAME.finditer(text):
@@ -463,9 +476,9 @@ def score_hits(
         is_found = each.words or each.in_time or any(by is not None or words for by, words in lines)
         if each.far is None and not is_found:
             continue
-        weights = prompt.weights(each.far)
-        whole = _logit(weights, each, meaning, each.words)
-        of_lines = [(_logit(weights, each, *line) - OF_A_LINE, line) for line in lines]
+        weights = prompt.weights_for_entry(each.far)
+        whole = _logit_of_entry(weights, each, meaning, each.words)
+        of_lines = [(_logit_of_entry(weights, each, *line) - OF_A_LINE, line) for line in lines]
         line, parts = max(of_lines, key=itemgetter(0))
         is_of_a_line = line > whole
         totals.append(
@@ -500,7 +513,7 @@ def score_hits(
 _OF_OWNER: Mapping[Owner, str] = {"fact": "fact", "message": "passage", "document": "document"}
 
 
-def _logit(weights: Weights, each: ListedHit, meaning: float | None, words: float) -> float:
+def _logit_of_entry(weights: Weights, each: ListedHit, meaning: float | None, words: float) -> float:
     total = weights.base + weights.words * words + math.log(each.factor)
     if each.owner in _OF_OWNER:
         total += getattr(weights, _OF_OWNER[each.owner])
@@ -516,7 +529,7 @@ def entry_probability(score: EntryScore) -> float:
     return 1 / (1 + math.exp(-score.total))
 
 
-def embed_once(models: Models) -> Models:
+def wrap_to_embed_once(models: Models) -> Models:
     """Wrap the models so that each embeds the same texts only once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 

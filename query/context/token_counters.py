@@ -1,7 +1,8 @@
 """Counts the tokens of a text with one of three counters.
 
-model: an estimate for large language models (`model_tokens`). chars4: characters // 4. heuristic: Chinese
-characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of other signs.
+model: an estimate for large language models (`estimate_model_tokens`). chars4: characters // 4. heuristic:
+Chinese characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of other
+signs.
 
 A text is weighed in pieces that begin and end at words, and never has more tokens than the sum of their
 weights. A piece weighs at least one token per 16 characters, even with the heuristic, which would count a
@@ -64,12 +65,12 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 """Matches where a long word is cut, since one of more than 100 characters would be one unknown token."""
 
 
-def model_tokens(text: str) -> float:
+def estimate_model_tokens(text: str) -> float:
     """Estimate the tokens of `text`, unrounded: the sum over its pieces between spaces."""
-    return sum(map(_model_tokens_of_piece, split_into_pieces(text)))
+    return sum(map(_estimate_model_tokens_of_piece, split_into_pieces(text)))
 
 
-def _model_tokens_of_piece(text: str) -> float:
+def _estimate_model_tokens_of_piece(text: str) -> float:
     least, tokens = len(text) / CHARACTERS, 0.0
     if not text.isascii():
         of_scripts, other, marked = _token_patterns()
@@ -135,7 +136,7 @@ def _heuristic_tokens_of_piece(text: str) -> float:
 
 
 _WEIGHTS: dict[Counter, Callable[[str], float]] = {
-    "model": model_tokens,
+    "model": estimate_model_tokens,
     "chars4": lambda text: len(text) / 4,
     "heuristic": lambda text: sum(map(_heuristic_tokens_of_piece, split_into_pieces(text))),
 }

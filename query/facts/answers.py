@@ -81,7 +81,7 @@ _FACTS = (
 )
 
 
-def topics(db: Connection, chat: str | None) -> list[Topic]:
+def topics_of_chat(db: Connection, chat: str | None) -> list[Topic]:
     """Return the chat's topics, newest first.
 
     chat: `<channel>:<chat_id>`; None for the store's own scope.
@@ -94,7 +94,7 @@ def topic_with_key(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None
     return next((topic for topic in topics if topic.key in keys), None)
 
 
-def topic_called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+def topic_with_key_or_spelling(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
     """Return the first topic whose key is in `keys`, else one that matches apart from number or spelling."""
     alike = {topic_keys.comparable_key(key) for key in keys}
     return topic_with_key(topics, keys) or next(
@@ -192,7 +192,9 @@ def answer_by_key(
     db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool
 ) -> FactAnswer:
     """Answer with the topic's facts, or just the one at `rank`. `key` may differ in number or spelling."""
-    topic = find_topic(db, lambda topics: topic_called(topics, [key]), chat=chat, any_chat=any_chat)
+    topic = find_topic(
+        db, lambda topics: topic_with_key_or_spelling(topics, [key]), chat=chat, any_chat=any_chat
+    )
     if topic is None:
         return not_stored_answer(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
     facts = topic.facts if rank is None else [fact for fact in [topic.fact_at(rank)] if fact]
@@ -211,7 +213,7 @@ def answer_by_key(
 
 def find_topic(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
     """Return the topic that `choose` picks in `chat` or else, with `any_chat`, its newest pick elsewhere."""
-    own = choose(topics(db, chat))
+    own = choose(topics_of_chat(db, chat))
     if own is not None or not any_chat:
         return own
     others: dict[str | None, list[Topic]] = {}
@@ -260,7 +262,9 @@ def _topic_of_question(
     db: Connection, question: Question, *, chat: str | None, any_chat: bool
 ) -> Topic | None:
     if question.names_a_topic:
-        return find_topic(db, lambda topics: _choose_named(question, topics), chat=chat, any_chat=any_chat)
+        return find_topic(
+            db, lambda topics: _choose_named_topic(question, topics), chat=chat, any_chat=any_chat
+        )
     newest = find_topic(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
     if newest is None or not question.is_favorite:
         return newest
@@ -269,10 +273,10 @@ def _topic_of_question(
     return newest if any(part is not None for part in named) else None
 
 
-def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
+def _choose_named_topic(question: Question, topics: Sequence[Topic]) -> Topic | None:
     keys = _possible_keys(question)
     if keys is not None:
-        return topic_called(topics, keys)
+        return topic_with_key_or_spelling(topics, keys)
     names = [(topic, name) for topic in topics if (name := _comparable_words(topic, question)) is not None]
     same = [topic for topic, name in names if [*name] == [*question.words]]
     alike = same or [topic for topic, name in names if _has_same_stems(name, question)]
@@ -323,13 +327,13 @@ def _stem(word: str, language: str) -> str:
 def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
     rule, facts = _choose_facts(question, topic)
     if not facts or None in facts:
-        missing = next((rank for rank in _ranks(question) if topic.fact_at(rank) is None), 1)
+        missing = next((rank for rank in _ranks_asked_for(question) if topic.fact_at(rank) is None), 1)
         return not_stored_answer(missing_rank_message(topic, missing))
     route = Route(
         rule=rule,
         language=question.language,
         topic_key=topic.key,
-        ranks=_ranks(question) or ([1] if rule == "first" else []),
+        ranks=_ranks_asked_for(question) or ([1] if rule == "first" else []),
         chat=topic.chat,
         most_recent=not question.names_a_topic,
         other_chat=topic.chat != chat,
@@ -338,7 +342,7 @@ def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnsw
 
 
 def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
-    ranks = _ranks(question)
+    ranks = _ranks_asked_for(question)
     if ranks or question.top is not None:
         is_list = topic.kind == "ranked"
         return "rank", [topic.fact_at(rank) if is_list else None for rank in ranks]
@@ -349,7 +353,7 @@ def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact
     return "first", [topic.fact_at(1)]
 
 
-def _ranks(question: Question) -> list[int]:
+def _ranks_asked_for(question: Question) -> list[int]:
     return [*question.ranks] if question.top is None else [*range(1, question.top + 1)]
 
 

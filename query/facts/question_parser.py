@@ -12,7 +12,13 @@ import msgspec
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import split_phrases
 from memlog.projector.text.stemming import ENGLISH
-from memlog.query.facts.topic_keys import fact_words, fold_visible, is_plural, strip_favorite, strip_owner
+from memlog.query.facts.topic_keys import (
+    fact_words,
+    fold_visible,
+    is_plural,
+    strip_favorite,
+    strip_possessive,
+)
 
 _DIGITS = r"(\d{1,7})(\D\S*)"
 _SIGNED = r"(?:#|№)(\d{1,7})"
@@ -120,7 +126,7 @@ def parse_questions(text: str) -> Iterator[Question]:
     """Yield the possible meanings of a question, at most one per language; none if a word is unknown."""
     words = _split_words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
-        question = _Parser(words, language).question()
+        question = _Parser(words, language).parse_question()
         if question is not None:
             yield question
 
@@ -151,7 +157,7 @@ class _Parser:
         self._top: int | None = None
         self._has_number_behind = self._is_most = False
 
-    def question(self) -> Question | None:
+    def parse_question(self) -> Question | None:
         """Return the meaning of the words; None if uncertain."""
         while True:
             for names, questions in self._table.idioms.items():
@@ -159,14 +165,14 @@ class _Parser:
                     return Question(self._language, names=language_files.split_phrases(names))
             if not self._take_lead():
                 break
-        while self._drop_end(self._table.tails):
+        while self._drop_phrase_at_end(self._table.tails):
             pass
-        self._has_lead |= self._drop_end(self._table.leads_behind)
-        self._take_end()
-        self._move_topic()
-        while self._words and self._take_word():
+        self._has_lead |= self._drop_phrase_at_end(self._table.leads_behind)
+        self._take_words_after_topic()
+        self._move_topic_to_end()
+        while self._words and self._take_word_before_topic():
             pass
-        self._take_from_topic()
+        self._strip_my_and_favorite()
         if self._is_most and (self._is_list or self._is_plural()):
             # `my most favourite colours` asks for all of them.
             self._ranks, self._is_list = [], True
@@ -200,7 +206,7 @@ class _Parser:
         return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
     def _take_lead(self) -> bool:
-        phrase = self._matching_beginning(f"{self._table.listing},{self._table.leads}")
+        phrase = self._longest_phrase_at_beginning(f"{self._table.listing},{self._table.leads}")
         if not phrase:
             return False
         self._has_lead = True
@@ -208,9 +214,9 @@ class _Parser:
         del self._words[: len(phrase)]
         return True
 
-    def _take_end(self) -> None:
+    def _take_words_after_topic(self) -> None:
         """Take what follows the topic: `of mine`, `number 3`."""
-        self._is_own |= self._drop_end(self._table.owners_behind)
+        self._is_own |= self._drop_phrase_at_end(self._table.owners_behind)
         end = len(self._words)
         for place in range(max(end - 3, 1), end):
             number, length = ordinal_at(self._words, place, self._language) or (0, 0)
@@ -221,7 +227,7 @@ class _Parser:
                 del self._words[place:]
                 return
 
-    def _move_topic(self) -> None:
+    def _move_topic_to_end(self) -> None:
         """Make `colour is my second favourite` into `my second favourite colour`."""
         own = fact_words()[self._language]
         last = self._words[-1] if self._has_lead and self._words else ""
@@ -235,15 +241,15 @@ class _Parser:
             end = len(rest) - is_behind
             self._words = [*rest[:end], *topic, *rest[end:]]
 
-    def _take_word(self) -> bool:
+    def _take_word_before_topic(self) -> bool:
         """Take a word or phrase before the topic; return False where the topic starts."""
         if self._take_top() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
-            if phrase := self._matching_beginning(table):
+            if phrase := self._longest_phrase_at_beginning(table):
                 self._is_own |= table == self._owners
                 self._is_list |= table == self._table.every
-                self._drop_beginning(len(phrase))
+                self._drop_first_words(len(phrase))
                 return True
         return self._take_favorite()
 
@@ -251,12 +257,12 @@ class _Parser:
         """Take `top 3`, `first three`, or a number before "favourite"; return whether there was one."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
-        for phrase in (self._matching_beginning(self._table.top), ()):
+        for phrase in (self._longest_phrase_at_beginning(self._table.top), ()):
             place = len(phrase)
             number = parse_number(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
                 self._top = number
-                self._drop_beginning(place + 1)
+                self._drop_first_words(place + 1)
                 return True
         return False
 
@@ -272,7 +278,7 @@ class _Parser:
         if ordinal is None or (self._ranks and not place):
             return False
         self._ranks.append(ordinal[0])
-        self._drop_beginning(place + ordinal[1])
+        self._drop_first_words(place + ordinal[1])
         return True
 
     def _take_favorite(self) -> bool:
@@ -281,29 +287,29 @@ class _Parser:
             return False
         self._is_favorite = True
         self._is_list |= self._language == ENGLISH and len(self._words) == 1 and word.endswith("s")
-        self._drop_beginning(1)
+        self._drop_first_words(1)
         return True
 
-    def _take_from_topic(self) -> None:
+    def _strip_my_and_favorite(self) -> None:
         """Strip "my" and "favourite" from the topic's words: `lempivärini`, `color favorito`."""
         if not self._words:
             return
         last = self._words[-1]
-        self._words[-1] = strip_owner(last, self._language)
+        self._words[-1] = strip_possessive(last, self._language)
         self._is_own |= self._words[-1] != last
         part = strip_favorite(self._words, self._language)
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
-    def _matching_beginning(self, table: str) -> tuple[str, ...]:
+    def _longest_phrase_at_beginning(self, table: str) -> tuple[str, ...]:
         """Return the longest phrase of `table` that the remaining words start with, or ()."""
         return next((p for p in _load_phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
-    def _drop_beginning(self, number: int) -> None:
+    def _drop_first_words(self, number: int) -> None:
         self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
         del self._words[:number]
 
-    def _drop_end(self, table: str) -> bool:
+    def _drop_phrase_at_end(self, table: str) -> bool:
         for phrase in _load_phrases(table):
             if len(self._words) > len(phrase) and tuple(self._words[-len(phrase) :]) == phrase:
                 del self._words[-len(phrase) :]

@@ -56,7 +56,7 @@ def make_topic_key(name: str) -> str:
             f"the topic name contains the control character U+{ord(odd):04X}",
             hint="use a few words on one line",
         )
-    key = _key_of_words(words_of(name))
+    key = _key_of_words(split_into_folded_words(name))
     if not key:
         raise BadInput(f"invalid topic name: {name!r}", hint="use a name, for example favorite_colors")
     if len(key) > LONGEST:
@@ -69,7 +69,7 @@ def make_topic_key(name: str) -> str:
 
 def key_of_stored(stored: str) -> str:
     """Return the key of a topic as stored by any program; `stored` itself if it yields no key."""
-    return _key_of_words(words_of(stored)) or stored
+    return _key_of_words(split_into_folded_words(stored)) or stored
 
 
 def define_topic_function(db: Connection) -> None:
@@ -94,7 +94,7 @@ def comparable_key(key: str) -> str:
     return "_".join(_spell_american(words, to_singular)) or key
 
 
-def words_of(text: str) -> list[str]:
+def split_into_folded_words(text: str) -> list[str]:
     """Split a name into folded words, without surrounding punctuation or invisible characters.
 
     A sign before a word stays: `.net` is not `net`.
@@ -136,7 +136,7 @@ def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
     return None
 
 
-def strip_owner(word: str, language: str) -> str:
+def strip_possessive(word: str, language: str) -> str:
     """Strip the possessive ending: Finnish `värini` (my colour) becomes `väri`."""
     suffix = fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
@@ -179,7 +179,7 @@ def _key_of_words(words: Sequence[str]) -> str:
 def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
         return built_in_key(_spell_american(part, to_singular), language) or "_".join([_FAVORITE, *part])
-    bare = [*part[:-1], *(strip_owner(word, language) for word in part[-1:])]
+    bare = [*part[:-1], *(strip_possessive(word, language) for word in part[-1:])]
     return built_in_key(part, language) or built_in_key(bare, language) or "_".join(words)
 
 

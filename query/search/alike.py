@@ -25,7 +25,7 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 """
 
 
-def find_similar(
+def find_similar_memories(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
     """Return the ids of the `others` most similar to each memory in `wanted`, by its id.
@@ -92,7 +92,7 @@ _SEARCHED_CHARACTERS = 2000
 """The words of so many characters of a text are searched for: more words find nothing new."""
 
 
-def likely_memories(
+def memories_matching_words(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
     """Return up to `limit` active memories that best match the words of `text`, best first.

@@ -128,7 +128,7 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
     ]
 
 
-def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
+def represent_copies_alike(sides: dict[str, Lists]) -> dict[str, Lists]:
     """Use the same candidate for a text on all sides, since one side may not have seen its newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
@@ -137,13 +137,13 @@ def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
         newest.setdefault(each.text_key, each)
         copies[each.text_key] = max(copies.get(each.text_key, 1), each.copies)
 
-    def shown(each: Candidate) -> Candidate:
+    def to_shown_candidate(each: Candidate) -> Candidate:
         known = newest[each.text_key]
         # Each side found its own passage of a message.
         own = each if each.ref == known.ref else known._replace(score=each.score)
         return own._replace(copies=copies[each.text_key])
 
-    return {side: [[*map(shown, rows)] for rows in lists] for side, lists in sides.items()}
+    return {side: [[*map(to_shown_candidate, rows)] for rows in lists] for side, lists in sides.items()}
 
 
 class TextKey(NamedTuple):

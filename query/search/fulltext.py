@@ -150,25 +150,27 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
     line: list[int | None]
 
     @cached_property
-    def places(self) -> dict[int, int]:
+    def places_by_number(self) -> dict[int, int]:
         """Each message's place on the line."""
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
     def message_after(self, key: Key) -> Key | None:
         """Return the key of the next message in the session; None if unknown."""
         for number, message in self.messages.items():
-            if message.key == key and (place := self.places.get(number)) is not None:
+            if message.key == key and (place := self.places_by_number.get(number)) is not None:
                 following = self.line[place + 1] if place + 1 < len(self.line) else None
                 return None if following is None else self.messages[following].key
         return None
 
-    def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
+    def pair_numbers_with_values(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
         """Pair each message number on the line with its value. values: one per place, gaps included."""
         return (
             (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
         )
 
-    def spread(self, scores: Iterable[tuple[int, float]], weights: Sequence[float]) -> list[float]:
+    def add_neighbour_scores(
+        self, scores: Iterable[tuple[int, float]], weights: Sequence[float]
+    ) -> list[float]:
         """Return each place's score plus the weighted scores of its neighbours.
 
         scores: by place. weights: of neighbours one turn away, two turns away, and so on.
@@ -189,7 +191,7 @@ def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
     """Return the messages with these numbers and, unless `alone`, up to two neighbours on each side."""
-    condition = filters.of_messages()
+    condition = filters.condition_on_messages()
     chosen = to_json_list(list(numbers))
     if condition is None or chosen == "[]":
         return NO_NEIGHBOURS
@@ -256,10 +258,18 @@ class FulltextIndex(NamedTuple):
     condition: Callable[[Filters], Sql | None]
 
 
-_OF_MEMORIES = ("memory_chunks_fts", MEMORY_CHUNKS, "c.chunk_no", hits.MEMORY_PASSAGE, Filters.of_memories)
-_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.of_documents)
+_OF_MEMORIES = (
+    "memory_chunks_fts",
+    MEMORY_CHUNKS,
+    "c.chunk_no",
+    hits.MEMORY_PASSAGE,
+    Filters.condition_on_memories,
+)
+_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.condition_on_documents)
 INDEXES: dict[Kind, FulltextIndex] = {
-    "message": FulltextIndex("messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.of_messages),
+    "message": FulltextIndex(
+        "messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.condition_on_messages
+    ),
     "memory": FulltextIndex(*_OF_MEMORIES),
     "document": FulltextIndex(*_OF_DOCUMENTS),
 }
@@ -303,18 +313,18 @@ def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbou
     terms: the question's words and phrases, each an FTS5 expression.
     """
     total = [0.0] * len(around.line)
-    places = around.places
+    places = around.places_by_number
     numbers = to_json_list(list(around.messages))
     for term in terms if around.messages else ():
         own = [(places[number], score) for number, score in db.execute(_TERM_SCORES, (term, numbers))]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)
-        spread = around.spread(own, _WEIGHTS)
+        spread = around.add_neighbour_scores(own, _WEIGHTS)
         total = [
             before + (score if score < most else most) for before, score in zip(total, spread, strict=True)
         ]
         for place, score in own:
             total[place] += _OWN_SHARE * score
-    rounded = ((number, round(score, _DIGITS)) for number, score in around.by_number(total))
+    rounded = ((number, round(score, _DIGITS)) for number, score in around.pair_numbers_with_values(total))
     return {number: score for number, score in rounded if score > 0 and around.messages[number].is_wanted}
 
 
@@ -345,7 +355,7 @@ def _search_index(
     if condition is None:
         return []
 
-    def fetch(limit: int) -> Fetched:
+    def fetch_candidates(limit: int) -> Fetched:
         rows = db.execute(
             # Ordering by bm25() was measured 1.3 to 3 times as fast as ordering by rank.
             f"SELECT {index.columns}, -bm25({index.table}) FROM {index.table}"
@@ -357,4 +367,4 @@ def _search_index(
         candidates = [hits.candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
-    return best_distinct_texts(db, fetch, depth)
+    return best_distinct_texts(db, fetch_candidates, depth)

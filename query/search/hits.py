@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from memlog.projector.sqlite import Connection, required_row, to_json_list
-from memlog.projector.text.marks import Marks, first_place
+from memlog.projector.text.marks import Marks, position_of_first_mark
 from memlog.query.conversations import Surroundings, speaker_label
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
@@ -113,7 +113,7 @@ TextKeyOf = Callable[[Ref], Hashable]
 that must be skipped."""
 
 
-def _own_key(ref: Ref) -> Hashable:
+def _ref_as_text_key(ref: Ref) -> Hashable:
     return ref
 
 
@@ -142,7 +142,7 @@ def rank_entries(
     priors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    text_key: TextKeyOf = _own_key,
+    text_key: TextKeyOf = _ref_as_text_key,
 ) -> list[Ranked]:
     """Return the best `cut` entries by scaled score plus prior."""
     if not scores:
@@ -165,7 +165,7 @@ def fuse_lists(
     factors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    text_key: TextKeyOf = _own_key,
+    text_key: TextKeyOf = _ref_as_text_key,
 ) -> list[tuple[Ref, float]]:
     """Fuse ranked lists: return the best `cut` entries with their fused scores, best first.
 
@@ -390,7 +390,7 @@ def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]
-    match = first_place(passage, marks)
+    match = position_of_first_mark(passage, marks)
     begin = start if match <= SNIPPET_LENGTH - _LEAD else start + match - _LEAD
     stop = min(begin + SNIPPET_LENGTH - 2, start + len(passage))
     return ("…" if begin > 0 else "") + text[begin:stop] + ("…" if stop < len(text) else "")

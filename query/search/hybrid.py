@@ -8,16 +8,16 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
-from memlog.projector.passages.vectors import set_for
+from memlog.projector.passages.vectors import vector_set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
-from memlog.query.changes import are_word_forms, put_newer_first
+from memlog.query.changes import are_word_forms, put_newer_first_and_mark_older
 from memlog.query.context import scores
 from memlog.query.context.background import StoreSample
-from memlog.query.context.scope import core_rows
+from memlog.query.context.scope import core_rows_in_scope
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.copies import drop_nested_copies, represent_copies, text_keys
+from memlog.query.search.copies import drop_nested_copies, represent_copies_alike, text_keys
 from memlog.query.search.fulltext import Neighbourhood, candidate_priors, neighbourhood_of, passages_of
 from memlog.query.search.hits import (
     SNIPPET_LENGTH,
@@ -81,7 +81,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     certain: bool | None = None
 
 
-def search(
+def search_read_model(
     db: Connection,
     request: Search,
     models: Models,
@@ -101,7 +101,7 @@ def search(
     started = time.perf_counter()
     (found,) = find_hits(db, request, [Quota(request.k, request.where)], models, held)
     return SearchResult(
-        hits=put_newer_first(db, [hit for _, hit in found.hits]),
+        hits=put_newer_first_and_mark_older(db, [hit for _, hit in found.hits]),
         mode=request.mode,
         synced=True,
         silent=found.silent,
@@ -144,13 +144,15 @@ def find_hits(
         for quota in quotas:
             sides: dict[str, Lists] = {}
             if expression is not None:
-                sides["text"] = _search_text(db, request, quota, expression)
+                sides["text"] = _search_fulltext(db, request, quota, expression)
             if vectors:
                 sides["vector"] = _search_vectors(db, request, quota, vectors, held)
             if request.min_similarity is not None and expression is not None:
                 least = request.min_similarity
                 sides["text"] = [nearest.drop_dissimilar(db, each, vectors, least) for each in sides["text"]]
-            hits, near = _rank_candidates(db, request, quota, represent_copies(drop_nested_copies(db, sides)))
+            hits, near = _rank_candidates(
+                db, request, quota, represent_copies_alike(drop_nested_copies(db, sides))
+            )
             found.append(Found(hits, near, silent))
     return found
 
@@ -188,7 +190,7 @@ class _Pool:
             self._beside[ref] = None if text_key in self._found else text_key
         return self._beside[ref]
 
-    def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
+    def sort_equal_scores(self, refs: Iterable[Ref]) -> list[Ref]:
         """Sort entries that have equal scores."""
         return [each.ref for each in sort_ties(map(self.candidate, refs))]
 
@@ -205,7 +207,14 @@ def _rank_candidates(
     ranks = {
         side: [
             Ranks(
-                weights[side], rank_entries(each, likely, ranking.cut(quota.k), pool.in_order, pool.text_key)
+                weights[side],
+                rank_entries(
+                    each,
+                    likely,
+                    ranking.count_candidates_per_side(quota.k),
+                    pool.sort_equal_scores,
+                    pool.text_key,
+                ),
             )
             for each in lists
         ]
@@ -214,10 +223,12 @@ def _rank_candidates(
     best = best_possible_score(weights.values(), ranking)
     all_ranks = [each for lists in ranks.values() for each in lists]
     # Invariant: no list contributes more than its cut, so none dominates the fusion by its length.
-    assert all(len(each.ranked) <= ranking.cut(quota.k) for each in all_ranks)
+    assert all(len(each.ranked) <= ranking.count_candidates_per_side(quota.k) for each in all_ranks)
     scored = [
         (pool.candidate(ref), min(1.0, max(0.0, score / best)))
-        for ref, score in fuse_lists(all_ranks, ranking, factors, quota.k, pool.in_order, pool.text_key)
+        for ref, score in fuse_lists(
+            all_ranks, ranking, factors, quota.k, pool.sort_equal_scores, pool.text_key
+        )
     ]
     found = hits_of(db, scored, request.question)
     add_evidence({each.ref: hit for each, hit in found}, sides, ranks, explain=request.explain)
@@ -265,9 +276,11 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
     return question.expression
 
 
-def _search_text(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
+def _search_fulltext(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
     try:
-        return fulltext.best_matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
+        return fulltext.best_matches(
+            db, expression, quota.where, request.ranked_by.count_text_candidates(quota.k)
+        )
     except error_types() as error:
         if not (request.is_raw and is_statement_error(error)):
             raise
@@ -283,7 +296,7 @@ def _embed_question(
     """Embed the question with each model that can compare it; if none can, `silent` receives the reason."""
     found = [
         (comparison, vector)
-        for comparison in nearest.comparing_models(models, request.text)
+        for comparison in nearest.models_comparing_question(models, request.text)
         if (vector := nearest.embed_query(request.text, db, comparison.embedder, silent)) is not None
     ]
     if not found and models.first is not None and models.multilingual is not None:
@@ -298,11 +311,11 @@ def _search_vectors(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
+    pool = request.ranked_by.count_vector_candidates(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
         nearest.nearest_candidates(
-            db, vector, quota.where, pool, least, comparison.reads, held, set_for(comparison.embedder)
+            db, vector, quota.where, pool, least, comparison.reads, held, vector_set_for(comparison.embedder)
         )
         for comparison, vector in vectors
     ]
@@ -333,10 +346,10 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    prompt = scores.ScoredPrompt(db, request, scores.embed_once(models), sample)
+    prompt = scores.ScoredPrompt(db, request, scores.wrap_to_embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
     near = scores.compare_hits(db, prompt, listed)
-    far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
+    far = {} if prompt.multilingual is None else prompt.multilingual.nearness_by_hit(listed)
     measured = []
     for place, (candidate, hit) in enumerate(listed):
         cosine, words = near[place]
@@ -349,7 +362,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    return bool(prompt.judge(messages, found.near).kept)
+    return bool(prompt.judge_hits_of_prompt(messages, found.near).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
@@ -362,7 +375,7 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     """
     request = question.words
     found = []
-    for row in core_rows(db, None).shown:
+    for row in core_rows_in_scope(db, None).shown:
         known = parse_query(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
         had = sum(any(are_word_forms(word, other) for other in known) for word in request)
         share = had / max(1, len(request))

@@ -10,7 +10,7 @@ from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_multilingual, supports_language
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
-from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
+from memlog.projector.passages.vectors import FIRST, VectorSet, vector_set_for
 from memlog.projector.sqlite import Connection, to_json_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
@@ -46,7 +46,11 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = (
         why_no_vectors()
-        or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
+        or (
+            "no vectors yet: project the log"
+            if vectors.model_of(db, vector_set_for(embedder)) is None
+            else None
+        )
         or vectors.why_incomparable(db, embedder)
         or (None if supports_language(embedder, text) else _OTHER_SCRIPT)
     )
@@ -91,7 +95,7 @@ def nearest_candidates(
     least = -math.inf if min_similarity is None else min_similarity
     shelves = [*_searched_shelves(of, filters)]
 
-    def fetch(limit: int) -> Fetched:
+    def fetch_candidates(limit: int) -> Fetched:
         candidates: list[hits.Candidate] = []
         horizon = -math.inf
         for columns, shelf, allowed in shelves:
@@ -104,7 +108,7 @@ def nearest_candidates(
         within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
-    return best_distinct_texts(db, fetch, depth)
+    return best_distinct_texts(db, fetch_candidates, depth)
 
 
 def drop_dissimilar(
@@ -119,7 +123,7 @@ def drop_dissimilar(
     """
     best: dict[int, float] = {}
     for comparison, vector in vectors:
-        for shelf, of_shelf in passages_by_place(db, found, set_for(comparison.embedder)).items():
+        for shelf, of_shelf in passages_by_place(db, found, vector_set_for(comparison.embedder)).items():
             texts = db.execute(
                 f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
                 " WHERE chunk_no IN (SELECT value FROM json_each(?))",
@@ -176,7 +180,7 @@ class Compared(NamedTuple):
     reads: Callable[[str], bool] | None
 
 
-def comparing_models(models: Models, text: str) -> list[Compared]:
+def models_comparing_question(models: Models, text: str) -> list[Compared]:
     """Return the models that compare a question by meaning.
 
     Alongside the multilingual model, the bundled one only compares English with English, which it does
@@ -204,9 +208,9 @@ def add_neighbour_scores(scores: hits.Scores, around: Neighbourhood, *, add: boo
     """
     farthest = min(scores.values(), default=0.0)
     nearer = {ref: score - farthest for ref, score in scores.items()}
-    places = around.places
+    places = around.places_by_number
     own = [(places[ref], score) for ref, score in nearer.items() if isinstance(ref, int)]
-    for number, score in around.by_number(around.spread(own, _WEIGHTS)):
+    for number, score in around.pair_numbers_with_values(around.add_neighbour_scores(own, _WEIGHTS)):
         if number in nearer or (add and score > 0 and around.messages[number].is_wanted):
             nearer[number] = score
     return {ref: round(score, hits.SCORE_DIGITS) for ref, score in nearer.items()}
@@ -225,10 +229,10 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
 )
 _SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
     hits.MEMORY_PASSAGE: {
-        f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
-        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
+        f"{_MESSAGE_CHUNKS} WHERE": Filters.condition_on_messages,
+        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.condition_on_memories,
     },
-    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
+    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.condition_on_documents},
 }
 """For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 

@@ -48,7 +48,7 @@ class Threads(SplitByFork):
         count = _SEARCHES if kind == "search" else _THREADS
         threads = self._by_kind.setdefault(kind, ThreadPoolExecutor(count, f"memlog-{kind}"))
         return await asyncio.get_running_loop().run_in_executor(
-            threads, copy_context().run, _without_stop_iteration, call
+            threads, copy_context().run, _run_without_stop_iteration, call
         )
 
     def close(self) -> None:
@@ -58,7 +58,7 @@ class Threads(SplitByFork):
             threads.shutdown()
 
 
-def _without_stop_iteration(call: Callable[[], R]) -> R:
+def _run_without_stop_iteration(call: Callable[[], R]) -> R:
     """Run `call`, converting StopIteration, which a future cannot hold, to RuntimeError."""
     try:
         return call()

@@ -25,14 +25,14 @@ from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
 
 
-def _read_chat_id(given: str | int) -> str:
+def _to_chat_id_text(given: str | int) -> str:
     name = chat_id_to_text(given)
     if not isinstance(name, str):
         raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
     return name
 
 
-def _read_time(given: str) -> str:
+def _to_timestamp(given: str) -> str:
     try:
         return timestamps.normalise_timestamp(given, naive_is_utc=True)
     except (TypeError, ValueError) as error:
@@ -41,7 +41,7 @@ def _read_time(given: str) -> str:
 
 ChatId = Annotated[
     str | int,
-    Reads(_read_chat_id, "chat"),
+    Reads(_to_chat_id_text, "chat"),
     "The conversation: channel:chat_id, or an id of the channel session.",
 ]
 """A chat; the field holds a text."""
@@ -79,7 +79,7 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
     chat_id: ChatId | None = None
     source_message_id: Annotated[str | None, "The message that states it."] = None
     created_at: Annotated[
-        Annotated[str, Reads(_read_time)] | None,
+        Annotated[str, Reads(_to_timestamp)] | None,
         "When it was stated, UTC unless it has an offset: the newest value of a rank counts. Now by default.",
     ] = None
 
@@ -110,7 +110,7 @@ def add_default_channel(name: str | int) -> str:
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
-def _chats_of(name: str | int) -> list[str]:
+def _chats_an_id_may_mean(name: str | int) -> list[str]:
     """Return the chats an id may mean. Imported ChatDO data is in the channel `chatdo`."""
     own = add_default_channel(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
@@ -209,7 +209,7 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
     if request.chat_id is not None:
         of_chats = (
             store.facts.get(request.topic_key, rank=request.rank, chat=chat).facts
-            for chat in _chats_of(request.chat_id)
+            for chat in _chats_an_id_may_mean(request.chat_id)
         )
         found = next(filter(None, of_chats), [])
     else:
@@ -241,14 +241,14 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
     Raises:
         NotFound: there is no such session.
     """
-    _check_session(store, session)
+    _check_session_exists(store, session)
     return [_memory_answer(each, session) for each in store.memories.list(chat=add_default_channel(session))]
 
 
 def create_memory(store: Store, session: str, given: dict[str, Any]) -> dict[str, Any]:
     """Save a memory in a session, creating the session if need be. given: the fields of `CreateMemory`."""
     request = CreateMemory.of(given, "a memory")
-    chat, is_new = add_default_channel(session), not _is_session(store, session)
+    chat, is_new = add_default_channel(session), not _session_exists(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
         channel, chat_id = Chat.of(chat)
@@ -277,7 +277,7 @@ def delete_memory(store: Store, session: str, memory_id: str) -> None:
 
 
 def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
-    _check_session(store, session)
+    _check_session_exists(store, session)
     chat = add_default_channel(session)
     found = store.memories.get(memory_id)
     if found is not None and found.chat == chat:
@@ -307,7 +307,7 @@ def _memory_answer(memory: Memory, session: str) -> dict[str, Any]:
     }
 
 
-def _is_session(store: Store, session: str) -> bool:
+def _session_exists(store: Store, session: str) -> bool:
     """Whether the session has any messages, breaks or memories."""
     if not store.exists:
         return False
@@ -317,8 +317,8 @@ def _is_session(store: Store, session: str) -> bool:
     return bool(store.memories.list(chat=add_default_channel(session)))
 
 
-def _check_session(store: Store, session: str) -> None:
-    if not _is_session(store, session):
+def _check_session_exists(store: Store, session: str) -> None:
+    if not _session_exists(store, session):
         raise not_found("session_not_found", session)
 
 

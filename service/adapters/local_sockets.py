@@ -56,7 +56,7 @@ def is_process_of_user(connected: socket.socket) -> bool:
     return bool(struct.unpack("3i", data)[1] == os.geteuid())
 
 
-def token_proof(token: str, nonce: str, url: str) -> str:
+def compute_token_proof(token: str, nonce: str, url: str) -> str:
     """Return the proof for a nonce and an address, which only holders of the token can compute.
 
     Raises:
@@ -67,7 +67,7 @@ def token_proof(token: str, nonce: str, url: str) -> str:
     return hmac.digest(token.encode(), f"memlog {nonce} {url}".encode(), "sha256").hex()
 
 
-def check_proof(stream: Any, url: str, token: str) -> None:  # noqa: ANN401 - a NetworkStream of httpcore
+def check_server_has_token(stream: Any, url: str, token: str) -> None:  # noqa: ANN401 - a NetworkStream of httpcore
     """Check that the server at a new connection has the token, before sending anything else.
 
     Raises:
@@ -76,9 +76,9 @@ def check_proof(stream: Any, url: str, token: str) -> None:  # noqa: ANN401 - a 
     nonce = secrets.token_hex(32)
     host = urlsplit(url).netloc
     stream.write(f"GET {CHALLENGE}?nonce={nonce} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode(), _SECONDS)
-    proof = token_proof(token, nonce, url).encode()
+    proof = compute_token_proof(token, nonce, url).encode()
     answer = b""
-    while len(answer) < _LONGEST_ANSWER and not _is_complete(answer):
+    while len(answer) < _LONGEST_ANSWER and not _is_complete_answer(answer):
         more = stream.read(_LONGEST_ANSWER, _SECONDS)
         if not more:
             break
@@ -87,7 +87,7 @@ def check_proof(stream: Any, url: str, token: str) -> None:  # noqa: ANN401 - a 
         raise LogError(f"{url}: another server answers there", code="server_away", retryable=True)
 
 
-def _is_complete(answer: bytes) -> bool:
+def _is_complete_answer(answer: bytes) -> bool:
     head, _, body = answer.partition(b"\r\n\r\n")
     lengths = [line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
     return any(length.strip().isdigit() and len(body) >= int(length) for length in lengths)

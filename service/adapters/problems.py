@@ -65,7 +65,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
     error: Problem
 
 
-def problem_of(
+def error_to_problem(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
     """Convert an error to a problem. spelled: returns how to name an operation in the hint."""
@@ -82,7 +82,7 @@ def http_status_of_error(error: MemlogError) -> int:
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
-def error_of(problem: Problem, status: int) -> MemlogError:
+def problem_to_error(problem: Problem, status: int) -> MemlogError:
     """Convert a problem from a server's answer back to an error."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
     # Two classes of errors share the status 503; the code identifies the second class.
@@ -98,7 +98,7 @@ def append_and_acknowledge(store: Store, lines: bytes, root: Path | None) -> byt
     with allowing_files_below(root):
         outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
     return msgspec.json.Encoder().encode_lines(
-        {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}
+        {"line": number, "id": outcome.id, "error": error_to_problem(outcome.error)}
         if isinstance(outcome, RefusedLine)
         else outcome
         for number, outcome in outcomes

@@ -14,8 +14,8 @@ from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogErro
 from memlog.eventlog.events import Event
 from memlog.eventlog.fields import Chat, fields_of
 from memlog.query.request import Request
-from memlog.service.adapters.local_sockets import check_proof, is_process_of_user
-from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of
+from memlog.service.adapters.local_sockets import check_server_has_token, is_process_of_user
+from memlog.service.adapters.problems import Problem, ProblemAnswer, problem_to_error
 from memlog.service.engine.engine import client_header
 from memlog.service.engine.operation import Operation, group_named, operations_of
 
@@ -85,7 +85,7 @@ class ServerConnection:
                     f"{self._socket}: the server belongs to another user", code="server_away", retryable=True
                 )
         elif event == "connection.connect_tcp.complete" and self._proves is not None and stream is not None:
-            check_proof(stream, self._url, self._proves)
+            check_server_has_token(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation, request: Request) -> Any:  # noqa: ANN401
         """Run an operation on the server and return its decoded answer."""
@@ -94,7 +94,7 @@ class ServerConnection:
         except NotFound as error:
             if error.code != operation.missing:
                 raise
-            kinds = get_args(operation.answer)
+            kinds = get_args(operation.type_of_answer)
             return None if type(None) in kinds else False if Literal[False] in kinds else []
 
     def post(self, path: str, request: Request) -> bytes:
@@ -120,7 +120,7 @@ class ServerConnection:
             ) from error
         if given.is_success:
             return given.content
-        raise _error_of(given)
+        raise _error_of_answer(given)
 
     def available(self) -> bool:
         """Whether the server answers."""
@@ -207,7 +207,7 @@ def _to_json_values(value: Any) -> Any:  # noqa: ANN401
 
 
 def _decode_answer(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
-    kinds: Collection[Any] = operation.found
+    kinds: Collection[Any] = operation.types_if_found
     for kind in kinds:
         try:
             return msgspec.json.decode(data, type=kind)
@@ -218,9 +218,9 @@ def _decode_answer(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
     )
 
 
-def _error_of(given: httpx2.Response) -> MemlogError:
+def _error_of_answer(given: httpx2.Response) -> MemlogError:
     try:
         problem = msgspec.json.decode(given.content, type=ProblemAnswer).error
     except msgspec.DecodeError:
         problem = Problem("", f"the server answered with HTTP {given.status_code}")
-    return error_of(problem, given.status_code)
+    return problem_to_error(problem, given.status_code)

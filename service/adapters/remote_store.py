@@ -69,9 +69,9 @@ def connect(
 
     of_user = user_data_path("memlog", appauthor=False)
     served = of_user if store is None else read_argument("store", to_path, store)
-    found = running_server(servers_folder(), served)
+    found = find_running_server(servers_folder(), served)
     try:
-        connection = None if found is None else found.connection(project, seconds)
+        connection = None if found is None else found.connect_if_proven(project, seconds)
     except OSError as error:
         raise LogError(f"the token cannot be read: {error}", hint="specify url and token") from error
     if connection is None:
@@ -99,7 +99,7 @@ class RunningServer(msgspec.Struct, frozen=True):
     version: str
     socket: str | None = None
 
-    def connection(self, project: str, seconds: float = 60) -> ServerConnection | None:
+    def connect_if_proven(self, project: str, seconds: float = 60) -> ServerConnection | None:
         """Return a connection to the server; None if its identity could not be proven.
 
         Raises:
@@ -112,7 +112,7 @@ class RunningServer(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def announce_server(
+def announcing_server(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
 ) -> Iterator[tuple[ExitStack, list[socket.socket]]]:
     """Let this user's processes find the server of a store or of all projects, while the context lasts.
@@ -142,7 +142,7 @@ def announce_server(
         yield announcement, sockets
 
 
-def running_server(folder: Path, served: Path) -> RunningServer | None:
+def find_running_server(folder: Path, served: Path) -> RunningServer | None:
     """Return the running server of a store, or of a folder of projects, or None."""
     file = _path_of_lock_file(folder, served)
     if not _is_locked(file):

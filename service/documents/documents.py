@@ -24,15 +24,15 @@ from memlog.service.documents.indexing import (
     IndexingTools,
     SourceRecords,
     SourceStatus,
-    describe_error,
-    to_status,
+    describe_indexing_error,
+    to_source_status,
 )
 from memlog.service.documents.scan import Patterns
 from memlog.service.documents.sources import (
     USER_FILE,
     IndexingReport,
     SourcePlan,
-    claim_call,
+    call_to_claim,
     registration_event,
     removal_events,
     unchanged_plan,
@@ -76,7 +76,7 @@ def folder_requests(
     """
     given = check_patterns(include, exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
-    for path in map(check_path, paths):
+    for path in map(resolve_readable_path, paths):
         is_folder = path.is_dir()
         named = names.setdefault((path if is_folder else path.parent, is_folder), [])
         if not is_folder:
@@ -85,7 +85,7 @@ def folder_requests(
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            check_name(root.name if source is None else source),
+            check_source_name(root.name if source is None else source),
             kind,
             given,
         )
@@ -93,7 +93,7 @@ def folder_requests(
     ]
 
 
-def check_path(path: str | Path) -> Path:
+def resolve_readable_path(path: str | Path) -> Path:
     """Return the absolute path of a readable file or folder.
 
     Raises:
@@ -113,7 +113,7 @@ def check_path(path: str | Path) -> Path:
     return absolute
 
 
-def check_name(name: str) -> str:
+def check_source_name(name: str) -> str:
     """Return `name` if it is valid as a source's name.
 
     Raises:
@@ -195,14 +195,16 @@ def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patte
     if request.names is not None:
         if is_given:
             raise BadInput("patterns cannot be used with files", hint="use the folder of the files")
-        return _add_names(before, [escape(name) for name in request.names], is_known=source is not None)
+        return _include_named_files(
+            before, [escape(name) for name in request.names], is_known=source is not None
+        )
     if is_given:
         return request.given
     # Naming the folder of files that were added one by one selects the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
 
 
-def _add_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
+def _include_named_files(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
     """Return `before` with the escaped file `names` included, even if they were removed by name."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
@@ -318,8 +320,10 @@ class Documents(OperationGroup):
                 check_no_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # This comes first, as locking the records creates their folder: that a store cannot be created must
         # be a memlog error.
-        self._decide(queries.registered_sources, creates=True)
-        return [self._add_folder(each, progress, claims=source is not None) for each in requests]
+        self._decide(queries.list_registered_sources, creates=True)
+        return [
+            self._register_and_index_folder(each, progress, claims=source is not None) for each in requests
+        ]
 
     @operation("append")
     def refresh(
@@ -339,9 +343,9 @@ class Documents(OperationGroup):
             NotFound: there is no source with this name.
             LogError, DatabaseError: as `add`.
         """
-        found = self._decide(lambda db: queries.registered_sources(db, source))
+        found = self._decide(lambda db: queries.list_registered_sources(db, source))
         if not found:
-            self._sources(source)  # raises NotFound for an unknown name
+            self._find_sources(source)  # raises NotFound for an unknown name
         return [self._refresh_source(each, progress) for each in found]
 
     @overload
@@ -356,8 +360,10 @@ class Documents(OperationGroup):
             NotFound: there is no source with this name.
         """
         if source is None:
-            return self._read(queries.sources)
-        found, documents = self._read(lambda db: (queries.source(db, source), queries.documents(db, source)))
+            return self._read(queries.list_sources)
+        found, documents = self._read(
+            lambda db: (queries.find_source(db, source), queries.documents_of_source(db, source))
+        )
         if found is None:
             raise not_found("source_not_found", source)
         return documents
@@ -367,7 +373,7 @@ class Documents(OperationGroup):
         """Show a source, or one of its documents with the text that was read."""
         if "/" in name:
             return self._read(lambda db: queries.document_with_text(db, name))
-        return self._read(lambda db: queries.source(db, name))
+        return self._read(lambda db: queries.find_source(db, name))
 
     @operation("read")
     def tree(self, source: OnlySource = None) -> _Folders:
@@ -376,8 +382,8 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        names = [each.source_id for each in self._sources(source)]
-        found = self._read(lambda db: [(name, queries.documents(db, name)) for name in names])
+        names = [each.source_id for each in self._find_sources(source)]
+        found = self._read(lambda db: [(name, queries.documents_of_source(db, name)) for name in names])
         return [folder_tree(name, documents) for name, documents in found]
 
     @operation("read")
@@ -387,7 +393,10 @@ class Documents(OperationGroup):
         Raises:
             NotFound: there is no source of this name.
         """
-        return [to_status(each, self._records(each.source_id).read_job()) for each in self._sources(source)]
+        return [
+            to_source_status(each, self._records_of_source(each.source_id).read_job())
+            for each in self._find_sources(source)
+        ]
 
     @operation("read")
     def jobs(self) -> _Jobs:
@@ -395,10 +404,10 @@ class Documents(OperationGroup):
 
         The list is stored in cache/, and is lost if cache/ is deleted.
         """
-        jobs = (self._records(each.source_id).read_job() for each in self.list())
+        jobs = (self._records_of_source(each.source_id).read_job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
 
-    def _sources(self, source: str | None) -> _Sources:
+    def _find_sources(self, source: str | None) -> _Sources:
         found = [each for each in self.list() if source in (None, each.source_id)]
         if source is not None and not found:
             raise not_found("source_not_found", source)
@@ -415,29 +424,29 @@ class Documents(OperationGroup):
         """
         source_id, is_document, file = name.partition("/")
         # This comes first, as locking the records creates their folder: a missing store must stay missing.
-        self._decide(queries.registered_sources)
-        with self._records(source_id).hold_lock(self._lock_timeout):
+        self._decide(queries.list_registered_sources)
+        with self._records_of_source(source_id).holding_source_lock(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
                 raise BadInput(
                     f"the source {source_id!r} is refreshed by another copy (writer {found.writer})",
-                    hint=f"remove the document there or claim the source first: {claim_call(source_id)}",
+                    hint=f"remove the document there or claim the source first: {call_to_claim(source_id)}",
                 )
             if is_document:
                 return self._append(removal_events(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
-    def _add_folder(
+    def _register_and_index_folder(
         self, request: FolderRequest, progress: Progress | None, *, claims: bool
     ) -> IndexingReport:
-        with self._records(request.source_id).hold_lock(self._lock_timeout):
+        with self._records_of_source(request.source_id).holding_source_lock(self._lock_timeout):
             before, versions = self._source_and_versions(request.source_id)
-            registered = self._decide(queries.registered_sources)
+            registered = self._decide(queries.list_registered_sources)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
-                return unchanged_plan(before, versions).report(registered_by=before.writer)
+                return unchanged_plan(before, versions).create_empty_report(registered_by=before.writer)
             # On another machine the folder may have another path.
             registration = build_registration(request, before, may_move=is_of_another)
             is_new = (
@@ -461,25 +470,25 @@ class Documents(OperationGroup):
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
         plan = unchanged_plan(source, {})
         try:
-            with self._records(source.source_id).hold_lock(self._lock_timeout):
+            with self._records_of_source(source.source_id).holding_source_lock(self._lock_timeout):
                 # Another process may have changed the registration meanwhile.
                 found, versions = self._source_and_versions(source.source_id)
                 if found is None:
-                    return plan.report(error="the source was removed")
+                    return plan.create_empty_report(error="the source was removed")
                 plan = unchanged_plan(found, versions)
                 if self.is_of_another_copy(found):
-                    return plan.report(registered_by=found.writer)
+                    return plan.create_empty_report(registered_by=found.writer)
                 return Indexing(plan, self._tools, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
-            return plan.report(error=describe_error(error))
+            return plan.create_empty_report(error=describe_indexing_error(error))
 
-    def _records(self, source_id: str) -> SourceRecords:
+    def _records_of_source(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
 
     def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
         """Return the source, if it is registered, and the versions of its documents by file."""
         registered, versions = self._decide(
-            lambda db: (queries.registered_sources(db, source_id), queries.hashes_by_file(db, source_id))
+            lambda db: (queries.list_registered_sources(db, source_id), queries.hashes_by_file(db, source_id))
         )
         return next(iter(registered), None), versions
 

@@ -110,7 +110,7 @@ class SourceRecords:
         self._stem = sha256(source_id.encode(errors="surrogatepass")).hexdigest()[:32]
 
     @contextmanager
-    def hold_lock(self, timeout: float) -> Iterator[None]:
+    def holding_source_lock(self, timeout: float) -> Iterator[None]:
         """Hold the lock of the source in this context, so that no file is appended twice.
 
         Raises:
@@ -119,41 +119,45 @@ class SourceRecords:
         """
         make_folder_and_parents(self._folder)
         with locks.holding_lock(
-            self._path("lock"), f"the reading of the source {self._source_id!r}", timeout
+            self._path_of_record("lock"), f"the reading of the source {self._source_id!r}", timeout
         ):
             yield
 
     def read_job(self) -> IndexingJob | None:
         """Return the last indexing; None if there is no record of it."""
-        job = self._read(IndexingJob)
+        job = self._read_record(IndexingJob)
         # The kernel releases the lock when a process ends for any reason.
-        if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
+        if (
+            job is not None
+            and job.state == "indexing"
+            and not locks.is_lock_held(self._path_of_record("lock"))
+        ):
             return msgspec.structs.replace(job, state="error", error=_KILLED)
         return job
 
     def read_sightings(self) -> Sightings:
         """Return the files as they were last read; no files if the source was never read."""
-        return self._read(Sightings) or Sightings()
+        return self._read_record(Sightings) or Sightings()
 
-    def write(self, record: IndexingJob | Sightings) -> None:
+    def write_record(self, record: IndexingJob | Sightings) -> None:
         """Store a record: that of the last indexing, or that of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
-            core_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
+            core_file.replace(self._path_of_record(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
 
-    def _path(self, suffix: str) -> Path:
+    def _path_of_record(self, suffix: str) -> Path:
         return self._folder / f"{self._stem}.{suffix}"
 
-    def _read(self, kind: type[Record]) -> Record | None:
+    def _read_record(self, kind: type[Record]) -> Record | None:
         try:
-            data = core_file.read(self._path(_SUFFIXES[kind]))
+            data = core_file.read(self._path_of_record(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # A record that is damaged, or of another version of memlog, counts as missing.
             return None
 
 
-def to_status(source: Source, job: IndexingJob | None) -> SourceStatus:
+def to_source_status(source: Source, job: IndexingJob | None) -> SourceStatus:
     """Return the status of a source. job: its last indexing, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
@@ -175,11 +179,11 @@ def _why_unreachable(root: str | None) -> str | None:
     try:
         os.scandir(root).close()
     except OSError as error:
-        return describe_error(error)
+        return describe_indexing_error(error)
     return None
 
 
-def describe_error(error: BaseException) -> str:
+def describe_indexing_error(error: BaseException) -> str:
     """Describe, in one line, an error that aborted an indexing."""
     match error:
         case MemlogError():
@@ -247,11 +251,11 @@ class Indexing:
         self._show = progress
         self._source_id = plan.registration.source_id
         self._records = SourceRecords(tools.store, self._source_id)
-        self._report = plan.report()
+        self._report = plan.create_empty_report()
         self._before = self._records.read_sightings()
         self._seen: dict[str, Seen] = {}
         # No event can name a document whose name looks like a key, so it stays.
-        self._gone = {file for file in plan.versions if not self._is_secret(file)}
+        self._gone = {file for file in plan.versions if not self._is_name_secret(file)}
         self._job = IndexingJob(source_id=self._source_id)
         self._recorded = 0.0
 
@@ -264,17 +268,17 @@ class Indexing:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
             Busy, LogError: as `Store.append`. Earlier appends stay.
         """
-        self._records.write(self._job)
+        self._records.write_record(self._job)
         try:
             with Root(self._plan.root) as root:
-                self._read_all(root, is_by_name=is_by_name)
+                self._read_all_files(root, is_by_name=is_by_name)
         except BaseException as error:
-            self._record_end("error", describe_error(error))
+            self._record_end_of_job("error", describe_indexing_error(error))
             raise
-        self._record_end("done", None)
+        self._record_end_of_job("done", None)
         return self._report
 
-    def _read_all(self, root: Root, *, is_by_name: bool) -> None:
+    def _read_all_files(self, root: Root, *, is_by_name: bool) -> None:
         plan, tools, report = self._plan, self._tools, self._report
         found = walk_source_folder(root, plan.registration, tools.store, tools.readers)
         is_empty = not (found.files or found.skipped)
@@ -307,10 +311,10 @@ class Indexing:
             self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
             now = Sightings(root.identity, self._seen, tools.readers.seconds)
             if now != self._before:
-                self._records.write(now)
+                self._records.write_record(now)
         report.removed = len(tools.append(self._removal_events()))
         if has_user:
-            self._read_user(root)
+            self._import_user_file(root)
 
     def _append_batch(self, batch: list[bytes]) -> list[Position]:
         positions = self._tools.append(batch)
@@ -332,12 +336,12 @@ class Indexing:
         """Return the event for a file; None if its document is up to date, or the file is not a document."""
         moment = time.time_ns()
         try:
-            line = None if self._is_up_to_date(root, file) else self._read(root, file, moment)
+            line = None if self._is_up_to_date(root, file) else self._read_event_of_file(root, file, moment)
         except GONE:
             self._report.found -= 1
             return None
         except Unfit as unfit:
-            self._skip(file, unfit)
+            self._report_skipped_file(file, unfit)
             if unfit.look is not None and unfit.look.is_settled(moment):
                 self._seen[file] = Seen(unfit.look, None, unfit.reason, unfit.detail)
             return None
@@ -345,7 +349,7 @@ class Indexing:
         self._report.unchanged += line is None
         return line
 
-    def _is_secret(self, file: str) -> bool:
+    def _is_name_secret(self, file: str) -> bool:
         """Whether a file is skipped because its name contains a key and keys are masked."""
         return self._tools.redact and mask_keys(file) != file
 
@@ -355,7 +359,7 @@ class Indexing:
         Raises:
             Unfit: the file's name looks like a key, or the file is unchanged since it was rejected.
         """
-        if self._is_secret(file):
+        if self._is_name_secret(file):
             raise Unfit("secret", "its name looks like a key: rename it")
         seen = self._before.files.get(file)
         if seen is None or seen.look != text_files.read_file_look(root, file):
@@ -369,7 +373,7 @@ class Indexing:
         self._seen[file] = seen
         return True
 
-    def _read(self, root: Root, file: str, moment: int) -> bytes | None:
+    def _read_event_of_file(self, root: Root, file: str, moment: int) -> bytes | None:
         """Return the event for a file; None if the log already has its content."""
         text = text_files.read_text_file(root, file, self._tools.readers)
         if text.warning:
@@ -389,18 +393,18 @@ class Indexing:
             if not any(file == path or file.startswith(f"{path}/") for path in unread)
         ]
 
-    def _read_user(self, root: Root) -> None:
+    def _import_user_file(self, root: Root) -> None:
         try:
             text = text_files.read_text_file(root, USER_FILE, self._tools.readers)
         except GONE:
             return
         except Unfit as unfit:
             self._report.found += 1
-            self._skip(USER_FILE, unfit)
+            self._report_skipped_file(USER_FILE, unfit)
             return
         self._report.user = self._tools.take_over(text.content, f"{self._source_id}/{USER_FILE}")
 
-    def _skip(self, file: str, unfit: Unfit) -> None:
+    def _report_skipped_file(self, file: str, unfit: Unfit) -> None:
         name = mask_keys(file) if self._tools.redact else file
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
@@ -410,13 +414,13 @@ class Indexing:
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
             self._recorded = now
-            self._records.write(self._job)
+            self._records.write_record(self._job)
         if self._show is not None:
             self._show(_READING, done, total)
 
-    def _record_end(self, state: JobState, error: str | None) -> None:
+    def _record_end_of_job(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
-        self._records.write(self._job)
+        self._records.write_record(self._job)
 
 
 def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:

@@ -17,7 +17,14 @@ from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.query.documents import Registered
-from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype_of_suffix, read_bytes
+from memlog.service.documents.text_files import (
+    GONE,
+    Reason,
+    Root,
+    Unfit,
+    filetype_of_suffix,
+    read_bytes_and_look,
+)
 from memlog.service.engine.sandbox import ReaderFailed, Readers
 
 # A rule applies below its file; the nearest file with a matching rule decides, and nothing below an excluded
@@ -70,7 +77,7 @@ def read_rules_above(root: Root) -> list[Rules]:
     return found
 
 
-def find_excluded(
+def find_excluded_paths(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
     """Return the paths that the rules exclude. Paths of folders end with `/`; the root's path is "".
@@ -97,7 +104,7 @@ def _read_if_present(opened: Callable[[], int]) -> bytes | None:
         Unfit: the file is unreadable.
     """
     try:
-        return read_bytes(opened)[0]
+        return read_bytes_and_look(opened)[0]
     except GONE:
         return None
     except Unfit as unfit:
@@ -153,7 +160,7 @@ class Patterns:
 
     def includes(self, file: str) -> bool:
         """Whether a file is included: it is not excluded, and `include` matches it or is empty."""
-        return not self.excludes(file) and (not self.include or self._include.match(file))
+        return not self.excludes(file) and (not self.include or self._include.matches_path(file))
 
     def may_include_below(self, folder: str) -> bool:
         """Whether any file below a folder may be included."""
@@ -161,7 +168,7 @@ class Patterns:
 
     def excludes(self, path: str) -> bool:
         """Whether a path is excluded; for a folder, this includes everything below it."""
-        return self._exclude.match(path)
+        return self._exclude.matches_path(path)
 
     def names_path(self, path: str) -> bool:
         """Whether a pattern without wildcards names a path, or a path above or below it."""
@@ -193,14 +200,18 @@ class _Globs:
         }
         self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
 
-    def match(self, path: str) -> bool:
+    def matches_path(self, path: str) -> bool:
         """Whether a path, or a folder above it, matches."""
         parts = tuple(path.split("/"))
-        return self._is_listed(parts) or any(len(glob) in _match_parts(parts, glob) for glob in self._wild)
+        return self._is_listed(parts) or any(
+            len(glob) in _count_matched_parts(parts, glob) for glob in self._wild
+        )
 
     def may_match_below(self, folder: str) -> bool:
         """Whether anything below a folder may match."""
-        return self.names_path(folder) or any(_match_parts(folder.split("/"), glob) for glob in self._wild)
+        return self.names_path(folder) or any(
+            _count_matched_parts(folder.split("/"), glob) for glob in self._wild
+        )
 
     def names_path(self, path: str) -> bool:
         """Whether a glob without wildcards names a path, or a path above or below it."""
@@ -226,7 +237,7 @@ def walk_source_folder(
         OSError: the root cannot be listed.
     """
     found = Walk(root, Patterns.of(source), store, readers if source.kind == "docs" else None)
-    found.run()
+    found.walk_all_folders()
     return found
 
 
@@ -246,7 +257,7 @@ class Walk:
         self._readers = readers
         self._refused: set[str] = set()
 
-    def run(self) -> None:
+    def walk_all_folders(self) -> None:
         """Walk through all folders.
 
         Raises OSError if the root cannot be listed.
@@ -263,9 +274,9 @@ class Walk:
         try:
             rules = read_rules_above(self._root)
         except Unfit as unfit:
-            self._skip("..", unfit.reason, unfit.detail)
+            self._record_skipped_path("..", unfit.reason, unfit.detail)
             return []
-        return [] if find_excluded([""], rules, self._readers, self._report_unusable) else rules
+        return [] if find_excluded_paths([""], rules, self._readers, self._report_unusable) else rules
 
     def _list_folders_to_enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
         """Classify the entries of a folder, and return the folders to enter, with their rules."""
@@ -275,14 +286,14 @@ class Walk:
             if not folder:
                 raise
             if not isinstance(error, GONE):
-                self._skip(folder, "unreadable", error.strerror)
+                self._record_skipped_path(folder, "unreadable", error.strerror)
             return []
         below = f"{folder}/" if folder else ""
         if self._readers is not None and any(entry.name == GITIGNORE for entry in listed):
             try:
                 rules = read_rules_within(self._root, folder) + rules
             except Unfit as unfit:
-                self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
+                self._record_skipped_path(below + GITIGNORE, unfit.reason, unfit.detail)
         entries = {below + entry.name: entry for entry in listed}
         return [(path, rules) for path in self._classify_entries(entries, rules)]
 
@@ -290,24 +301,24 @@ class Walk:
         """Report, once per file, that the rules of a .gitignore are not applied."""
         if file not in self._refused:
             self._refused.add(file)
-            self._skip(file, "limit", f"its rules are not applied: {why}")
+            self._record_skipped_path(file, "limit", f"its rules are not applied: {why}")
 
     def _classify_entries(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
         """Add the files of a folder to `files` or `skipped`, and yield the folders to enter."""
-        matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
+        matched = {path: entry for path, entry in entries.items() if self._matches_patterns(path, entry)}
         reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
         seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
         reasons |= dict.fromkeys(self._find_ignored(seen, rules), "ignored")
         for path, entry in matched.items():
             reason = reasons[path] or self._why_unfit(entry)
             if reason is not None:
-                self._skip(path, reason)
+                self._record_skipped_path(path, reason)
             elif entry.is_dir(follow_symlinks=False):
                 yield path
             else:
                 self.files.append(path)
 
-    def _matches(self, path: str, entry: _Entry) -> bool:
+    def _matches_patterns(self, path: str, entry: _Entry) -> bool:
         is_folder = _may_be_folder(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
         return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
@@ -328,7 +339,9 @@ class Walk:
             for path, entry in entries.items()
             if not self._patterns.names_path(path)
         }
-        yield from (paths[each] for each in find_excluded(paths, rules, self._readers, self._report_unusable))
+        yield from (
+            paths[each] for each in find_excluded_paths(paths, rules, self._readers, self._report_unusable)
+        )
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
         """Return why an entry is skipped because of its type; otherwise None."""
@@ -346,7 +359,7 @@ class Walk:
         except OSError:  # removed meanwhile
             return False
 
-    def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
+    def _record_skipped_path(self, path: str, reason: Reason, detail: str | None = None) -> None:
         self.skipped.append(SkippedFile(escape_invalid_utf8(path), reason, detail))
 
 
@@ -358,23 +371,23 @@ def _may_be_folder(link: _Entry) -> bool:
         return True
 
 
-def _match_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
+def _count_matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """Return how many parts of the pattern the path may have matched; there may be several possibilities.
 
     They include the number of all parts if the path, or a folder above it, matches; there are none if
     nothing below can match. All ways are followed in parallel: with many `**`, backtracking is exponential.
     """
-    reached = _skip_any_folders({0}, pattern)
+    reached = _add_positions_after_wildcards({0}, pattern)
     for part in parts:
         if len(pattern) in reached:
             break
         stays = {at for at in reached if pattern[at] == _ANY_FOLDERS}
         goes_on = {at + 1 for at in reached - stays if fnmatchcase(part, pattern[at])}
-        reached = _skip_any_folders(stays | goes_on, pattern)
+        reached = _add_positions_after_wildcards(stays | goes_on, pattern)
     return reached
 
 
-def _skip_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
+def _add_positions_after_wildcards(reached: set[int], pattern: _Parts) -> set[int]:
     """Return `reached` and the positions after each `**`, which may also match no folder."""
     further = set(reached)
     for at, part in enumerate(pattern):

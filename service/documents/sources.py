@@ -85,7 +85,9 @@ class SourcePlan(NamedTuple):
         """The source's folder."""
         return Path(str(self.registration.root))
 
-    def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
+    def create_empty_report(
+        self, error: str | None = None, registered_by: str | None = None
+    ) -> IndexingReport:
         """Return an empty report, which the indexing of the source fills in."""
         return IndexingReport(
             source_id=self.registration.source_id,
@@ -96,7 +98,7 @@ class SourcePlan(NamedTuple):
         )
 
 
-def claim_call(source_id: str) -> str:
+def call_to_claim(source_id: str) -> str:
     """Return the call with which this copy of a store takes over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
@@ -105,7 +107,7 @@ def why_not_refreshed(source_id: str, writer: str) -> str:
     """Say that another copy of the store, whose writer is `writer`, refreshes a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
-        f" {claim_call(source_id)}"
+        f" {call_to_claim(source_id)}"
     )
 
 

@@ -234,7 +234,7 @@ def read_file_look(root: Root, file: str) -> Look:
         FileNotFoundError, NotADirectoryError: the file is gone.
         Unfit: its status cannot be read.
     """
-    with _os_errors_as_unfit():
+    with _converting_os_errors_to_unfit():
         return Look.of(root.status(file))
 
 
@@ -246,7 +246,7 @@ def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
         Unfit: it has no text, is unreadable, or keeps changing.
     """
     kind = filetype_of_suffix(file)
-    data, look = read_bytes(lambda: root.open(file), is_pdf=kind == "pdf")
+    data, look = read_bytes_and_look(lambda: root.open(file), is_pdf=kind == "pdf")
     try:
         content, warning = _extract_text(data, kind, readers)
     except Unfit as unfit:
@@ -256,14 +256,14 @@ def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
     return TextFile(content, warning, sha256(data).hexdigest(), look)
 
 
-def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
+def read_bytes_and_look(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
     """Return the bytes of a text or PDF file, and its look.
 
     Raises the errors of `read_text_file`.
 
     opened: opens the file without following a link or blocking, since it may have become a pipe.
     """
-    with _os_errors_as_unfit(), os.fdopen(opened(), "rb", buffering=0) as file:
+    with _converting_os_errors_to_unfit(), os.fdopen(opened(), "rb", buffering=0) as file:
         return _read_consistently(file, is_pdf=is_pdf)
 
 
@@ -309,14 +309,14 @@ def _extract_text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
             return Extracted(text, "")
         data = text.encode()
     try:
-        with _os_errors_as_unfit():
+        with _converting_os_errors_to_unfit():
             return readers.extract_text(data, kind)
     except ReaderFailed as failed:
         raise Unfit(failed.why, str(failed) or None) from failed
 
 
 @contextmanager
-def _os_errors_as_unfit() -> Iterator[None]:
+def _converting_os_errors_to_unfit() -> Iterator[None]:
     """Convert an OSError in this context to Unfit, unless the file is gone."""
     try:
         yield

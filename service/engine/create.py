@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import LogError, NotFound
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.folders import check_store, make_folder_and_parents, sync_folder
+from memlog.eventlog.files.folders import check_store_exists, make_folder_and_parents, sync_folder
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
@@ -25,7 +25,7 @@ from memlog.eventlog.log.reader import (
     select_segments,
 )
 from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, segments_of
-from memlog.eventlog.log.tail import Follower, watch_changes
+from memlog.eventlog.log.tail import Follower, wait_for_polls
 
 _GITIGNORE = f"""\
 # The log is the store; memlog rebuilds the rest.
@@ -79,7 +79,7 @@ def create_store(store: Path, settings: str) -> Creation:
     return Creation(escape_invalid_utf8(store.absolute()), made, missing)
 
 
-def write_settings(path: Path, text: str) -> None:
+def replace_settings_file(path: Path, text: str) -> None:
     """Replace a file of settings, and create its folder if it is missing.
 
     Raises:
@@ -159,7 +159,7 @@ class LogReader:
     def __init__(
         self, store: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
     ) -> None:
-        check_store(store)
+        check_store_exists(store)
         self._log = store / LOG
         self._stream, self._chat = stream, chat
 
@@ -191,7 +191,7 @@ class LogReader:
         redacted = set() if all else redacted_keys(self._find_segments())
         last = last_entries(self._find_segments(), count, redacted=redacted)
         yield (entry for entry in last if not follower.is_new(entry))
-        for _ in watch_changes(self._log):
+        for _ in wait_for_polls(self._log):
             if all:
                 yield follower.new_entries()
                 continue

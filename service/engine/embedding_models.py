@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def has_multilingual() -> bool:
+def has_multilingual_extra() -> bool:
     """Whether the extra `multilingual` is installed."""
     return find_spec(MULTILINGUAL_PACKAGE) is not None
 
@@ -60,7 +60,7 @@ class LocalModel(SplitByFork):
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
         """See `EmbeddingModel.multilingual`. None if a folder is given: its model embeds all texts."""
-        if self._folder is not None or not has_multilingual():
+        if self._folder is not None or not has_multilingual_extra():
             return None
         # Imported here: most stores have no such model.
         from memlog.service.engine.multilingual import multilingual_embedder
@@ -117,7 +117,7 @@ class RemoteModel:
 
     def find_known_model(self) -> Model | None:
         """See `EmbeddingModel.find_known_model`. Sends no request: None while the dimension is unknown."""
-        is_known = self.provider.dimension or self.breaker.record().dimension
+        is_known = self.provider.dimension or self.breaker.read_record().dimension
         return EmbeddingModel(self).embedder_or_why()[0] if is_known else None
 
 
@@ -193,7 +193,7 @@ class EmbeddingModel:
         return [each for each in (self.find_known_model(), self.multilingual) if each is not None]
 
     @property
-    def providers(self) -> "list[Breaker]":
+    def breakers_of_providers(self) -> "list[Breaker]":
         """The circuit breakers of the providers that this model may use."""
         return [model.breaker for model in self._models if isinstance(model, RemoteModel)]
 
@@ -248,7 +248,7 @@ class StoreEmbedder:
             return []
         embedder = self._model.embedder("question")
         if embedder.is_remote:
-            _check_sendable(given)
+            _check_texts_hold_no_key(given)
         vectors: list[list[float]] = embedder.embed(given).tolist()
         return vectors
 
@@ -263,7 +263,7 @@ class StoreEmbedder:
         return True
 
 
-def _check_sendable(texts: Sequence[str]) -> None:
+def _check_texts_hold_no_key(texts: Sequence[str]) -> None:
     # Imported here: most programs embed no texts of their own.
     from memlog.eventlog.secrets.outgoing import TextToCheck, which_hold_keys
 

@@ -53,13 +53,13 @@ def recording_client(client: str | None) -> Iterator[None]:
         _CLIENT.reset(before)
 
 
-def add_client(events: Iterable[EventLike]) -> Iterable[EventLike]:
+def add_client_to_events(events: Iterable[EventLike]) -> Iterable[EventLike]:
     """Add the member `client` to events, except to encoded lines and to events that already have it."""
     client = _CLIENT.get()
-    return events if client is None else (_add_client(each, client) for each in events)
+    return events if client is None else (_add_client_to_event(each, client) for each in events)
 
 
-def _add_client(event: EventLike, client: str) -> EventLike:
+def _add_client_to_event(event: EventLike, client: str) -> EventLike:
     if isinstance(event, bytes):
         return event
     members = event if isinstance(event, dict) else msgspec.to_builtins(event)
@@ -105,7 +105,7 @@ class Engine:
         self.job_rules, self.decay_rules = job_rules, decay_rules
         self._on_wait: Callable[[], None] = lambda: None
 
-    def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
+    def copy_for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
         """Return a copy of this engine for one thread, with its own read model and reader process.
 
         on_wait: called while the reader process works; raising in it cancels the request.
@@ -129,11 +129,11 @@ class Engine:
 
     def append(self, events: Iterable[EventLike]) -> list[Position]:
         """Append events that record the current client; see `recording_client`."""
-        return self.log.append(add_client(events))
+        return self.log.append(add_client_to_events(events))
 
     def draft(self, event: Event) -> "Draft":
         """Check and encode an event that records the current client, for `Log.append_drafts`."""
-        (given,) = add_client([event])
+        (given,) = add_client_to_events([event])
         return self.log.draft(given)
 
     @cached_property
@@ -148,10 +148,10 @@ class Engine:
 
     @cached_property
     def bulk_log(self) -> "Log":
-        """The log for many events, which are acknowledged by `acknowledge`."""
+        """The log for many events, which are acknowledged by `sync_and_tell_of`."""
         return self._log(self.lock_timeout, durability="os", on_stored=None)
 
-    def acknowledge(self, positions: Sequence[Position]) -> None:
+    def sync_and_tell_of(self, positions: Sequence[Position]) -> None:
         """Sync events of `bulk_log` as the store's durability demands, and tell of them. Raises LogError."""
         durability = self._settings.durability
         if durability == "fsync":

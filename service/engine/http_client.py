@@ -23,7 +23,7 @@ from memlog.eventlog.errors import MemlogError, ProviderError
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_or_create_store_key
 from memlog.eventlog.sections import Provider
 from memlog.projector import core_file
 
@@ -84,19 +84,19 @@ class Endpoint:
     def _send(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
         key = self._read_key()
         try:
-            return read(_run_within(seconds, lambda: self._post(body.content, key, seconds)))
+            return read(_run_within_seconds(seconds, lambda: self._post(body.content, key, seconds)))
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late_error(self.url, seconds) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             # The request may have crashed the provider.
             is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
             hint = "start the provider or correct its address"
-            raise self._error(
+            raise self._build_error(
                 "unreachable", str(error), key, hint, retryable=True, is_away=True, is_cut=is_cut
             ) from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             what = "the answer is not what was expected"
-            raise self._error(what, str(error), key, is_of_answer=True) from None
+            raise self._build_error(what, str(error), key, is_of_answer=True) from None
 
     def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
         """Return the error described in an HTTP 200 answer, with the status that it names."""
@@ -107,16 +107,22 @@ class Endpoint:
         if status is not None:
             return self._error_of_status(status, words, key, _HINTS.get(status, ""))
         reason = words[:_SEARCHED_BYTES]
-        return self._error("an error with HTTP 200", words, key, is_of_answer=True, words=reason)
+        return self._build_error("an error with HTTP 200", words, key, is_of_answer=True, words=reason)
 
-    def _error(self, what: str, said: str, key: str | None, hint: str = "", **marks: object) -> ProviderError:
+    def _build_error(
+        self, what: str, said: str, key: str | None, hint: str = "", **marks: object
+    ) -> ProviderError:
         """Return an error whose message has only a hash of what the provider said; see `provider_error`."""
         if key is not None:  # it may be partly escaped
             said = said.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
         told, label = " ".join(mask_keys(said).split()), ""
         # A provider may quote the request, and this message outlives events that are forgotten.
         with suppress(MemlogError):
-            label = f": words {keyed_hash(load_store_key(self._store), told)[:_HASH_DIGITS]}" if told else ""
+            label = (
+                f": words {keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
+                if told
+                else ""
+            )
         shown = told if len(told) <= _SHOWN_CHARACTERS else told[:_SHOWN_CHARACTERS] + "…"
         return provider_error(f"{self.url}: {what}{label}", hint, said=shown, **marks)
 
@@ -170,7 +176,7 @@ class Endpoint:
     def _error_of_status(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
         retryable = status in (408, 429) or status >= 500
         marks = {"status": status, "words": words[:_SEARCHED_BYTES]}
-        return self._error(f"HTTP {status}", words, key, hint, retryable=retryable, **marks)
+        return self._build_error(f"HTTP {status}", words, key, hint, retryable=retryable, **marks)
 
     def _why_not_found(self, words: str) -> str:
         """Return a hint for an HTTP 404, which can have three causes with Ollama."""
@@ -256,7 +262,7 @@ def send_with_retries(
             time.sleep(max(wait, requested))
 
 
-def _run_within(seconds: float, call: Callable[[], T]) -> T:
+def _run_within_seconds(seconds: float, call: Callable[[], T]) -> T:
     """Return the result of `call`; after `seconds`, raise TimeoutError and abandon its thread.
 
     A socket timeout alone would restart with each byte, and would not cover name lookups.
@@ -343,14 +349,14 @@ class Breaker:
         """Return the provider's endpoint at `url`."""
         return Endpoint(url, self._provider, self._store, **headers)
 
-    def record(self) -> ProviderRecord:
+    def read_record(self) -> ProviderRecord:
         """Return what is recorded about the provider."""
         own = _unwritten.get((self._store, self._name))
         return own or _known_records(self._store).get(self._name) or ProviderRecord()
 
-    def state(self) -> ProviderState:
+    def read_state(self) -> ProviderState:
         """Return the state of the provider, for display."""
-        record, provider = self.record(), self._provider
+        record, provider = self.read_record(), self._provider
         return ProviderState(
             role=self._role,
             type=provider.type,
@@ -364,7 +370,7 @@ class Breaker:
 
     def check_available(self) -> None:
         """Raise ProviderError if the provider must not be used now, because it failed."""
-        record = self.record()
+        record = self.read_record()
         if record.rests:
             until = timestamps.from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
@@ -375,14 +381,14 @@ class Breaker:
 
         rests: whether to stop sending requests for a while.
         """
-        known = self.record()
+        known = self.read_record()
         if error.is_local:
             return
         if known.rests and rests:  # a concurrent request has already recorded the failure
-            self._write(replace(known, errors=known.errors + 1))
+            self._write_record(replace(known, errors=known.errors + 1))
             return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
-        self._write(
+        self._write_record(
             replace(
                 known,
                 failures=known.failures + 1,
@@ -393,37 +399,37 @@ class Breaker:
             )
         )
 
-    def count_unsent(self, count: int) -> None:
+    def count_unsent_as_failures(self, count: int) -> None:
         """Count `count` requests that were not sent as failures."""
         if count:
-            known = self.record()
-            self._write(replace(known, errors=known.errors + count))
+            known = self.read_record()
+            self._write_record(replace(known, errors=known.errors + count))
 
-    def spent_today(self) -> int:
+    def tokens_spent_today(self) -> int:
         """Return the tokens spent today, according to the cache."""
-        record = self.record()
+        record = self.read_record()
         return record.spent if record.spent_on == timestamps.today() else 0
 
     def record_tokens(self, tokens: int) -> None:
         """Add the tokens of a request and its answer to today's total."""
-        spent = self.spent_today() + tokens
-        self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
+        spent = self.tokens_spent_today() + tokens
+        self._write_record(replace(self.read_record(), spent_on=timestamps.today(), spent=spent))
 
     def record_forms(self, forms: dict[str, str]) -> None:
         """Record which forms of parameters the provider accepts."""
-        known = self.record()
-        self._write(replace(known, forms=known.forms | forms))
+        known = self.read_record()
+        self._write_record(replace(known, forms=known.forms | forms))
 
     def record_success(self, dimension: int | None = None) -> None:
         """Record that the provider answered and, if given, the dimension of its vectors."""
-        known = self.record()
+        known = self.read_record()
         dimension = dimension or known.dimension
         rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
         record = replace(known, dimension=dimension, **rested)
         if record != known:
-            self._write(record)
+            self._write_record(record)
 
-    def _write(self, record: ProviderRecord) -> None:
+    def _write_record(self, record: ProviderRecord) -> None:
         """Write the record. If that fails, it is kept only in this process."""
         _unwritten[self._store, self._name] = record
         if not (self._store / LOG).is_dir():
@@ -436,12 +442,12 @@ class Breaker:
             del _unwritten[self._store, self._name]
 
 
-def count_errors(store: Path, role: str) -> int:
+def count_failures_of_role(store: Path, role: str) -> int:
     """Return how often providers with the given role have failed, according to the cache."""
     return sum(record.errors for name, record in _known_records(store).items() if name.split()[0] == role)
 
 
-def remove_provider_words(store: Path) -> None:
+def remove_unreadable_cache(store: Path) -> None:
     """Delete an unreadable cache: an older version kept providers' words, which may quote erased events."""
     if _read_records(store) is None:
         (store / PROVIDERS).unlink(missing_ok=True)
@@ -562,7 +568,7 @@ def send_in_known_forms(
     Raises:
         ProviderError: `send` fails for a reason other than a parameter.
     """
-    known = breaker.record().forms
+    known = breaker.read_record().forms
     forms = {name: _later_form(name, form, known.get(name, form)) for name, form in chosen.items()}
     begun = dict(forms)
     while True:

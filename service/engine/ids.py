@@ -16,7 +16,7 @@ from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Generations
 from memlog.projector.sqlite import Connection, connect, converting_errors
-from memlog.query.provenance import forgotten_ids, id_holders
+from memlog.query.provenance import forgotten_ids, line_places_of_ids
 
 
 class KnownIds(SplitByFork):
@@ -42,7 +42,7 @@ class KnownIds(SplitByFork):
             if db is None:
                 return {}
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
-            for name, (segment, offset, length) in id_holders(db, stream, ids).items():
+            for name, (segment, offset, length) in line_places_of_ids(db, stream, ids).items():
                 # The hash in the read model is not used: another version of memlog may have computed it.
                 event = read_event(self._log, name, stream, segment, offset, length)
                 if event is not None:

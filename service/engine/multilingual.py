@@ -65,9 +65,9 @@ class MultilingualEmbedder(SplitByFork):
 
     def __init__(self) -> None:
         super().__init__()
-        self._reset()
+        self._reset_process()
 
-    def _reset(self) -> None:
+    def _reset_process(self) -> None:
         self._process = BoundedProcess(lambda: None)
         self._lock = threading.Lock()
         self._failure: EmbeddingError | None = None
@@ -76,7 +76,7 @@ class MultilingualEmbedder(SplitByFork):
     def after_fork_in_child(self) -> None:
         """Leave the model's process to the parent."""
         keep_alive(self._process)
-        self._reset()
+        self._reset_process()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`. If texts keep crashing the process, the error lists them in `refused`.
@@ -88,7 +88,7 @@ class MultilingualEmbedder(SplitByFork):
         try:
             import numpy as np
         except Exception as broken:  # noqa: BLE001 - a wheel for another processor fails in any way
-            self._fail(f"numpy cannot be imported: {broken}", math.inf)
+            self._raise_and_rest(f"numpy cannot be imported: {broken}", math.inf)
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for start in range(0, len(texts), _BATCH):
@@ -115,7 +115,7 @@ class MultilingualEmbedder(SplitByFork):
             try:
                 self._request_vectors([_PROBE], "query")
             except ReaderFailed:
-                self._fail(str(error), _REST)
+                self._raise_and_rest(str(error), _REST)
             refused[texts[0]] = str(error)
             return
         embedded |= {text: row.tobytes() for text, row in zip(texts, vectors, strict=True)}
@@ -132,10 +132,10 @@ class MultilingualEmbedder(SplitByFork):
                     vectors, _ = self._process.ask(request, bytes)
                     break
                 except OSError as error:
-                    self._fail(f"its process failed to start: {error}", math.inf)
+                    self._raise_and_rest(f"its process failed to start: {error}", math.inf)
                 except ReaderFailed as error:
                     if error.why == "no_reader":
-                        self._fail(str(error), math.inf)
+                        self._raise_and_rest(str(error), math.inf)
                     if attempt + 1 == _ATTEMPTS or error.why == "limit":
                         raise
         try:
@@ -143,7 +143,7 @@ class MultilingualEmbedder(SplitByFork):
         except ValueError as error:
             raise ReaderFailed("damaged", f"the model returned vectors of the wrong size: {error}") from error
 
-    def _fail(self, why: str, seconds: float) -> NoReturn:
+    def _raise_and_rest(self, why: str, seconds: float) -> NoReturn:
         """Raise an error; for the next `seconds`, each call raises it again without a request."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds

@@ -32,7 +32,7 @@ from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
 from memlog.eventlog.fields import OTHER_CHAT_NAMES, fields_of
 from memlog.eventlog.log.streams import chat_of_folder
-from memlog.query.request import Request, check_names, unpack_single_list
+from memlog.query.request import Request, check_names_are_known, unpack_single_list
 
 if TYPE_CHECKING:
     from memlog.service.engine.engine import Engine
@@ -68,7 +68,7 @@ class _Doc:
 
 
 @contextmanager
-def store_of_call(owner: object) -> Iterator[None]:
+def naming_chats_by_folders_of_store(owner: object) -> Iterator[None]:
     """Let fields name chats by the folders of the owner's store, if it has one."""
     path = getattr(getattr(owner, "_engine", owner), "path", None)
     token = OTHER_CHAT_NAMES.set(partial(chat_of_folder, path) if isinstance(path, Path) else lambda _: None)
@@ -117,7 +117,7 @@ class Operation:
             BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
                 cannot be read or written.
         """
-        with store_of_call(owner):
+        with naming_chats_by_folders_of_store(owner):
             request = self.build_request(args, kwargs)
         try:
             if self._given is not None:
@@ -140,7 +140,7 @@ class Operation:
         return made or vars(self).setdefault("_request", self._given or self._make_request())
 
     def _make_request(self) -> type[Request]:
-        hints, fields, check = self._hints(include_extras=True), [], self._check
+        hints, fields, check = self._type_hints(include_extras=True), [], self._check
         for each in self._parameters:
             hint = hints[each.name]
             if each.kind is each.VAR_POSITIONAL:
@@ -169,7 +169,7 @@ class Operation:
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
         named = [name for name in self.request.__struct_fields__ if name != self._variadic_name]
-        check_names(f"{self.name}()", kwargs, named)
+        check_names_are_known(f"{self.name}()", kwargs, named)
         first = [name for name in self.arguments if name != self._variadic_name]
         values: dict[str, Any] = dict(zip(first, args, strict=False))
         rest = args[len(values) :]
@@ -177,13 +177,13 @@ class Operation:
             values[self._variadic_name], rest = unpack_single_list(rest), ()
         if rest:
             wrong = f"takes {len(first)} positional arguments but {len(args)} were given"
-            raise BadInput(f"{self.name}() {wrong}", hint=self._usage())
+            raise BadInput(f"{self.name}() {wrong}", hint=self._describe_call())
         if twice := values.keys() & kwargs.keys():
-            raise BadInput(f"{self.name}() got {min(twice)} twice", hint=self._usage())
+            raise BadInput(f"{self.name}() got {min(twice)} twice", hint=self._describe_call())
         try:
             return self.request(**(kwargs | values))
         except TypeError as error:
-            raise BadInput(f"{self.name}(): {error}", hint=self._usage()) from None
+            raise BadInput(f"{self.name}(): {error}", hint=self._describe_call()) from None
 
     @property
     def name(self) -> str:
@@ -207,26 +207,30 @@ class Operation:
             return [*inspect.signature(self._given).parameters.values()]
         return [*inspect.signature(self._method).parameters.values()][1:]
 
-    def _usage(self) -> str:
+    def _describe_call(self) -> str:
         """Describe a call, such as `search(text)`, with the parameters that must be passed by name."""
         usage = f"{self.__name__}({', '.join(self.arguments)})"
         by_name = [each.name for each in self._parameters if each.name not in self.arguments]
         return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
 
     @property
-    def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
+    def type_of_answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
         """The type of the answer, including None or False for something that is missing."""
-        return self._hints()["return"]
+        return self._type_hints()["return"]
 
     @property
-    def found(self) -> tuple[Any, ...]:
+    def types_if_found(self) -> tuple[Any, ...]:
         """The types of the answer, except None and False where they mean that something is missing."""
-        if self.answer is None or self.answer is NoneType:
+        if self.type_of_answer is None or self.type_of_answer is NoneType:
             return (NoneType,)
-        kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
+        kinds = (
+            get_args(self.type_of_answer)
+            if get_origin(self.type_of_answer) in (UnionType, Union)
+            else (self.type_of_answer,)
+        )
         return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
-    def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
+    def _type_hints(self, *, include_extras: bool = False) -> dict[str, Any]:
         """Return the types of the parameters, by name, and of the answer, as `return`."""
         # A module that imports the type of an answer only for type checkers uses a public name of the
         # package.
@@ -238,10 +242,10 @@ class Operation:
     @property
     def __signature__(self) -> inspect.Signature:
         """The signature of the method, with plain types, for `inspect.signature`."""
-        hints = get_type_hints(self._given) if self._given is not None else self._hints()
+        hints = get_type_hints(self._given) if self._given is not None else self._type_hints()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         parameters = [each.replace(annotation=hints[each.name]) for each in self._parameters]
-        return inspect.Signature([owner, *parameters], return_annotation=self.answer)
+        return inspect.Signature([owner, *parameters], return_annotation=self.type_of_answer)
 
     def documentation(self) -> str:
         """Return the full docstring: what the operation does, its arguments, and its errors."""
@@ -333,7 +337,7 @@ def bind_operation(store: object, name: str) -> Callable[[Request], Any]:
     return found
 
 
-def call_required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
+def call_and_require_answer(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
     """Call a bound operation, and return its answer.
 
     Raises:

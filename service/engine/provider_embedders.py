@@ -59,7 +59,7 @@ def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
     return Prefixes(*(own if own is not None else usual for own, usual in zip(given, known, strict=True)))
 
 
-def prefix_mark(prefixes: Prefixes) -> str:
+def mark_of_prefixes_in_id(prefixes: Prefixes) -> str:
     """Return the part of a model's id that identifies its prefixes, as only equal ids are comparable."""
     if not any(prefixes):
         return ""
@@ -198,7 +198,7 @@ class EmbeddingRun:
             for text in errors:
                 self.embed([text], is_part=True)
         else:
-            self._check_provider(error, is_first=not is_part)
+            self._check_provider_embeds_control(error, is_first=not is_part)
             middle = len(texts) // 2
             self.embed(texts[:middle], is_part=True)
             self.embed(texts[middle:], is_part=True)
@@ -214,7 +214,7 @@ class EmbeddingRun:
                 self.found[text] = found
                 return
             error = found
-        self._check_provider(error, is_first=True)
+        self._check_provider_embeds_control(error, is_first=True)
         self.refused[text] = error
 
     def _embed_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
@@ -260,7 +260,7 @@ class EmbeddingRun:
         has_status = error.status is not None and error.status not in _PROVIDER_STATUSES
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
-    def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
+    def _check_provider_embeds_control(self, error: ProviderError, *, is_first: bool) -> None:
         """Check that the provider embeds a control text, unless it has already embedded one.
 
         is_first: whether to check again after other errors, because the provider may have gone down since.
@@ -312,10 +312,10 @@ class RemoteEmbedder:
         self._until = time.monotonic() + provider.timeout if patience == "question" else None
         kind = "ollama" if provider.type == "auto" else provider.type
         self._name = name = provider.model or OLLAMA_MODEL
-        self._dimension = provider.dimension or breaker.record().dimension
+        self._dimension = provider.dimension or breaker.read_record().dimension
         self._batch = provider.batch
         self._prefixes = choose_prefixes(provider, name)
-        self._label = f"{kind}/{name}{prefix_mark(self._prefixes)}"
+        self._label = f"{kind}/{name}{mark_of_prefixes_in_id(self._prefixes)}"
         self._send: Callable[[list[str], float], list[Vector | None]] = (
             self._ask_ollama if kind == "ollama" else self._ask_api
         )
@@ -341,7 +341,7 @@ class RemoteEmbedder:
         """See `Embedder.embed`."""
         prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
         is_brief = self._patience in ("question", "once")
-        run = EmbeddingRun(partial(self._ask, prefix), most=self._batch, is_brief=is_brief)
+        run = EmbeddingRun(partial(self._embed_with_prefix, prefix), most=self._batch, is_brief=is_brief)
         wanted = list(dict.fromkeys(texts))
         try:
             while wanted:
@@ -366,7 +366,9 @@ class RemoteEmbedder:
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 
-    def _ask(self, prefix: str, texts: list[str], is_part: bool) -> Sequence[Vector | ProviderError]:
+    def _embed_with_prefix(
+        self, prefix: str, texts: list[str], is_part: bool
+    ) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
             self._breaker.check_available()
         answers = send_with_retries(
@@ -405,7 +407,7 @@ class RemoteEmbedder:
     def _url(self) -> str:
         return (self._provider.base_url or OLLAMA_URL).rstrip("/")
 
-    def _post(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
+    def _request_vectors(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
         texts = body.get("input", [""])
         vectors = read_vectors(
             self._breaker.endpoint(self._url + path).ask(encode_outgoing(body), seconds), len(texts)
@@ -419,7 +421,7 @@ class RemoteEmbedder:
         body = {"model": self._name, "input": texts, "truncate": False}
         started = time.monotonic()
         try:
-            return self._post("/api/embed", body, seconds)
+            return self._request_vectors("/api/embed", body, seconds)
         except ProviderError as error:
             # Ollama before 0.3.4 has only the other path, which takes one text.
             if error.status != 404 or "not found, try" in error.said:
@@ -427,11 +429,15 @@ class RemoteEmbedder:
             vectors = []
             for text in texts:
                 left = max(0.1, seconds - (time.monotonic() - started))
-                vectors += self._post("/api/embeddings", {"model": self._name, "prompt": text}, left)
+                vectors += self._request_vectors(
+                    "/api/embeddings", {"model": self._name, "prompt": text}, left
+                )
             return vectors
 
     def _ask_api(self, texts: list[str], seconds: float) -> list[Vector | None]:
         path = "/embeddings" if urlsplit(self._url).path.strip("/") else "/v1/embeddings"
         body = {"model": self._name, "input": texts, "encoding_format": "float"}
         forms = {"encoding_format": self._provider.encoding_format}
-        return send_in_known_forms(self._breaker, body, forms, lambda sent: self._post(path, sent, seconds))
+        return send_in_known_forms(
+            self._breaker, body, forms, lambda sent: self._request_vectors(path, sent, seconds)
+        )

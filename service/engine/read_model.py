@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.folders import (
-    check_store,
+    check_store_exists,
     is_kept_read_only,
     make_folder_and_parents,
     unwritable_folder,
@@ -31,7 +31,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, converting_errors
 from memlog.query.context.background import StoreSample
-from memlog.query.context.scope import distinguishes_messengers, why_messengers_separate
+from memlog.query.context.scope import can_tell_messenger_chats_apart, why_messengers_separate
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.engine.create import cannot_create_error
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors
@@ -86,7 +86,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         self.check_not_reentered()
         began = time.monotonic()
         number, state = self._take_state()
-        if self._is_read(state):
+        if self._is_state_of_last_read(state):
             return None
         turns = self._turns
         # `with` releases the lock even if a signal handler raises right after it is taken.
@@ -96,7 +96,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             if self._turns != turns:
                 # A fresh state also covers the threads that wait: they may have appended after the first.
                 number, state = self._take_state()
-            if self._is_read(state):
+            if self._is_state_of_last_read(state):
                 return None
             before, self._read_state = self._read_state, None
             try:
@@ -122,18 +122,18 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         """Return the next number and the current state."""
         return next(self._numbers), self._state()
 
-    def _is_read(self, state: State | None) -> bool:
+    def _is_state_of_last_read(self, state: State | None) -> bool:
         return state is not None and state == self._read_state
 
 
-def notes_of_separated_chats(done: Projection, projector: Projector, people: People) -> list[str]:
+def note_that_chats_are_separated(done: Projection, projector: Projector, people: People) -> list[str]:
     """Return a note, once after an upgrade, that contexts no longer mix the chats of messengers."""
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
     with suppress(DatabaseError), converting_errors("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
-            is_known = distinguishes_messengers(before)
+            is_known = can_tell_messenger_chats_apart(before)
         why = None if is_known else why_messengers_separate(projector.connect_to_live(), people)
         how = "context.people joins the chats of one person"
         return [] if why is None else [f"contexts now keep chats apart: {why}; {how}"]
@@ -209,7 +209,9 @@ class ReadModel(SplitByFork):
         self._embedding = ForkMutex()
         self._told_behind: set[str] = set()
 
-    def for_thread(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
+    def copy_for_thread(
+        self, *, notify: Callable[[str], None], lock_timeout: float = math.inf
+    ) -> "ReadModel":
         """Return a copy for another thread, with its own connection, so that neither waits for the other.
 
         lock_timeout: seconds to wait for another projector, capped by the timeout of this read model.
@@ -281,13 +283,13 @@ class ReadModel(SplitByFork):
             DatabaseError: the read model cannot be written.
         """
 
-        def read() -> Answer:
+        def read_up_to_date() -> Answer:
             if creates:
                 self.make_store()
             self.check_writable()
             return ask(self._connect_up_to_date())
 
-        return self.run_with_repair(read)
+        return self.run_with_repair(read_up_to_date)
 
     def _connect_up_to_date(self) -> Connection:
         """Return a connection that sees every event acknowledged before this call."""
@@ -311,7 +313,7 @@ class ReadModel(SplitByFork):
         """
         with self.mutex:
             try:
-                with converting_errors("the read model"), _wrap_decode_errors():
+                with converting_errors("the read model"), _converting_decode_errors():
                     return retry_without_unusable(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
@@ -330,7 +332,7 @@ class ReadModel(SplitByFork):
         Raises:
             NotFound: there is no store.
         """
-        check_store(self.path)
+        check_store_exists(self.path)
         if self.is_read_only:
             return self._open_read_only(), False
         self._shared_catch_up.check_not_reentered()
@@ -414,7 +416,7 @@ class ReadModel(SplitByFork):
             many = f"{count} events reuse ids of earlier, different events: reads do not show them"
             one = "1 event reuses the id of an earlier, different event: reads do not show it"
             notes = [*notes, f"{one if count == 1 else many}; store.maintenance.examine() lists them"]
-        for note in (*notes, *notes_of_separated_chats(done, self.projector, self.people)):
+        for note in (*notes, *note_that_chats_are_separated(done, self.projector, self.people)):
             self.notify(note)
         return done
 
@@ -446,7 +448,7 @@ class ReadModel(SplitByFork):
 
     def check_writable(self) -> None:
         """Raise NotFound if there is no store, and LogError if one of its folders cannot be written."""
-        check_store(self.path)
+        check_store_exists(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
             raise cannot_create_error(folder, "the folder cannot be written")
 
@@ -456,12 +458,12 @@ class ReadModel(SplitByFork):
         return unwritable_folder(self.path) is not None
 
     @property
-    def is_only_read(self) -> bool:
+    def uses_databases_read_only(self) -> bool:
         """Whether the databases are used read-only: a folder cannot be written, or the disk is full."""
         return self.is_read_only or self.projector.frozen is not None
 
 
-def report_pending(db: Connection, silent: dict[str, str]) -> None:
+def report_missing_vectors(db: Connection, silent: dict[str, str]) -> None:
     """Add to `silent` how many passages have no vector yet, if any."""
     if pending := index.count_all_pending(db):
         why = silent.get("pending", "project the log")
@@ -469,7 +471,7 @@ def report_pending(db: Connection, silent: dict[str, str]) -> None:
 
 
 @contextmanager
-def _wrap_decode_errors() -> Iterator[None]:
+def _converting_decode_errors() -> Iterator[None]:
     """Convert decoding errors of columns to DatabaseError, and errors about lone surrogates to BadInput.
 
     Other exceptions pass: SQLite itself reports a damaged file.
@@ -510,8 +512,8 @@ class ReadPool(SplitByFork):
     def __init__(self, first: ReadModel) -> None:
         super().__init__()
         self.first = first
-        self._read_models = [first, *(first.for_thread(notify=first.notify) for _ in range(READERS - 1))]
-        self.maintenance = first.for_thread(notify=first.notify)
+        self._read_models = [first, *(first.copy_for_thread(notify=first.notify) for _ in range(READERS - 1))]
+        self.maintenance = first.copy_for_thread(notify=first.notify)
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
@@ -524,7 +526,7 @@ class ReadPool(SplitByFork):
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
-        with self._claim() as read_model:
+        with self._claimed_read_model() as read_model:
             return read_model.read(ask)
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
@@ -538,7 +540,7 @@ class ReadPool(SplitByFork):
 
     def run_with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
         """See `ReadModel.run_with_repair`; the read model is passed to `work`."""
-        with self._claim() as read_model:
+        with self._claimed_read_model() as read_model:
             return read_model.run_with_repair(lambda: work(read_model))
 
     @contextmanager
@@ -552,7 +554,7 @@ class ReadPool(SplitByFork):
                 read_model.close()
             yield
 
-    def open(self) -> None:
+    def open_all_connections(self) -> None:
         """Open every connection."""
         for read_model in self._read_models:
             read_model.read(lambda _: None)
@@ -563,7 +565,7 @@ class ReadPool(SplitByFork):
             read_model.close()
 
     @contextmanager
-    def _claim(self) -> Iterator[ReadModel]:
+    def _claimed_read_model(self) -> Iterator[ReadModel]:
         """Yield a read model that no other thread uses. A nested read may use its thread's read model."""
         claim = _Claim()
         try:

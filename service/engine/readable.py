@@ -28,7 +28,7 @@ def allowing_files_below(root: Path | None) -> Iterator[None]:
         _ROOT.reset(before)
 
 
-def is_restricted() -> bool:
+def is_file_access_restricted() -> bool:
     """Whether access to files is restricted, as on a server."""
     return _ROOT.get() != EVERYTHING
 

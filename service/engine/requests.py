@@ -16,7 +16,7 @@ from memlog.eventlog.fields import fields_of as fields_of
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts
-from memlog.query.request import schema_of as schema_of
+from memlog.query.request import json_schema_of_request as json_schema_of_request
 from memlog.query.request import time_of_words as time_of_words
 from memlog.query.request import to_log_time
 
@@ -68,7 +68,7 @@ PRUNED = ("temp", "debug")
 """The categories that are pruned by default."""
 
 
-def check_rates(given: Mapping[str, float]) -> Mapping[str, float]:
+def check_decay_rates(given: Mapping[str, float]) -> Mapping[str, float]:
     """Return the given decay factors by category if they are a mapping.
 
     Raises:
@@ -116,7 +116,7 @@ Retry = Annotated[bool, "Ask again about messages that were set aside today."]
 ProgressField = Annotated[Progress | None, Local(), "Called repeatedly with the progress of the work."]
 
 
-def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
+def check_chat_unless_found(chat: ChatName | None, found: Collection[object]) -> None:
     """Raise BadInput if nothing was found because `chat` does not have the form of a chat."""
     if chat is not None and not found:
         Chat.of(chat)

@@ -242,8 +242,8 @@ class _Exchange:
         """
         deadline = time.monotonic() + self._seconds * CLOCK_SHARE
         with self._selector as selector:
-            selector.register(self._in, selectors.EVENT_WRITE, self._send)
-            selector.register(self._out, selectors.EVENT_READ, self._receive)
+            selector.register(self._in, selectors.EVENT_WRITE, self._send_some)
+            selector.register(self._out, selectors.EVENT_READ, self._receive_some)
             selector.register(self._err, selectors.EVENT_READ, self._keep_printed)
             while not self._is_done:
                 if time.monotonic() > deadline:
@@ -253,10 +253,10 @@ class _Exchange:
                     key.data()
                 on_wait()
         if self._reply is None:
-            self._fail()
+            self._raise_failure()
         return self._reply
 
-    def _fail(self) -> NoReturn:
+    def _raise_failure(self) -> NoReturn:
         """Raise the error for a process that closed its stdout without a reply."""
         try:
             status = self._child.wait(_TICK)
@@ -270,16 +270,16 @@ class _Exchange:
         last_line = self.printed.rstrip().rpartition(b"\n")[2]
         raise OSError(errno.ECHILD, f"its reader ended: {_first_line(last_line)}")
 
-    def _send(self) -> None:
+    def _send_some(self) -> None:
         try:
             self._rest = self._rest[os.write(self._in, self._rest) :]
         except BrokenPipeError:
-            # The process has exited; `_receive` notices.
+            # The process has exited; `_receive_some` notices.
             self._rest = self._rest[:0]
         if not self._rest:
             self._selector.unregister(self._in)
 
-    def _receive(self) -> None:
+    def _receive_some(self) -> None:
         data = os.read(self._out, _BLOCK)
         self._received += data
         length = message_length(bytes(self._received[:LENGTH_BYTES]))
@@ -366,7 +366,7 @@ class Readers(SplitByFork):
                 raise ReaderFailed("limit", self._refused[rules])
             try:
                 batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
-                return [verdict for batch in batches for verdict in self._match(rules, batch)]
+                return [verdict for batch in batches for verdict in self._request_matches(rules, batch)]
             except ReaderFailed as failed:
                 self._refused[rules] = str(failed)
                 raise
@@ -376,7 +376,7 @@ class Readers(SplitByFork):
         with self._lock:
             self._process.close()
 
-    def _match(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+    def _request_matches(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
         verdicts, _ = self._process.ask(Match(rules, list(paths), _RULES_SECONDS), list[bool | None])
         if len(verdicts) != len(paths):
             raise ReaderFailed("damaged", "its reader gave too few verdicts")

@@ -59,7 +59,7 @@ def _restrict_process(memory: int, file_bytes: int) -> None:
     _set_limit(resource.RLIMIT_AS, memory)
     _set_limit(resource.RLIMIT_FSIZE, file_bytes)
     _set_limit(resource.RLIMIT_CORE, 0)
-    sys.addaudithook(_forbid_event)
+    sys.addaudithook(_forbid_audit_event)
 
 
 def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
@@ -73,7 +73,7 @@ def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
             raise
 
 
-def _forbid_event(event: str, _: tuple[Any, ...]) -> None:
+def _forbid_audit_event(event: str, _: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN):
         raise PermissionError(f"a reader of documents may not: {event}")
 
@@ -104,7 +104,7 @@ def _answer_request(request: sandbox.Request) -> sandbox.Reply:
             case sandbox.MoreRows():
                 return next(_PAGES[0])
             case sandbox.EmbedTexts(texts, is_query):
-                return _embed(texts, is_query=is_query)
+                return _embed_texts(texts, is_query=is_query)
             case sandbox.SearchTexts(pattern, texts):
                 return any(map(re.compile(pattern).search, texts))
     except MemoryError:
@@ -114,7 +114,7 @@ def _answer_request(request: sandbox.Request) -> sandbox.Reply:
         return Failed("damaged", _shorten(str(error)))
 
 
-def _embed(texts: list[str], *, is_query: bool) -> bytes | Failed:
+def _embed_texts(texts: list[str], *, is_query: bool) -> bytes | Failed:
     # Imported here: reading documents needs no numpy.
     from memlog.service.engine.multilingual import load_model, why_package_is_unusable
 

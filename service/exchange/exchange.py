@@ -17,10 +17,10 @@ from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import IMPORT_LOCK
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection, binding, error_types
-from memlog.query.records import PLAIN_TABLES, plain_rows
+from memlog.query.records import PLAIN_TABLES, rows_of_plain_table
 from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.readable import is_restricted
+from memlog.service.engine.readable import is_file_access_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import check_format, format_names
 
@@ -135,7 +135,7 @@ class DataExchange(OperationGroup):
         Raises:
             BadInput: the file exists and `replace` is not set, or it cannot be written.
         """
-        if replace and is_restricted():
+        if replace and is_file_access_restricted():
             raise BadInput("a server export cannot replace a file", hint="use the path of a new file")
 
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))
@@ -215,7 +215,7 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
         with closing(binding().connect(name)) as connection:
             made = Database(connection)
             for table in PLAIN_TABLES:
-                columns, rows = plain_rows(db, table)
+                columns, rows = rows_of_plain_table(db, table)
                 made.table(table).create({column: _TYPES.get(column, str) for column in columns})
                 made.table(table).insert_all(rows)
                 counts[table] = made.table(table).count

@@ -26,24 +26,24 @@ from memlog.eventlog.events import (
     Message,
     MessageUpdated,
     Position,
-    tag_of,
+    type_name_of_event,
     warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
-from memlog.query.memories import Memory, memory
+from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
     forgotten_ids,
-    id_holders,
     id_suffixes,
     ids_in_use,
     ids_of_prefix,
+    line_places_of_ids,
 )
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
@@ -341,7 +341,7 @@ class Importing:
         """Whether a stream has an event with an id, or had one that was forgotten."""
         return name in self._tried or bool(
             self._query_if_exists(
-                lambda db: {*id_holders(db, stream, [name]), *forgotten_ids(db, stream, [name])}
+                lambda db: {*line_places_of_ids(db, stream, [name]), *forgotten_ids(db, stream, [name])}
             )
         )
 
@@ -353,7 +353,9 @@ class Importing:
     def _key(self) -> bytes:
         """The store's key, for the hashes in the ids of changes. A dry run makes none, and may use b""."""
         path = self._engine.path
-        return load_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
+        return (
+            load_or_create_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
+        )
 
     def _read_streams(self, db: Connection) -> DiskTable:
         """Return the streams that have events of the format, by id, one a line."""
@@ -392,7 +394,7 @@ class Importing:
         archived = [name for name in changed if name in found and found[name].is_archived]
         memories: Mapping[str, Memory | None] | None = None
         if archived:
-            memories = self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
+            memories = self._query_if_exists(lambda db: {name: find_memory(db, name) for name in archived})
         self._edits = self._find_edits(batch, found)
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
@@ -400,7 +402,7 @@ class Importing:
         if self._report.dry_run:
             shown = [msgspec.to_builtins(each.event) for each in new[: _FIRST - len(self._report.first)]]
             self._report.first += rewrite_texts(shown, mask_keys) if self._engine.redact else shown
-        kinds = Counter(tag_of(each.event) for each in new)
+        kinds = Counter(type_name_of_event(each.event) for each in new)
         updated = kinds["message_updated"] + kinds["message_deleted"]
         self._report.updated += updated
         self._report.described += kinds["chat_described"]
@@ -607,7 +609,7 @@ class Importing:
     def _acknowledge(self) -> None:
         positions, self._unsynced = self._unsynced, []
         if positions:
-            self._engine.acknowledge(positions)
+            self._engine.sync_and_tell_of(positions)
 
 
 def _streams_of(streams: DiskTable, name: str) -> list[str]:

@@ -186,7 +186,7 @@ class ForeignFiles:
         """Whether a value below headings, each with its level, is about the user."""
         above = Headings()
         for level, title in headings:
-            above.add(level, title)
+            above.add_heading(level, title)
         return above.are_of_user and not is_fact_of_project(key, value)
 
     def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds

@@ -175,19 +175,19 @@ class _TextEntry(msgspec.Struct):
     content: str
 
 
-def schema_of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
+def schema_of_answer(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
     """Return the JSON schema of an answer.
 
     Providers enforce only a schema without references in which every member is required and no other is
     allowed, while an answer is read without some.
     """
     if get_origin(kind) is list:
-        return {"type": "array", "items": schema_of(*get_args(kind))}
+        return {"type": "array", "items": schema_of_answer(*get_args(kind))}
     if get_origin(kind) is Literal:
         return {"type": "string", "enum": [*get_args(kind)]}
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return msgspec.json.schema(kind)
-    members = {field.name: schema_of(field.type) for field in msgspec.structs.fields(kind)}
+    members = {field.name: schema_of_answer(field.type) for field in msgspec.structs.fields(kind)}
     return {"type": "object", "properties": members, "required": [*members], "additionalProperties": False}
 
 

@@ -14,8 +14,8 @@ from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, buffers
-from memlog.query.conversations import newest_messages
+from memlog.query.buffer import Buffer, undistilled_buffers
+from memlog.query.conversations import messages_of_window
 from memlog.query.request import ChatField, Day
 from memlog.service.engine import prompts
 from memlog.service.engine.engine import Engine
@@ -88,9 +88,11 @@ class Extractions(OperationGroup):
         chat = None if chat is None else Chat.of(chat)
         task = ExtractTask(self._engine, questions, chat, mode)
         if dry_run:
-            return [*task.plan(), *task.withheld_reports()]
-        waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
-        done = _collect_reports(task.reports(chat), "messages distilled", waiting, progress)
+            return [*task.reports_on_plan(), *task.withheld_reports()]
+        waiting = self._decide(
+            lambda db: sum(len(buffer.messages) for buffer in undistilled_buffers(db, chat))
+        )
+        done = _collect_reports(task.distil_and_report(chat), "messages distilled", waiting, progress)
         return [*done, *task.withheld_reports()]
 
     @operation("append")
@@ -114,8 +116,8 @@ class Extractions(OperationGroup):
 
         questions = create_questions(self._engine, is_patient=True, retry=retry)
         task = DaysTask(self._engine, questions, str(until) if until else None)
-        waiting, _ = task.pending()
-        return _collect_reports(task.reports(), "daily events distilled", len(waiting), progress)
+        waiting, _ = task.pending_and_sendable_days()
+        return _collect_reports(task.distil_and_report(), "daily events distilled", len(waiting), progress)
 
     @operation("append")
     def extract(
@@ -142,10 +144,10 @@ class Extractions(OperationGroup):
             if text and (role, text) not in known
         ]
         told = warnings_of(self._append(missing))
-        (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
+        (waiting,) = self._decide(lambda db: list(undistilled_buffers(db, chat))) or [Buffer(str(chat), [])]
         why = why_no_model(self._engine)
         if why is None:
-            self._background.add(chat, mode)
+            self._background.distil_in_background(chat, mode)
         return DistilRequest(
             session=str(chat),
             appended=len(missing),
@@ -158,7 +160,7 @@ class Extractions(OperationGroup):
     def buffer(self, chat: Annotated[ChatField | None, "Only this conversation."] = None) -> list[Buffer]:
         """List the messages that no extraction covers yet, by chat."""
         chat = None if chat is None else Chat.of(chat)
-        return self._read(lambda db: list(buffers(db, chat)))
+        return self._read(lambda db: list(undistilled_buffers(db, chat)))
 
     @operation("read")
     def prompt(self, name: Annotated[str, "The prompt's name, such as extract-1."]) -> Prompt:
@@ -175,14 +177,14 @@ class Extractions(OperationGroup):
         questions = create_questions(self._engine, is_requested=True)
         missed = 0
         try:
-            done = [*ExtractTask(self._engine, questions, chat, mode).reports(chat)]
+            done = [*ExtractTask(self._engine, questions, chat, mode).distil_and_report(chat)]
             is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
             missed = calls if is_set_aside else 0
         except ProviderError as error:
             missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
-            questions.model.breaker.count_unsent(missed)
+            questions.model.breaker.count_unsent_as_failures(missed)
 
 
 def _collect_reports(
@@ -201,7 +203,7 @@ def _collect_reports(
 def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
     """Return the role and content of each of a chat's newest messages; an empty set if the chat is new."""
     with suppress(NotFound):
-        messages = newest_messages(db, chat, last=_RECENT, tokens=None, across_sessions=False)
+        messages = messages_of_window(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
     return set()
 
@@ -224,14 +226,16 @@ class _Background(SplitByFork):
         """The modes of the calls for each chat."""
         self._is_running = False
 
-    def add(self, chat: Chat, mode: str | None) -> None:
+    def distil_in_background(self, chat: Chat, mode: str | None) -> None:
         with self._lock:
             self._waiting.setdefault(chat, []).append(mode)
             if not self._is_running:
                 self._is_running = True
-                threading.Thread(target=self._run, name="memlog-extraction", daemon=True).start()
+                threading.Thread(
+                    target=self._distil_waiting_chats, name="memlog-extraction", daemon=True
+                ).start()
 
-    def _run(self) -> None:
+    def _distil_waiting_chats(self) -> None:
         while True:
             with self._lock:
                 if not self._waiting:

@@ -43,12 +43,12 @@ def read_token_counts(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
     """Return the token counts of the question and the answer in a response; 0 for a missing count."""
     usage = _get_member(answer, "usage")
     return (
-        _first_count(_get_member(usage, "prompt_tokens"), _get_member(usage, "input_tokens")),
-        _first_count(_get_member(usage, "completion_tokens"), _get_member(usage, "output_tokens")),
+        _first_valid_count(_get_member(usage, "prompt_tokens"), _get_member(usage, "input_tokens")),
+        _first_valid_count(_get_member(usage, "completion_tokens"), _get_member(usage, "output_tokens")),
     )
 
 
-def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
+def read_chat_completion(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     """Return the answer in a chat completion.
 
     Raises:
@@ -63,11 +63,11 @@ def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     return _build_completion(answer, _get_member(choice, "text") if content is None else content, url)
 
 
-def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
+def read_anthropic_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     """Return the answer in an Anthropic message.
 
     Raises:
-        ProviderError: see `read_chat`.
+        ProviderError: see `read_chat_completion`.
     """
     if _get_member(answer, "stop_reason") in _FILTERED:
         raise _unusable_answer(url, "the model refused to answer")
@@ -98,7 +98,7 @@ def _get_member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _first_count(*given: Any) -> int:  # noqa: ANN401 - JSON
+def _first_valid_count(*given: Any) -> int:  # noqa: ANN401 - JSON
     """Return the first valid token count, which may be a fraction or a string; 0 if no count is valid."""
     for each in given:
         try:
@@ -198,7 +198,7 @@ class LanguageModel:
             forms["output_config"] = "json_schema" if is_held else LEFT_OUT
             headers = {"key_header": "x-api-key", "headers": {"anthropic-version": "2023-06-01"}}
             endpoint = self.breaker.endpoint(f"{url}{version}/messages", **headers)
-            read = read_message
+            read = read_anthropic_message
         else:
             body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
             named = {"name": "answer", "strict": True, "schema": schema}
@@ -207,7 +207,7 @@ class LanguageModel:
             forms["max_tokens"] = provider.max_tokens_parameter
             forms |= {"response_format": provider.response_format, "system_role": provider.system_role}
             endpoint = self.breaker.endpoint(f"{url}{version}/chat/completions")
-            read = read_chat
+            read = read_chat_completion
         if temperature not in (None, LEFT_OUT):
             body["temperature"] = temperature
             forms["temperature"] = "sent"

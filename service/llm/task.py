@@ -18,7 +18,7 @@ from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_request, tokens_of_today
+from memlog.query.buffer import Failures, SetAside, event_to_set_aside, failures_of_today, tokens_of_today
 from memlog.query.context.scope import (
     SourceEvent,
     sources_of_daily_events,
@@ -33,7 +33,7 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.http_client import provider_error
 from memlog.service.engine.prompts import EXTRACT, Prompt, read_prompt
 from memlog.service.exchange.formats import is_imported
-from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of
+from memlog.service.llm.answers import MemoryAnswer, read_answer, schema_of_answer
 from memlog.service.llm.model import Completion, LanguageModel
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -65,7 +65,7 @@ class ModelReply(msgspec.Struct, Generic[A]):
     refused: int
     cost: Completion
 
-    def close(self, kind: Callable[..., E], refused: int = 0, **about: object) -> E:
+    def closing_event(self, kind: Callable[..., E], refused: int = 0, **about: object) -> E:
         """Return the event that closes the extraction. refused: how many entries the task refuses."""
         return kind(
             id=self.origin.id,
@@ -151,7 +151,7 @@ class Questions:
         """Return the ids of the extractions whose profile values may not be sent."""
         return self._find_withheld(lambda: sources_of_profiles(db, extraction_ids))
 
-    def sendable_days(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
+    def sendable_daily_events(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
         """Return the daily events that may be sent."""
         found = [each for each in days if self.may_be_sent(each.channel, each.id)]
         kept = self._find_withheld(
@@ -168,13 +168,13 @@ class Questions:
         most = self.rules.max_tokens_per_day
         spent = 0
         if self._is_bounded:
-            spent = max(self.model.breaker.spent_today(), self._engine.decide(tokens_of_today))
+            spent = max(self.model.breaker.tokens_spent_today(), self._engine.decide(tokens_of_today))
         if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
         return f"{spent_of}: the rest waits until tomorrow"
 
-    def failures(self) -> Failures:
+    def failures_not_to_retry(self) -> Failures:
         """Return the failed requests of today, unless they are to be retried."""
         provider = self.model.provider
         read = partial(failures_of_today, provider=provider.place, model=provider.name)
@@ -192,27 +192,27 @@ class Questions:
         made = [self._ask_once(system, text, kind) for text in texts]
         origin = Extraction(make_event_id(), self.model.provider.name, prompt)
         answers, refused = zip(*made, strict=True)
-        return ModelReply(join_answers(answers), origin, sum(refused), self._cost())
+        return ModelReply(join_answers(answers), origin, sum(refused), self._cost_since_check())
 
     def _ask_once(self, system: str, user: str, kind: type[A]) -> tuple[A, int]:
         """Return an answer and its number of refused entries; ask again if the first answer is unusable."""
         again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
         for request in (user, again):
             self._sent.append(Completion(""))
-            self._sent[-1] = self.model.request_answer(system, request, schema_of(kind))
+            self._sent[-1] = self.model.request_answer(system, request, schema_of_answer(kind))
             found = read_answer(self._sent[-1].text, kind)
             if found is not None:
                 return found
         why = "it answered twice with something other than the JSON object"
         raise self.model.record_failure(why, is_of_answer=True)
 
-    def _cost(self) -> Completion:
-        """Return the requests and tokens since the last `check`."""
+    def _cost_since_check(self) -> Completion:
+        """Return the requests and tokens since the last `check_next_request_allowed`."""
         tokens_in = sum(each.tokens_in for each in self._sent)
         tokens_out = sum(each.tokens_out for each in self._sent)
         return Completion("", tokens_in, tokens_out, len(self._sent))
 
-    def append(self, events: Sequence[Event]) -> None:
+    def append_answer_events(self, events: Sequence[Event]) -> None:
         """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
         try:
             self._engine.append(events)
@@ -223,7 +223,7 @@ class Questions:
             raise
         self.model.breaker.record_success()
 
-    def check(self) -> None:
+    def check_next_request_allowed(self) -> None:
         """Check, before the next batch, that a request may be sent to the provider.
 
         Raises:
@@ -233,7 +233,7 @@ class Questions:
         if why := self.why_over_budget():
             raise provider_error(why, "the rest waits until tomorrow", is_of_budget=True)
         self._sent = []
-        if self.model.breaker.record().failures >= _FAILURES_OF_PROVIDER:
+        if self.model.breaker.read_record().failures >= _FAILURES_OF_PROVIDER:
             try:
                 self._probe_model()
             except ProviderError as error:
@@ -247,7 +247,7 @@ class Questions:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _RETRY_HINT)))
-        cost = self._cost()
+        cost = self._cost_since_check()
         event = ModelFailed(
             id=make_event_id(),
             ts=timestamps.now(),
@@ -284,7 +284,7 @@ class Questions:
         """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
         try:
             made = self.model.request_answer_once(
-                read_prompt(EXTRACT).text, _GREETING, schema_of(MemoryAnswer)
+                read_prompt(EXTRACT).text, _GREETING, schema_of_answer(MemoryAnswer)
             )
         except ProviderError as error:
             error.is_of_answer = False
@@ -327,11 +327,11 @@ class Task(ABC, Generic[A, B]):
     def events_of_reply(self, db: Connection, batch: B, reply: ModelReply[A]) -> list[Event] | None:
         """Return the events of an answer, the closing one last; None if the batch has changed meanwhile."""
 
-    def _system(self, prompt: str) -> str:
+    def _build_system_message(self, prompt: str) -> str:
         """Return the system message. prompt: the text of the task's prompt."""
         return prompt
 
-    def _notes(self) -> Iterable[str]:
+    def _notes_on_run(self) -> Iterable[str]:
         """Return notes on the run for people to read."""
         return ()
 
@@ -347,12 +347,12 @@ class Task(ABC, Generic[A, B]):
         Raises:
             ProviderError: the provider fails for every request, or every batch failed; what is done stays.
         """
-        self._failures = self._questions.failures()
+        self._failures = self._questions.failures_not_to_retry()
         self._failure, self._has_worked, self._count = None, False, 0
         for batch in self.find_batches():
             if self._is_set_aside(batch.chat, batch.event_ids):
                 continue
-            self._questions.check()
+            self._questions.check_next_request_allowed()
             try:
                 batch.is_done = self._process_batch(batch)
                 self._has_worked = True
@@ -360,7 +360,7 @@ class Task(ABC, Generic[A, B]):
                 failure = self._questions.record_failure(self.name, batch, error)
                 if failure is None:
                     raise
-                self._failures.add(set_aside_request(failure), failure.kind, failure.requests)
+                self._failures.add_failure(event_to_set_aside(failure), failure.kind, failure.requests)
                 self._failure = error
             yield batch
         self._end_run()
@@ -374,17 +374,19 @@ class Task(ABC, Generic[A, B]):
         for batch in self.run():
             self._count += batch.count
             told(batch.line)
-        notes = [*self._notes(), set_aside_note([each.why for each in self._set_aside()])]
+        notes = [*self._notes_on_run(), set_aside_note([each.why for each in self._batches_set_aside()])]
         if withheld := self._count_withheld():
             notes.append(f"imported memories not sent (extraction.channels does not name them): {withheld}")
         return Outcome(self._count, "; ".join(filter(None, notes)) or None)
 
     def _process_batch(self, batch: B) -> bool:
         used = self._read_prompt()
-        reply = self._questions.ask(used.id, self._system(used.text), batch.requests, self.answer)
+        reply = self._questions.ask(
+            used.id, self._build_system_message(used.text), batch.requests, self.answer
+        )
         events = self._decide(lambda db: self.events_of_reply(db, batch, reply))
         if events is not None:
-            self._questions.append(events)
+            self._questions.append_answer_events(events)
         return events is not None
 
     def _read_prompt(self) -> Prompt:
@@ -399,15 +401,15 @@ class Task(ABC, Generic[A, B]):
 
     def _is_set_aside(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether the batch of these events is set aside until tomorrow."""
-        return self._failures.is_exhausted(self.name, chat, event_ids)
+        return self._failures.has_reached_daily_maximum(self.name, chat, event_ids)
 
     def _has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether a request about these events failed today."""
-        return self._failures.requests(self.name, chat, event_ids) > 0
+        return self._failures.most_failed_requests(self.name, chat, event_ids) > 0
 
-    def _set_aside(self) -> list[SetAside]:
+    def _batches_set_aside(self) -> list[SetAside]:
         """Return the batches that are set aside until tomorrow."""
-        return [each for each in self._failures.set_aside() if each.task == self.name]
+        return [each for each in self._failures.requests_set_aside() if each.task == self.name]
 
 
 def join_answers(answers: Sequence[A]) -> A:
@@ -467,7 +469,7 @@ FRAME = 4
 
 def shorten_message(role: str, text: str) -> str:
     """Return a message without encoded data, and without the middle of long tool output and fenced text."""
-    text = _DATA.sub(_replace_data, text)
+    text = _DATA.sub(_replace_long_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_truncate_middle(found[2])}{found[3]}", text)
     return _truncate_middle(text) if role == "tool" else text
 
@@ -479,7 +481,7 @@ def _truncate_middle(text: str) -> str:
     return f"{text[:_HEAD]}\n[{left_out:,} characters left out]\n{text[-_TAIL:]}"
 
 
-def _replace_data(found: re.Match[str]) -> str:
+def _replace_long_data(found: re.Match[str]) -> str:
     size = len(found[0])
     behind = " " if found[0][-1].isspace() else ""
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
-from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.projector.text.stemming import ENGLISH, starts_with_latin_letter
 from memlog.projector.text.tokens import is_cjk, read_vocabulary
 
 
@@ -146,7 +146,7 @@ class Text:
         """
         text = self._content.lower()
         words = re.findall(f"{_LETTER}+", text)
-        latin = stemming.detect_languages(filter(is_latin, words), by_letters=False)
+        latin = stemming.detect_languages(filter(starts_with_latin_letter, words), by_letters=False)
         stops = stemming.stop_words()
         found = [
             name

@@ -20,11 +20,11 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MemoryConflict,
     conflicts,
-    last_merge,
+    ids_of_memories_worded_by_hand,
     last_merge_target,
-    memories_worded_by_hand,
+    last_standing_merge,
 )
-from memlog.query.memories import Memory, memory
+from memlog.query.memories import Memory, find_memory
 from memlog.service.engine.operation import not_found
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.duplicates import build_own_event
@@ -87,9 +87,14 @@ def _read_conflict(
     """
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _member_ids(found)
-    known = filter(None, (memory(db, each) for each in (*ids, *proposed)))
+    known = filter(None, (find_memory(db, each) for each in (*ids, *proposed)))
     active = [each.memory_id for each in known if each.archived_at is None]
-    return found, [memory(db, each) for each in dict.fromkeys(keep)], memories_worded_by_hand(db), active
+    return (
+        found,
+        [find_memory(db, each) for each in dict.fromkeys(keep)],
+        ids_of_memories_worded_by_hand(db),
+        active,
+    )
 
 
 def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
@@ -104,7 +109,11 @@ def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[
     Raises the errors of `Memories.unmerge`.
     """
     merge, into, known = decide(
-        lambda db: (last_merge(db, memory_id), last_merge_target(db, memory_id), memory(db, memory_id))
+        lambda db: (
+            last_standing_merge(db, memory_id),
+            last_merge_target(db, memory_id),
+            find_memory(db, memory_id),
+        )
     )
     if into is not None:
         raise BadInput(
@@ -119,4 +128,6 @@ def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[
             hint="store.memories.history() shows its origin",
         )
     append([ChangeUndone(event_ids=merge.event_ids)])
-    return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
+    return decide(
+        lambda db: [found for each in merge.memory_ids if (found := find_memory(db, each)) is not None]
+    )

@@ -39,10 +39,12 @@ class Conversations(OperationGroup):
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        from memlog.query.conversations import window
+        from memlog.query.conversations import window_of_chat
 
         limits = {"last": last, "tokens": tokens}
-        return self._read(lambda db: window(db, Chat.of(chat), **limits, across_sessions=across_sessions))
+        return self._read(
+            lambda db: window_of_chat(db, Chat.of(chat), **limits, across_sessions=across_sessions)
+        )
 
     @operation("read")
     def session_content(
@@ -60,11 +62,11 @@ class Conversations(OperationGroup):
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        from memlog.query.sessions import session_content
+        from memlog.query.sessions import current_session_content
 
         limits = {"last": last, "tokens": tokens}
         return self._read(
-            lambda db: session_content(db, Chat.of(chat), **limits, across_sessions=across_sessions)
+            lambda db: current_session_content(db, Chat.of(chat), **limits, across_sessions=across_sessions)
         )
 
     @operation("read")
@@ -78,10 +80,10 @@ class Conversations(OperationGroup):
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        from memlog.query.sessions import sessions
+        from memlog.query.sessions import current_sessions
 
         one = None if chat is None else Chat.of(chat)
-        return self._read(lambda db: sessions(db, one, is_all=all))
+        return self._read(lambda db: current_sessions(db, one, is_all=all))
 
     @operation("read")
     def summaries(self, chat: OnlyChat = None) -> list["Summary"]:

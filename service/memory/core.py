@@ -24,14 +24,14 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
-from memlog.query.context.scope import choose_automatic_scope, core_rows
-from memlog.query.event_index import streams_of
+from memlog.query.context.scope import choose_automatic_scope, core_rows_in_scope
+from memlog.query.event_index import streams_containing_name
 from memlog.query.records import CoreMemory, core_memory, deleted_core_keys
 from memlog.query.request import PathField
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import ScopeField
-from memlog.service.memory.core_markdown import is_of_project, parse_core_memory
+from memlog.service.memory.core_markdown import is_file_of_project, parse_core_memory
 
 _SHAPE_HINT = 'use the form {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
@@ -52,7 +52,7 @@ def has_json_suffix(path: Path) -> bool:
     return suffix == ".json"
 
 
-def read_limited(path: Path) -> bytes:
+def read_small_file(path: Path) -> bytes:
     """Return the bytes of a file of at most 16 MiB.
 
     Raises:
@@ -73,14 +73,14 @@ def read_limited(path: Path) -> bytes:
     return data
 
 
-def parse_json(data: bytes, path: Path) -> CoreMemory:
+def parse_core_json(data: bytes, path: Path) -> CoreMemory:
     """Return the core memory in a JSON file, which has the schema of model/core_memory.json.
 
     Raises:
         BadInput: the file does not match the schema.
     """
     try:
-        document = json.loads(_decode(data, path), object_pairs_hook=_refuse_duplicates)
+        document = json.loads(_decode_utf8(data, path), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {escape_invalid_utf8(path)}: {error}", hint=_SHAPE_HINT) from error
     for problem in _find_problems(document):
@@ -88,7 +88,7 @@ def parse_json(data: bytes, path: Path) -> CoreMemory:
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
 
 
-def _decode(data: bytes, path: Path) -> str:
+def _decode_utf8(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -118,11 +118,13 @@ def _find_problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever J
             yield f"{section} is not a JSON object"
         else:
             yield from (
-                f"{section}: {why}" for key, value in values.items() for why in _check_value(key, value)
+                f"{section}: {why}"
+                for key, value in values.items()
+                for why in _find_problems_of_value(key, value)
             )
 
 
-def _check_value(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
+def _find_problems_of_value(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):
@@ -168,7 +170,7 @@ def _stored_key(section: dict[str, str], key: str) -> str:
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
-def _check_key(given: Any) -> None:  # noqa: ANN401 - the request
+def _check_chat_and_section(given: Any) -> None:  # noqa: ANN401 - the request
     if given.chat is not None:
         Chat.of(given.chat)
     if given.key is not None and given.section is None:
@@ -188,7 +190,7 @@ class Core(OperationGroup):
     def get(self, section: Section, *, chat: ChatName | None = None) -> dict[str, str]: ...
     @overload
     def get(self, section: Section, key: str, *, chat: ChatName | None = None) -> str | None: ...
-    @operation("read", missing="core_key_not_found", check=_check_key)
+    @operation("read", missing="core_key_not_found", check=_check_chat_and_section)
     def get(
         self,
         section: SectionField | None = None,
@@ -240,7 +242,7 @@ class Core(OperationGroup):
 
     def _section_values(self, section: Section, *, creates: bool = False) -> dict[str, str]:
         """Return a section's values for all chats. With `creates`, create a missing store."""
-        rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
+        rows = self._decide(lambda db: core_rows_in_scope(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
     @operation("append", reads_paths=True)
@@ -264,10 +266,12 @@ class Core(OperationGroup):
         path = Path(path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
-        data = read_limited(path)
+        data = read_small_file(path)
         if has_json_suffix(path):
-            return self._import_sections(parse_json(data, path), force=True)
-        sections, skipped = parse_core_memory(_decode(data, path), of_project=is_of_project(path.stem))
+            return self._import_sections(parse_core_json(data, path), force=True)
+        sections, skipped = parse_core_memory(
+            _decode_utf8(data, path), of_project=is_file_of_project(path.stem)
+        )
         done = self._import_sections(sections, force=force)
         done.skipped = skipped
         return done
@@ -283,7 +287,9 @@ class Core(OperationGroup):
         deleted = self._decide(deleted_core_keys)
         done.set = [each for each in done.set if (each.section, each.key) not in deleted]
         ids = {each: _import_id(name, each) for each in done.set}
-        known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
+        known = self._decide(
+            lambda db: {each for each in ids.values() if "core" in streams_containing_name(db, each)}
+        )
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
         done.warnings = warnings_of(self._append(_set_event(each, ids[each]) for each in done.set))
@@ -296,12 +302,12 @@ class Core(OperationGroup):
             return False
 
     def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
-        sections = parse_json(view, path)
+        sections = parse_core_json(view, path)
         # Without memlog's copy, the view before the change is unknown.
         done = self._import_sections(
-            sections, force=True, base=None if base is None else parse_json(base, path)
+            sections, force=True, base=None if base is None else parse_core_json(base, path)
         )
-        self._view.take_over(view)
+        self._view.accept_view(view)
         self.get()  # rewrites the view
         return done
 
@@ -345,7 +351,7 @@ def _read_visible_memory(db: Connection, people: People, chat: str | None) -> Co
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
-    for row in core_rows(db, None if is_of_all else own).shown:
+    for row in core_rows_in_scope(db, None if is_of_all else own).shown:
         getattr(memory, row.section)[row.key] = row.value
     return memory
 

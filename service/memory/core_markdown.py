@@ -49,7 +49,7 @@ class Headings:
     def __init__(self) -> None:
         self._titles: list[tuple[int, str]] = []
 
-    def add(self, level: int, title: str) -> None:
+    def add_heading(self, level: int, title: str) -> None:
         """Add a heading, replacing earlier headings of its level and of deeper levels."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._titles = [each for each in self._titles if each[0] < level]
@@ -208,7 +208,7 @@ _BOLD_PAIR = re.compile(r"(\*\*|__)([^*_:：]{1,60})(?:[:：]\1|\1\s*[:：])\s*(
 _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)|：\s*)(.*)$")
 
 
-def is_of_project(name: str) -> bool:
+def is_file_of_project(name: str) -> bool:
     """Whether a file with this name is about a project: CLAUDE is, USER is not. name: without suffix."""
     return name.casefold() in _OF_PROJECTS
 
@@ -277,7 +277,7 @@ class _MarkdownReader:
         )
 
     def _open_heading(self, level: int, title: str) -> None:
-        self._headings.add(level, title)
+        self._headings.add_heading(level, title)
         self._of_project |= level == 1 and self._headings.are_of_project
         self._heading = self._label = _Label(label_to_key(title), -1)
         self._is_in_item = False

@@ -91,12 +91,12 @@ class DailyEvents(OperationGroup):
         """
         if not ids:
             raise BadInput("no daily events were given", hint="store.daily.list(uncompressed=True) lists ids")
-        self._decide(lambda db: _check_known(db, ids, memory_ids))
+        self._decide(lambda db: _check_ids_are_known(db, ids, memory_ids))
         given, memories = [*dict.fromkeys(ids)], [*dict.fromkeys(memory_ids)]
         return self._append_one(DailyEventsCompressed(id=event_id, ids=given, memory_ids=memories))
 
 
-def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
+def _check_ids_are_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
     if missing := unknown_ids(db, ids, "daily_events"):
         raise not_found("daily_event_not_found", *missing)
     if missing := unknown_ids(db, memory_ids, "memories"):

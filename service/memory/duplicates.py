@@ -20,13 +20,13 @@ from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
-from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.projector.text.stemming import ENGLISH, starts_with_latin_letter
 from memlog.projector.text.tokens import to_american
 from memlog.query import memories, provenance
-from memlog.query.conflicts import DISTILLED, memories_worded_by_hand
+from memlog.query.conflicts import DISTILLED, ids_of_memories_worded_by_hand
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
-from memlog.query.search.alike import likely_memories
+from memlog.query.search.alike import memories_matching_words
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.compared_text import (
     Text,
@@ -93,7 +93,7 @@ _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
 
 
-def similarity(older: Text, newer: Text) -> float | None:
+def similarity_of_near_duplicates(older: Text, newer: Text) -> float | None:
     """Return the similarity of two texts if `newer` is a near duplicate of `older`; else None."""
     from rapidfuzz.distance import Levenshtein
 
@@ -105,7 +105,7 @@ def similarity(older: Text, newer: Text) -> float | None:
     return None
 
 
-def says_all(text: Text, other: Text) -> bool:
+def says_all_of_other(text: Text, other: Text) -> bool:
     """Whether `text` says everything that `other` says, however similar they are."""
     language = _common_language(other, text)
     orders = _order_clauses(other.tokens, text.tokens, language)
@@ -184,7 +184,7 @@ def _is_content(word: str, language: str) -> bool:
     """Whether `word` is a content word. Adding a function word, such as "will", changes the meaning."""
     return (
         len(word) >= _SHORTEST_ADDED
-        and is_latin(word) == is_in_latin(language)
+        and starts_with_latin_letter(word) == is_in_latin(language)
         and word not in stemming.stop_words().get(language, ())
         and (language != ENGLISH or is_in_dictionary(word))
     )
@@ -239,7 +239,7 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
         return True
     if language is None or one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
         return False
-    if is_latin(one.word) != is_in_latin(language):
+    if starts_with_latin_letter(one.word) != is_in_latin(language):
         return False
     is_form = language == ENGLISH and _is_word_form(one.word, other.word)
     return is_form or _is_typo(one.word, other.word, language)
@@ -281,7 +281,7 @@ def _is_typo(one: str, other: str, language: str) -> bool:
     if language == ENGLISH:
         most = 2 if longest >= _SHORTEST_TWO_TYPOS else 1
         return any(known) and OSA.distance(one, other, score_cutoff=most) <= most
-    return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
+    return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_long_enough_for_slip(one, other)
 
 
 def _stem_word(word: str, language: str) -> str:
@@ -290,7 +290,7 @@ def _stem_word(word: str, language: str) -> str:
     return next((stem for _, stem in stemming.stem_words([word], [language])), word)
 
 
-def _is_slip(one: str, other: str) -> bool:
+def _is_long_enough_for_slip(one: str, other: str) -> bool:
     """Whether a single difference is a slip: the words are long enough, and are not different tenses."""
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
@@ -395,17 +395,17 @@ def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -
     before = _find_earlier_attempt(db, log, event)
     if before is not None:
         return _repeat_decision(before, event, own_id)
-    own = memories.memory(db, own_id)
+    own = memories.find_memory(db, own_id)
     if (
         own is not None
         and fold_content(own.content) == fold_content(event.content)
-        and not _is_same(own.content, event.content)
+        and not _is_same_masked_text(own.content, event.content)
     ):
         # One says 5² or mW, the other 52 or MW.
         own_id = derive_memory_id(event.chat_id, mark_quantities(event.content))
-        own = memories.memory(db, own_id)
+        own = memories.find_memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
-    if own is not None and is_kept and _is_same(own.content, event.content):
+    if own is not None and is_kept and _is_same_masked_text(own.content, event.content):
         return _decide_known(db, own, event)
     if len(event.content) > LONGEST or (found := _compare_with_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
@@ -427,19 +427,20 @@ def _compare_with_others(
     if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
-        if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
+        if own is not None and memory.memory_id == own.memory_id and says_all_of_other(text, new):
             return _decide_known(db, memory, event, memory.content)
     alike = [
         (found, memory, text)
         for memory, text in texts
-        if _may_become(memory, event) and (found := similarity(text, new)) is not None
+        if _may_be_updated_by(memory, event)
+        and (found := similarity_of_near_duplicates(text, new)) is not None
     ]
     if not alike:
         return None
     _, memory, text = max(alike, key=itemgetter(0))
-    if event.source in DISTILLED and memory.memory_id in memories_worded_by_hand(db):
+    if event.source in DISTILLED and memory.memory_id in ids_of_memories_worded_by_hand(db):
         # A model does not reword what a person saved.
-        return _decide_known(db, memory, event) if says_all(text, new) else None
+        return _decide_known(db, memory, event) if says_all_of_other(text, new) else None
     return _decide_merge(db, memory, event)
 
 
@@ -447,7 +448,7 @@ def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any
     # Half to twice as long, as white space and punctuation do not count.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     chat = event.chat_id or None
-    found = likely_memories(
+    found = memories_matching_words(
         db, event.content, chat=chat, any_chat=any_chat, lengths=lengths, limit=_CANDIDATES
     )
     if own is None or own.archived_at is not None or len(own.content) > LONGEST or own in found:
@@ -455,7 +456,7 @@ def _find_candidates(db: Connection, event: MemorySaved, own: Memory | None, any
     return [*found, own]
 
 
-def _may_become(memory: Memory, event: MemorySaved) -> bool:
+def _may_be_updated_by(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: same kind, category and topic, and no later change."""
     now = (
         timestamps.now() if event.ts is None else timestamps.normalise_timestamp(event.ts, naive_is_utc=False)
@@ -467,7 +468,7 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
     )
 
 
-def _is_same(stored: str, content: str) -> bool:
+def _is_same_masked_text(stored: str, content: str) -> bool:
     """Whether a stored text equals `content`, whose keys may be masked in it."""
     known = fold_content(mark_quantities(stored))
     return known in (
@@ -506,7 +507,7 @@ def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decisio
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
     """Whether a person saves a memory that a model distilled and nobody has reworded."""
-    return event.source not in DISTILLED and memory.memory_id not in memories_worded_by_hand(db)
+    return event.source not in DISTILLED and memory.memory_id not in ids_of_memories_worded_by_hand(db)
 
 
 def _find_earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
@@ -524,7 +525,9 @@ def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> De
     """
     members = msgspec.json.decode(before.raw)
     memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]
-    is_same = before.type == "memory_accessed" or _is_same(members.get("content") or "", event.content)
+    is_same = before.type == "memory_accessed" or _is_same_masked_text(
+        members.get("content") or "", event.content
+    )
     decision = {
         "memory_saved": SAVED,
         "memory_updated": format_merge_decision(memory_id),

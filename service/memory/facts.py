@@ -28,12 +28,12 @@ from memlog.query.facts.answers import (
     describe_place,
     missing_rank_message,
     topic_with_key,
-    topics,
+    topics_of_chat,
 )
 from memlog.query.facts.question_parser import ordinal_words, parse_number
-from memlog.query.facts.topic_keys import built_in_key, fact_words, make_topic_key, strip_owner
+from memlog.query.facts.topic_keys import built_in_key, fact_words, make_topic_key, strip_possessive
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat
+from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat_unless_found
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
 # must be
@@ -123,7 +123,7 @@ def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     words = match["topic"].casefold().split()
     if odd := next((word for word in words if word in _all_words("no_topic")), None):
         raise NoCertainList(f"a topic name cannot contain {odd!r}")
-    words[-1] = strip_owner(words[-1], language)
+    words[-1] = strip_possessive(words[-1], language)
     if key := built_in_key(words, language):
         return key
     lists = _list_words()[language]
@@ -183,7 +183,7 @@ def _parse_value(item: str, *, on_line: bool) -> str:
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
         raise NoCertainList(f"a value is too long: {item[:30]!r}…")
-    value = _without_joints(item).strip(_QUOTES)
+    value = _strip_joints(item).strip(_QUOTES)
     if not value:
         raise NoCertainList("a rank has no value")
     if re.search(_CONTROL, value):
@@ -196,7 +196,7 @@ def _parse_value(item: str, *, on_line: bool) -> str:
     return value
 
 
-def _without_joints(item: str) -> str:
+def _strip_joints(item: str) -> str:
     """Return `item` without the commas and words at its end that join it to the next item."""
     end = len(item)
     longest = max(map(len, _all_words("joints"))) + 1
@@ -459,19 +459,19 @@ class Facts(OperationGroup):
             BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
         key, scope = make_topic_key(topic), chat and chat_text(chat)
-        standing = self._decide(lambda db: topic_with_key(topics(db, scope), [key]))
+        standing = self._decide(lambda db: topic_with_key(topics_of_chat(db, scope), [key]))
         if standing is None:
-            raise unknown_fact(f"no topic {key} {describe_place(scope, any_chat=False)}")
+            raise unknown_fact_error(f"no topic {key} {describe_place(scope, any_chat=False)}")
         if rank is not None and standing.fact_at(rank) is None:
-            raise unknown_fact(missing_rank_message(standing, rank))
+            raise unknown_fact_error(missing_rank_message(standing, rank))
         return self._append(_removal_events(standing, rank))
 
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
         """List facts by topic, the topic that was set last first, and by rank."""
         scope = chat and chat_text(chat)
-        found = self._read(lambda db: all_topics(db) if scope is None else topics(db, scope))
-        check_chat(chat, found)
+        found = self._read(lambda db: all_topics(db) if scope is None else topics_of_chat(db, scope))
+        check_chat_unless_found(chat, found)
         return [fact for topic in found for fact in topic.facts]
 
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:
@@ -484,7 +484,9 @@ class Facts(OperationGroup):
             raise BadInput(f"two values have rank {twice}", hint="use each rank once")
         # A refused rank must not create a store.
         is_there = self._engine.exists
-        standing = self._decide(lambda db: topic_with_key(topics(db, chat), [key])) if is_there else None
+        standing = (
+            self._decide(lambda db: topic_with_key(topics_of_chat(db, chat), [key])) if is_there else None
+        )
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:
@@ -523,6 +525,6 @@ def _removal_events(standing: Topic, rank: int | None) -> list[Event]:
     return [FactRemoved(topic_key=key, kind="ranked", rank=rank, chat_id=standing.chat)]
 
 
-def unknown_fact(what: str) -> NotFound:
+def unknown_fact_error(what: str) -> NotFound:
     """Return the error for a fact that is not stored, with `what` as its message."""
     return NotFound(what, hint="store.facts.list() lists the facts", code="fact_not_found")

@@ -75,14 +75,14 @@ def describe_loss(sources: Sequence[str], text: str) -> str | None:
     language = _find_joining_words(" ".join([*sources, text]))
     told = [_split_words(source, language) for source in sources]
     merged = _split_words(text, language)
-    used = _decompose(merged, told, language)
+    used = _decompose_into_sources(merged, told, language)
     order = [told.index(each) for each in used]
-    is_whole = all(each in used or _is_within(each, used, language) for each in told)
+    is_whole = all(each in used or _is_within_longer_source(each, used, language) for each in told)
     if used and is_whole and order == sorted(order):
         return None
     lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
     if lost:
-        return _name_kind(lost)
+        return _number_or_word(lost)
     return _describe_unsaid(merged, told, language) or "what belongs together"
 
 
@@ -103,10 +103,10 @@ def describe_additions(sources: Sequence[str], text: str) -> str | None:
 def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
     unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
-    return f"{_name_kind(unsaid)} that nobody said" if unsaid else None
+    return f"{_number_or_word(unsaid)} that nobody said" if unsaid else None
 
 
-def _name_kind(words: Iterable[str]) -> str:
+def _number_or_word(words: Iterable[str]) -> str:
     return "a number" if any(map(_has_digit, words)) else "a word"
 
 
@@ -173,7 +173,9 @@ def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
         yield from map(_MARK.__getitem__, opened[len(bare) :])
 
 
-def _decompose(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
+def _decompose_into_sources(
+    text: Sequence[str], told: Sequence[list[str]], language: _Joining
+) -> list[list[str]]:
     """Return the sources of which a text is composed; [] if it has other parts."""
     found: list[list[str]] = []
     at = 0
@@ -243,7 +245,7 @@ def _match_tails(
         at += len(longest) + 1
 
 
-def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
+def _is_within_longer_source(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
     """Whether a longer source has `part`, followed only by a linking word or a named place ("in Oulu")."""
     if not part or _has_digit(part[-1]):
         return False

@@ -32,8 +32,8 @@ from memlog.service.engine.requests import (
     build_event,
     chat_text,
     check_categories,
-    check_chat,
-    check_rates,
+    check_chat_unless_found,
+    check_decay_rates,
 )
 from memlog.service.memory.save import SaveReport, append_saved_memory
 
@@ -55,7 +55,7 @@ Rates = Annotated[
         "Factors from 0 to 1 by category, instead of all default factors; a category without a factor"
         " does not decay."
     ),
-    Reads(check_rates, wire=dict[str, float]),
+    Reads(check_decay_rates, wire=dict[str, float]),
 ]
 Categories = Annotated[
     Iterable[str],
@@ -74,7 +74,7 @@ def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:
     return dedup and memory_id is None
 
 
-def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
+def _check_any_chat_has_effect(given: Any) -> None:  # noqa: ANN401 - the request
     if given.any_chat and not looks_for_duplicates(given.dedup, given.memory_id):
         raise BadInput(
             "any_chat has no effect with memory_id or without dedup: memlog then ignores duplicates",
@@ -85,7 +85,7 @@ def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
 class Memories(OperationGroup):
     """The memories of a store. Every change is an event, so the log loses nothing."""
 
-    @operation("append", check=_check_duplicates)
+    @operation("append", check=_check_any_chat_has_effect)
     def save(
         self,
         content: Annotated[str, "The text."],
@@ -133,9 +133,9 @@ class Memories(OperationGroup):
     @operation("read", missing="memory_not_found")
     def get(self, memory_id: MemoryId) -> "Memory | None":
         """Show all fields of a memory."""
-        from memlog.query.memories import memory
+        from memlog.query.memories import find_memory
 
-        return self._read(lambda db: memory(db, memory_id))
+        return self._read(lambda db: find_memory(db, memory_id))
 
     @operation("read", missing="memory_not_found")
     def history(self, memory_id: MemoryId) -> _History:
@@ -145,7 +145,7 @@ class Memories(OperationGroup):
         """
         from memlog.query import memories
 
-        return self._read(lambda db: memories.history(db, self._engine.log_path, memory_id))
+        return self._read(lambda db: memories.history_of_memory(db, self._engine.log_path, memory_id))
 
     @operation("read")
     def conflicts(self) -> _Conflicts:
@@ -247,12 +247,12 @@ class Memories(OperationGroup):
             NotFound: some memories do not exist; none is archived.
             BadInput: no memory is given. BadInput, Busy, LogError: as `Store.append`.
         """
-        from memlog.query.memories import memory
+        from memlog.query.memories import find_memory
 
         names = [*dict.fromkeys(memory_ids)]
         if not names:
             raise BadInput("no memories were given", hint="specify memory_ids")
-        found = self._decide(lambda db: [memory(db, each) for each in names])
+        found = self._decide(lambda db: [find_memory(db, each) for each in names])
         if unknown := [name for name, each in zip(names, found, strict=True) if each is None]:
             raise not_found("memory_not_found", *unknown)
         active = [each for each in found if each is not None and each.archived_at is None]
@@ -303,11 +303,11 @@ class Memories(OperationGroup):
         Events change the salience of a memory, its age lowers its freshness, and its relevance is the product
         of salience, freshness and importance.
         """
-        from memlog.query.memories import memories
+        from memlog.query.memories import find_memories
 
         scope = chat and chat_text(chat)
         found = self._read(
-            lambda db: memories(
+            lambda db: find_memories(
                 db,
                 category=category,
                 kind=kind,
@@ -320,7 +320,7 @@ class Memories(OperationGroup):
                 light=light,
             )
         )
-        check_chat(chat, found)
+        check_chat_unless_found(chat, found)
         return found
 
     @operation("append")

@@ -26,7 +26,7 @@ _MOST_WORDS = 25
 def tells_nothing(text: str) -> bool:
     """Whether a folded sentence only says that somebody said nothing, or that there is nothing to say."""
     spelled = re.sub(r"n['’]t\b", " not", text)
-    if _matches(spelled, "empty_form"):
+    if _matches_placeholder_table(spelled, "empty_form"):
         return True
     is_of_somebody = _patterns()["owns"].search(spelled) is not None
     if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _telling_patterns()):
@@ -95,13 +95,13 @@ def is_placeholder(text: str) -> bool:
     if len(folded_text) > _LONGEST:
         return _is_instruction(folded_text)
     bare = folded_text.strip("\"'` .。")
-    if _matches(bare, "unfilled"):
+    if _matches_placeholder_table(bare, "unfilled"):
         return True
     field = _FIELD.fullmatch(bare)
-    if field is not None and _matches(_strip_marks(field[2]), "nothing", "example"):
+    if field is not None and _matches_placeholder_table(_strip_marks(field[2]), "nothing", "example"):
         return True
     return all(
-        _is_empty_clause(part) or _matches(part, "template", "example")
+        _is_empty_clause(part) or _matches_placeholder_table(part, "template", "example")
         for part in _split_clauses(folded_text)
     ) or _is_instruction(folded_text)
 
@@ -114,25 +114,25 @@ def says_nothing(text: str) -> bool:
 
 def is_denial(text: str) -> bool:
     """Whether a text is only a denial, such as `none`, which may still answer a question."""
-    return _matches(_strip_marks(fold_content(text)), "denial")
+    return _matches_placeholder_table(_strip_marks(fold_content(text)), "denial")
 
 
-def _matches(text: str, *tables: str) -> bool:
+def _matches_placeholder_table(text: str, *tables: str) -> bool:
     """Whether one of these tables of placeholders.toml matches a whole folded text."""
     return any(_patterns()[table].fullmatch(text) for table in tables)
 
 
 def _is_empty_clause(part: str) -> bool:
     """Whether a clause says that there is nothing to say."""
-    return _matches(part, "nothing", "denial") or tells_nothing(part)
+    return _matches_placeholder_table(part, "nothing", "denial") or tells_nothing(part)
 
 
 def _split_clauses(text: str) -> list[str]:
     """Split a folded text into clauses, without marks; [] if it is an example or has only marks."""
     whole = _strip_marks(text)
-    if _matches(whole, "nothing"):  # n/a
+    if _matches_placeholder_table(whole, "nothing"):  # n/a
         return [whole]
-    if _matches(text.strip("\"'`<>() .,…"), "example"):  # user@example.com
+    if _matches_placeholder_table(text.strip("\"'`<>() .,…"), "example"):  # user@example.com
         return []
     return [bare for part in _ENDS.split(whole) if (bare := _strip_marks(part))]
 

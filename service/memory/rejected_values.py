@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from memlog.eventlog.codec.content_ids import fold_content
-from memlog.projector.text.stemming import stop_words_in
+from memlog.projector.text.stemming import stop_words_of_languages
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.records import RejectedValue
 from memlog.service.memory.compared_text import Text, is_in_dictionary, negates_next_word
-from memlog.service.memory.duplicates import first_difference, similarity
+from memlog.service.memory.duplicates import first_difference, similarity_of_near_duplicates
 from memlog.service.memory.word_tables import load_patterns, load_tables, load_words
 
 
@@ -103,13 +103,16 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
         return True
     new_words, old_words = _token_words(value), _token_words(old.value)
     if new_words == old_words:
-        return are_alike or not _is_answer(value)
+        return are_alike or not _is_bare_answer(value)
     if not new_words or not old_words:
         return False
-    if _is_answer(old.value):
+    if _is_bare_answer(old.value):
         return are_alike and old_words <= new_words
     new, was = Text(value), Text(old.value)
-    if similarity(new, was) is not None or similarity(was, new) is not None:
+    if (
+        similarity_of_near_duplicates(new, was) is not None
+        or similarity_of_near_duplicates(was, new) is not None
+    ):
         return True
     added, missing = new_words - old_words, old_words - new_words
     if any(negates_next_word(word) or word.isdigit() for word in added | missing) or (added and missing):
@@ -121,14 +124,14 @@ def _is_same_value(key: str, value: str, old: RejectedValue) -> bool:
     subject = _patterns()["subject"].match(fold_content(value))
     light = (
         load_words(__file__, "words", "light")
-        | stop_words_in(("english", "finnish"))
+        | stop_words_of_languages(("english", "finnish"))
         | {*_split_key(key), *_split_key(old.key)}
         | ({subject[1]} if subject else set())
     )
     return added <= light
 
 
-def _is_answer(value: str) -> bool:
+def _is_bare_answer(value: str) -> bool:
     return _patterns()["answer"].fullmatch(to_digits(fold_content(value).strip(" ."))) is not None
 
 
@@ -138,7 +141,7 @@ def _is_same_notation(value: str, old: str) -> bool:
     if not find_days(was).isdisjoint(find_days(new)) or not find_phones(was).isdisjoint(find_phones(new)):
         return True
     bare, bare_old = re.sub(r"[\W_\u00ad]+", "", new), re.sub(r"[\W_\u00ad]+", "", was)
-    if not bare_old or _is_answer(old):
+    if not bare_old or _is_bare_answer(old):
         return False
     is_cjk_name = len(bare_old) > 1 and all(map(is_cjk, bare_old))
     return bare == bare_old or (is_cjk_name and bare_old in bare and not _contradicts(value, old))
@@ -149,9 +152,9 @@ def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
 
     A single significant word must be a name or a number: a common word may occur in any sentence.
     """
-    if _is_answer(old.value) or _contradicts(value, old.value):
+    if _is_bare_answer(old.value) or _contradicts(value, old.value):
         return False
-    light = load_words(__file__, "words", "light") | stop_words_in(("english", "finnish"))
+    light = load_words(__file__, "words", "light") | stop_words_of_languages(("english", "finnish"))
     telling = {word for word in _token_words(old.value) if word not in light and word.isalnum()}
     if len(telling) == 1:
         (word,) = telling

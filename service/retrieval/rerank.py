@@ -84,14 +84,14 @@ class Reranker:
         if not though_it_rests:
             self._breaker.check_available()
         try:
-            scores = self._scores_in_time(question, texts)
+            scores = self._request_scores_in_time(question, texts)
         except ProviderError as error:
             self._breaker.record_failure(error)
             raise
         self._breaker.record_success()
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
-    def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
+    def _request_scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
         if self._seconds_left <= 0:
             raise late_error(self._provider.base_url, self._provider.timeout)
         started = time.monotonic()

@@ -11,12 +11,12 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_or_create_store_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_spans
-from memlog.query.changes import swap_changed
+from memlog.query.changes import swap_changed_with_newer
 from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
@@ -27,12 +27,12 @@ from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search
+from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search_read_model
 from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.engine.embedding_models import NO_MODEL
-from memlog.service.engine.read_model import ReadModel, ReadPool, report_pending
+from memlog.service.engine.read_model import ReadModel, ReadPool, report_missing_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     wanted = replace(request, k=most, min_similarity=least)
     result = reads.run_with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
-        result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])
+        result.hits = swap_changed_with_newer(rerank(request.text, result.hits, result.silent)[: request.k])
     if not client.models.loaded and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
@@ -63,7 +63,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
 
 def _search_caught_up(read_model: ReadModel, request: Search, client: "EmbeddingClient") -> SearchResult:
     db, synced, models, silent = prepare_search(read_model, client, is_synced=request.sync)
-    result = search(
+    result = search_read_model(
         db,
         request,
         models,
@@ -144,12 +144,12 @@ class _EmbeddedBefore:
 
 def provider_states(read_model: ReadModel) -> "list[ProviderState]":
     """Return the states of the embedding and reranking providers that searches use."""
-    known = [breaker.state() for breaker in read_model.model.providers]
+    known = [breaker.read_state() for breaker in read_model.model.breakers_of_providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.
         from memlog.service.engine.http_client import Breaker
 
-        known.append(Breaker(read_model.path, "rerank", read_model.rerank).state())
+        known.append(Breaker(read_model.path, "rerank", read_model.rerank).read_state())
     return known
 
 
@@ -179,7 +179,7 @@ def prepare_search(
     first = models.first
     db, synced = read_model.connect_to_latest(sync=is_synced, models=models, silent=silent)
     if models.loaded:
-        report_pending(db, silent)
+        report_missing_vectors(db, silent)
     there = vectors.model_of(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
@@ -194,7 +194,7 @@ _BuiltContext = tuple[Context, GivenContext | None]
 """A context, and its record, if it is to be recorded."""
 
 
-def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
+def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
     """Build the context for a message and record it in `log`."""
     started = time.perf_counter()
     if reads.first.is_off:
@@ -231,7 +231,7 @@ def create_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
 
 
 def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> None:
-    key = load_store_key(log.store)
+    key = load_or_create_store_key(log.store)
     given = record.event
     given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])

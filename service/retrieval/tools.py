@@ -11,7 +11,7 @@ from memlog.eventlog.events import AppendWarning, Position
 from memlog.eventlog.fields import MemoryKind, chat_id_to_text
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
-from memlog.query.event_index import streams_of
+from memlog.query.event_index import streams_containing_name
 from memlog.query.facts.answers import all_topics
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
@@ -254,13 +254,13 @@ class Tools(OperationGroup):
 
     def _find_items(self, name: str) -> list[ToolItem]:
         """Return the memory, fact or events with the id `name`, at most one event per stream."""
-        memory = self._read(lambda db: memories.memory(db, name))
+        memory = self._read(lambda db: memories.find_memory(db, name))
         if memory is not None:
             return [_memory_item(memory)]
         log = self._engine.log_path
 
         def read_events(db: Connection) -> list[StoredEvent | None]:
-            streams: list[str | None] = [*streams_of(db, name)] or [None]
+            streams: list[str | None] = [*streams_containing_name(db, name)] or [None]
             return [provenance.find_event(db, log, name, stream) for stream in streams]
 
         facts = {each.fact_id: each for topic in self._read(all_topics) for each in topic.facts}

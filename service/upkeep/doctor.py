@@ -20,8 +20,8 @@ from memlog.eventlog.errors import (
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import is_line_start
-from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import find_refusals, remove_unusable
+from memlog.eventlog.files.folders import check_store_exists
+from memlog.eventlog.files.locks import find_permission_errors, remove_or_rename_unusable
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import (
@@ -34,7 +34,7 @@ from memlog.eventlog.integrity.seal_losses import (
 )
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
-from memlog.eventlog.log.streams import Segment, by_writer, escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, segments_of
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
@@ -53,7 +53,7 @@ from memlog.projector.sqlite import (
 )
 from memlog.query.conflicts import count_open_conflicts
 from memlog.query.context.background import count_not_english
-from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_chats
+from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_messenger_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
 from memlog.service.engine.embedding_models import EmbeddingModel
@@ -106,7 +106,9 @@ def ask_embedder(embedder: Embedder) -> MemlogError | None:
     return find_error_raised_by(lambda: embedder.embed(["Does it answer?"], "query"))
 
 
-def _from_error(check: str, error: MemlogError | None, message: str, state: State = "warning") -> Finding:
+def _finding_from_error(
+    check: str, error: MemlogError | None, message: str, state: State = "warning"
+) -> Finding:
     """Return a finding with an error and its hint; "ok" with `message` if there is no error."""
     return (
         Finding(check, "ok", message) if error is None else Finding(check, state, error.message, error.hint)
@@ -132,10 +134,10 @@ def _check_model(read_model: ReadModel) -> Finding:
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
         )
-    return _from_error("model", ask_embedder(embedder) if embedder.is_remote else None, embedder.id)
+    return _finding_from_error("model", ask_embedder(embedder) if embedder.is_remote else None, embedder.id)
 
 
-def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
+def why_multilingual_is_needed(db: Connection, model: EmbeddingModel) -> str | None:
     """Return a message if many texts have no vector without the multilingual model; otherwise None."""
     known = model.find_known_model()
     if model.multilingual is not None or known is None or not is_bundled(known):
@@ -150,13 +152,13 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
     """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
-        return [_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
+        return [_finding_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
     projector = read_model.projector
     try:
         if projector.generations.current() is None or projector.why_unusable() is not None:
             return []
         with converting_errors("the read model"):
-            found = why_multilingual(projector.connect_to_live(), read_model.model)
+            found = why_multilingual_is_needed(projector.connect_to_live(), read_model.model)
     except (DatabaseError, OSError):
         return []  # other checks report this
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
@@ -170,7 +172,7 @@ def _check_language_model(read_model: ReadModel, provider: LanguageModelProvider
     error = find_error_raised_by(
         lambda: model.request_answer_once("Answer with {}", "{}", {"type": "object"})
     )
-    return [_from_error("language model", error, f"{provider.name} answers")]
+    return [_finding_from_error("language model", error, f"{provider.name} answers")]
 
 
 def _check_reranker(read_model: ReadModel) -> list[Finding]:
@@ -180,7 +182,7 @@ def _check_reranker(read_model: ReadModel) -> list[Finding]:
         return []
     texts = ["It does.", "It does not."]
     error = find_error_raised_by(lambda: rerank.rank("Does it answer?", texts, though_it_rests=True))
-    return [_from_error("rerank", error, "it answers")]
+    return [_finding_from_error("rerank", error, "it answers")]
 
 
 def examine_log(log: Path) -> list[Finding]:
@@ -255,7 +257,7 @@ def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[F
 def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     unsealed = [
         segment
-        for made in by_writer(segments).values()
+        for made in group_segments_by_writer(segments).values()
         for segment in made[:-1]
         if (segment.stream, segment.name.filename) not in seals.last
     ]
@@ -273,7 +275,7 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
 
 def _check_segment_dates(segments: list[Segment]) -> Iterator[Finding]:
     """Yield a finding for each segment dated before its predecessor, which means that a clock was wrong."""
-    written = [made for (_, writer), made in by_writer(segments).items() if writer]
+    written = [made for (_, writer), made in group_segments_by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
             yield Finding(
@@ -289,7 +291,7 @@ def _segment_name(segment: Segment) -> str:
     return f"{segment.stream}/{segment.name.filename}"
 
 
-def check_notes(store: Path) -> list[Finding]:
+def suggest_import_of_notes(store: Path) -> list[Finding]:
     """Suggest an import if the store is empty and its folder contains notes."""
     folder = find_notes_beside(store)
     if folder is None:
@@ -315,7 +317,7 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
     yield Finding("scope", "ok", f"{scope}: {escape_invalid_utf8(why)}")
     if scope == "store":
         yield from _check_same_names(db, people)
-    elif nameless := [*nameless_chats(db, people)]:
+    elif nameless := [*nameless_messenger_chats(db, people)]:
         message = f"kept separate, as their messages give no name: {_list_chats(nameless)}"
         yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
@@ -323,7 +325,9 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
 def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
     """Report each name that makes several messenger chats share a scope."""
     for name, chats in chats_by_name(db).items():
-        alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
+        alike = [
+            chat for chat in chats if people.is_messenger_chat(chat) and people.owner_of_chat(chat) is None
+        ]
         if len(alike) > 1:
             message = (
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
@@ -369,11 +373,11 @@ def examine_store(
         "disk": lambda: _check_disk_space(read_model),
         "permissions": lambda: _check_permissions(read_model.path, fix=fix),
         "read model": lambda: _check_read_model(read_model, fix=fix),
-        "lines": lambda: _check_lines(read_model),
+        "lines": lambda: _check_lines_conflicts_and_scope(read_model),
         "long texts": lambda: _check_long_texts(read_model),
         "cache": lambda: _check_vector_cache(read_model, fix=fix),
         "log": lambda: examine_log(read_model.projector.log),
-        "notes": lambda: check_notes(read_model.path),
+        "notes": lambda: suggest_import_of_notes(read_model.path),
     }
     findings: list[Finding] = []
     for check, look in checks.items():
@@ -408,8 +412,8 @@ def _check_vector_search() -> Finding:
 
 
 def _check_store_exists(read_model: ReadModel) -> Finding:
-    error = find_error_raised_by(lambda: check_store(read_model.path))
-    return _from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
+    error = find_error_raised_by(lambda: check_store_exists(read_model.path))
+    return _finding_from_error("store", error, escape_invalid_utf8(read_model.path), "problem")
 
 
 def _check_file_system(store: Path) -> Finding:
@@ -470,10 +474,10 @@ def _nearest_folder(folder: Path) -> Path:
 
 def _check_owner(store: Path, *, fix: bool) -> Finding:
     """Check that this user may read and write every file of the store, whoever created it."""
-    refused = list(find_refusals(store))
+    refused = list(find_permission_errors(store))
     if fix:
-        removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
-        refused = list(find_refusals(store))
+        removed = [note for error in refused if (note := remove_or_rename_unusable(store, error)) is not None]
+        refused = list(find_permission_errors(store))
         if removed and not refused:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:
@@ -546,7 +550,7 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
     return Finding("read model", "ok", f"up to the log{waiting}")
 
 
-def _check_lines(read_model: ReadModel) -> list[Finding]:
+def _check_lines_conflicts_and_scope(read_model: ReadModel) -> list[Finding]:
     """Report conflicts and quarantined lines, which no read returns, and memory conflicts and the scope."""
     try:
         with converting_errors("the read model"):
@@ -625,7 +629,7 @@ _SPLIT = "no text is lost; to make these texts easier to find, append them in sh
 
 
 def _check_vector_cache(read_model: ReadModel, *, fix: bool) -> Finding:
-    count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    count, problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     if not problems:
         return Finding("cache", "ok", count_with_words(count, "vector", "vectors"))
     if not fix:

@@ -15,7 +15,7 @@ from msgspec import Meta
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
 from memlog.eventlog.log.reader import decode_entry, open_segment, read_lines, select_segments
 from memlog.eventlog.log.streams import encode_name, escape_invalid_utf8
@@ -43,7 +43,7 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
     line: int
 
 
-def secrets_in(log: Path) -> Iterator[SecretPlace]:
+def find_secrets_in_log(log: Path) -> Iterator[SecretPlace]:
     """Yield the place of each line that contains a key, once for each kind of key, in log order.
 
     This includes duplicates, lines that are not events, and forgotten lines that are not overwritten yet.
@@ -322,7 +322,7 @@ class Erasure(OperationGroup):
             NotFound: nothing with this name was ever in the store.
             Busy, LogError: as `Store.append`. Some events may be forgotten; it is safe to try again.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         engine = self._engine
         # Always with fsync: forgotten events must not come back after a power cut.
         log = Log(
@@ -353,7 +353,7 @@ class Erasure(OperationGroup):
             Busy: another process held a segment, the seals or the read model for too long.
             LogError, DatabaseError: a file could not be written. Forgotten bytes may still be in it.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         read_model = self._engine.reads.maintenance
         with read_model.mutex, converting_errors("the read model"):
             done = scrub_store(read_model, self._engine.lock_timeout, progress, dry_run=dry_run)
@@ -368,7 +368,7 @@ class Erasure(OperationGroup):
         Raises:
             BadInput: the text is empty. LogError: a file cannot be read.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         # Closing a file drops the POSIX locks that SQLite has on it in the same process.
         with self._engine.reads.holding_all_closed():
             self._engine.known_ids.close()
@@ -380,5 +380,5 @@ class Erasure(OperationGroup):
 
         Forgotten events are included until a scrub overwrites them.
         """
-        check_store(self._engine.path)
-        return list(secrets_in(self._engine.log_path))
+        check_store_exists(self._engine.path)
+        return list(find_secrets_in_log(self._engine.log_path))

@@ -16,7 +16,7 @@ import msgspec
 
 from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
-from memlog.eventlog.events import ContextGiven, Redacted, tag_of
+from memlog.eventlog.events import ContextGiven, Redacted, type_name_of_event
 from memlog.eventlog.fields import Chat, Id
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.integrity import scrub
@@ -27,7 +27,7 @@ from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, redacted_keys, select_segments
-from memlog.eventlog.log.streams import Segment, is_stream
+from memlog.eventlog.log.streams import Segment, is_stream_name
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import mask_keys, texts_within
@@ -150,7 +150,7 @@ def forget_events(
             log, read_model, lambda db: _select_target(db, log.path, target), reason, dry_run
         )
     try:
-        with _pattern_search(target.match) as finds:
+        with _pattern_matcher(target.match) as finds:
             if finds([""]):
                 raise BadInput(
                     f"the pattern {target.match!r} matches the empty string, and so every event",
@@ -169,7 +169,7 @@ def forget_events(
 
 
 @contextmanager
-def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
+def _pattern_matcher(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     """Yield a function that tells whether an untrusted pattern matches any of some texts, as given or in NFC.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` holds the GIL meanwhile. So
@@ -232,7 +232,7 @@ def _select_target(db: Connection, log: Path, target: Target) -> _Selection:
 
 def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
     """Select every line with an event's id in its stream, including torn lines that seem to have it."""
-    known = event_index.streams_of(db, event_id)
+    known = event_index.streams_containing_name(db, event_id)
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
         message = f"{event_id} is in several streams: {', '.join(streams)}"
@@ -253,11 +253,11 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
 
 def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Select the events of a memory, of those merged into it, and of profile values derived from it."""
-    names = event_index.merged_into(db, memory_id)
-    names += event_index.proposed_for(db, names)
-    events = event_index.events_of(db, names) | event_index.held_events_of(db, memory_id)
+    names = event_index.memory_with_memories_merged_into_it(db, memory_id)
+    names += event_index.memories_proposed_to_replace(db, names)
+    events = event_index.events_touching_memories(db, names) | event_index.held_events_of(db, memory_id)
     events |= event_index.undone_merge_events(db, names)
-    events |= _profile_keys(log, names) | event_index.contexts_with(db, names)
+    events |= _profile_keys(log, names) | event_index.contexts_containing_memories(db, names)
     if not events:
         raise NotFound(
             f"no memory {memory_id!r}", hint="store.memories.list() lists all", code="memory_not_found"
@@ -276,9 +276,9 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
         )
     streams = {segment.stream for segment in own}
-    memories = event_index.memories_of(db, of_chat)
-    touched = event_index.events_of(db, memories) | _profile_keys(log, memories)
-    touched |= event_index.contexts_with(db, memories)
+    memories = event_index.memories_touched_by_events(db, of_chat)
+    touched = event_index.events_touching_memories(db, memories) | _profile_keys(log, memories)
+    touched |= event_index.contexts_containing_memories(db, memories)
     segments = [*own, *others, *_segments_of(log, ("core",))]
     return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
 
@@ -315,19 +315,21 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
-    others = event_index.contexts_naming(db, keys.keys()) | event_index.changes_of_messages(db, keys.keys())
+    others = event_index.contexts_naming_events(db, keys.keys()) | event_index.changes_of_messages(
+        db, keys.keys()
+    )
     others -= keys.keys()
     keys.update(dict.fromkeys(sorted(others)))
     for segment in _segments_of(log, {stream for stream, _ in others}):
         wanted.setdefault(segment, [])
         mixed.add(segment)
     before = redacted_keys(wanted)
-    streams = set(filter(is_stream, {stream for stream, _ in keys}))
+    streams = set(filter(is_stream_name, {stream for stream, _ in keys}))
     # In log order: sorting would take as long as writing.
     new = {key: None for key in keys if key[0] in streams and key not in before}
     done = ForgetReport(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
-        if not is_stream(segment.stream):
+        if not is_stream_name(segment.stream):
             done.unreachable += [
                 entry.position for entry in _forgettable_entries(segment) if entry.key in keys
             ]
@@ -371,7 +373,7 @@ def _doomed_line(entry: LogEntry) -> DoomedLine:
         segment=entry.segment.name.filename,
         offset=entry.line.offset,
         line=entry.line.number,
-        type=entry.event.reason if isinstance(entry.event, BadLine) else tag_of(entry.event),
+        type=entry.event.reason if isinstance(entry.event, BadLine) else type_name_of_event(entry.event),
         words=_first_words(entry),
     )
 
@@ -437,9 +439,9 @@ def scrub_store(
     log_format.check_writable(read_model.projector.log)
     if not dry_run:
         # Imported here: most stores have no provider.
-        from memlog.service.engine.http_client import remove_provider_words
+        from memlog.service.engine.http_client import remove_unreadable_cache
 
-        remove_provider_words(read_model.path)
+        remove_unreadable_cache(read_model.path)
     segments = select_segments(read_model.projector.log)
     redacted = redacted_keys(segments)
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
@@ -461,7 +463,7 @@ def scrub_store(
     watermarks = Watermarks(read_model.path)
 
     def erase(segment: Segment) -> Erased:
-        with _as_unfinished_scrub(segment):
+        with _converting_os_errors_of_scrub(segment):
             return read_model.projector.write_transaction(
                 lambda db: scrub.erase_lines(
                     segment,
@@ -475,7 +477,7 @@ def scrub_store(
 
     def renew_seals(segments: list[Segment]) -> None:
         for segment in segments:
-            with _as_unfinished_scrub(segment):
+            with _converting_os_errors_of_scrub(segment):
                 seals.reseal(*segment.key, lock_timeout=lock_timeout)
 
     with holding_lock(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
@@ -519,7 +521,7 @@ def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Er
 
 
 @contextmanager
-def _as_unfinished_scrub(segment: Segment) -> Iterator[None]:
+def _converting_os_errors_of_scrub(segment: Segment) -> Iterator[None]:
     try:
         yield
     except OSError as error:

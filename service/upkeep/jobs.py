@@ -10,7 +10,7 @@ from msgspec import Meta
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
-from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import JOBS_LOCK
 from memlog.eventlog.sections import JobRules
@@ -30,7 +30,7 @@ from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import PRUNED, Retry
 from memlog.service.llm.task import Outcome
 from memlog.service.llm.tasks import load_tasks
-from memlog.service.llm.tasks.merge import merge_exact
+from memlog.service.llm.tasks.merge import archive_exact_duplicates
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
@@ -105,12 +105,12 @@ class Jobs(OperationGroup):
             Busy: another process runs jobs, or distils.
             ProviderError: the language model failed; the run stays due, and no step is done twice.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no jobs run", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
         runner = JobRunner(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
-        return [*runner.run_due()] if job is None else [runner.run(job)]
+        return [*runner.run_due_jobs()] if job is None else [runner.run(job)]
 
     @operation("read")
     def log(
@@ -126,9 +126,9 @@ class Jobs(OperationGroup):
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
         job = Job(name=name, due="off")
         if schedule is not None:
-            slot = schedule.latest(now)
+            slot = schedule.latest_slot(now)
             is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
-            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next(now).ts
+            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next_slot(now).ts
         if last is not None:
             job.last, job.period, job.steps = last.ts, last.period, last.steps
         return job
@@ -147,7 +147,7 @@ JOBS: dict[str, tuple[str, ...]] = {
 """The jobs, and the steps of each that need no language model."""
 
 
-def steps_of(job: str) -> list[str]:
+def list_steps_of_job(job: str) -> list[str]:
     """Return the steps of a job in order: those of the language model behind the first other one."""
     own = JOBS[job]
     return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
@@ -190,7 +190,7 @@ class JobRunner:
         self._schedules = _job_rules(engine).schedules()
         self._works: dict[tuple[str, str], Callable[[], Outcome]] = {
             ("daily", "decay"): self._decay_memories,
-            ("weekly", "duplicates"): lambda: merge_exact(engine),
+            ("weekly", "duplicates"): lambda: archive_exact_duplicates(engine),
             ("weekly", "prune"): self._prune_memories,
         }
         self._why_no_model = why_no_model(engine)
@@ -213,12 +213,12 @@ class JobRunner:
         If not, a watch need not catch up here, and its rows thread reports the new events.
         """
         now = timestamps.now()
-        slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
+        slots = ((job, schedule.latest_slot(now)) for job, schedule in self._schedules.items() if schedule)
         return self._why_no_model is None or any(
             is_job_due(db, job, slot.period, slot.ts) for job, slot in slots
         )
 
-    def run_due(self) -> Iterator[JobReport]:
+    def run_due_jobs(self) -> Iterator[JobReport]:
         """Run all jobs that are due, and yield a report of each job that did something.
 
         Raises:
@@ -240,13 +240,15 @@ class JobRunner:
     def run(self, job: str) -> JobReport:
         """Run a job now, whether it is due or not.
 
-        Raises the errors of `run_due`.
+        Raises the errors of `run_due_jobs`.
         """
         with holding_lock(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
                 return self._run_steps(job)
             now, schedule = timestamps.now(), self._schedules[job]
-            return self._run_and_record(job, now[:10] if schedule is None else schedule.latest(now).period)
+            return self._run_and_record(
+                job, now[:10] if schedule is None else schedule.latest_slot(now).period
+            )
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
@@ -255,7 +257,7 @@ class JobRunner:
         schedule = self._schedules[job]
         if schedule is None:
             return None
-        slot = schedule.latest(timestamps.now())
+        slot = schedule.latest_slot(timestamps.now())
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
             return self._run_and_record(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
@@ -276,7 +278,7 @@ class JobRunner:
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in steps_of(job) if steps is None else steps:
+        for step in list_steps_of_job(job) if steps is None else steps:
             self._heartbeat()
             if why := self._why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, DatabaseError
 from memlog.eventlog.fields import Local
-from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.files.locks import holding_lock_if_file_exists
 from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
 from memlog.eventlog.integrity.seal_format import Seal
@@ -24,7 +24,7 @@ from memlog.eventlog.log.writer import Log
 from memlog.projector import catchup
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding import EMBED_BATCH
-from memlog.projector.embedding.cache import check_cache, count_unused
+from memlog.projector.embedding.cache import check_cache, count_unused_texts
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
 from memlog.projector.verify import Verification, hash_dump, verify_read_model
@@ -34,7 +34,7 @@ from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.requests import ProgressField
 from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed_pending_passages, project_log
-from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
+from memlog.service.upkeep.status import Stats, Status, read_stats, read_status
 
 if TYPE_CHECKING:
     from memlog.service.upkeep.doctor import Finding
@@ -121,20 +121,20 @@ class Maintenance(OperationGroup):
         """
         from memlog.service.documents.documents import Documents
         from memlog.service.upkeep.jobs import JobRunner
-        from memlog.service.upkeep.watch import watch_once, watch_store
+        from memlog.service.upkeep.watch import run_single_watch_pass, watch_store
 
         engine, tell = self._engine, tell or (lambda _: None)
         if engine.read_model.is_off:
             raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
         if once:
-            check_store(engine.path)
-            watch_once(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
+            check_store_exists(engine.path)
+            run_single_watch_pass(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
             return
         watch_store(
             engine.read_model,
-            lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
+            lambda read_model, on_wait: Documents(engine.copy_for_thread(read_model, on_wait)),
             lambda read_model, heartbeat, notify: JobRunner(
-                engine.for_thread(read_model, lambda: None),
+                engine.copy_for_thread(read_model, lambda: None),
                 lock_timeout=0.0,
                 heartbeat=heartbeat,
                 notify=notify,
@@ -154,7 +154,7 @@ class Maintenance(OperationGroup):
         Raises:
             LogError: the log cannot be read.
         """
-        check_store(self._engine.path)
+        check_store_exists(self._engine.path)
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
@@ -216,12 +216,12 @@ class Maintenance(OperationGroup):
     @operation("read")
     def status(self) -> Status:
         """Show the state of the store and its read model, and which parts work here. Does not catch up."""
-        return self._engine.reads.run_with_repair(partial(status_of, self._engine.language_model))
+        return self._engine.reads.run_with_repair(partial(read_status, self._engine.language_model))
 
     @operation("read")
     def stats(self) -> Stats:
         """Count events, messages, memories, vectors and bytes, and report how far the read model lagged."""
-        return self._engine.reads.run_with_repair(stats_of)
+        return self._engine.reads.run_with_repair(read_stats)
 
     @operation("read")
     def quarantine(self) -> list[QuarantinedLine]:
@@ -274,7 +274,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 
 def seal_all_segments(log: Log, *, accept_loss: bool) -> SealReport:
     """Seal all segments and, with `accept_loss`, accept losses; see `Maintenance.seal`."""
-    check_store(log.store)
+    check_store_exists(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
     return SealReport(
@@ -317,14 +317,14 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
             quarantined=dict(sorted(log.lines.quarantined.items())),
             damaged=log.lines.damaged,
         )
-    cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    cached, cache_problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     unused = 0
     if found.digest is not None and not cache_problems:
         with converting_errors("the read model"):
             texts = index.texts_to_embed(
                 read_model.projector.connect_to_live(read_only=read_model.is_read_only)
             )
-            unused = count_unused(read_model.path, texts, read_only=read_model.is_only_read)
+            unused = count_unused_texts(read_model.path, texts, read_only=read_model.uses_databases_read_only)
     return msgspec.structs.replace(
         found,
         cached_vectors=cached,
@@ -357,7 +357,7 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
             return Verification(
                 notes=["the read model was built with other chunk sizes or by another memlog: not compared"]
             )
-        if read_model.is_only_read:
+        if read_model.uses_databases_read_only:
             mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
             if mebibytes > _IN_MEMORY:
                 return Verification(notes=[_TOO_LONG.format(mebibytes)])

@@ -13,7 +13,7 @@ from memlog.projector.embedding.fill import Embedded, names_set_aside
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
-from memlog.service.engine.read_model import ReadModel, notes_of_separated_chats
+from memlog.service.engine.read_model import ReadModel, note_that_chats_are_separated
 
 if TYPE_CHECKING:
     import numpy as np
@@ -118,7 +118,7 @@ def _project_log(
         vectors_cached=embedded.cached + done.vectors_cached,
         vectors_pending=index.count_all_pending(db),
         rebuilt=done.rebuilt,
-        notes=[*done.read.notes, *notes_of_separated_chats(done, projector, read_model.people)],
+        notes=[*done.read.notes, *note_that_chats_are_separated(done, projector, read_model.people)],
         silent=silent,
         seconds=round(time.monotonic() - started, 3),
     )

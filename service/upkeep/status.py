@@ -19,11 +19,11 @@ from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, count_open_conflicts
 from memlog.query.records import why_clock_is_doubted
-from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
-from memlog.service.engine.read_model import ReadModel, report_pending
+from memlog.service.engine.http_client import Breaker, ProviderState, count_failures_of_role
+from memlog.service.engine.read_model import ReadModel, report_missing_vectors
 from memlog.service.engine.requests import PRUNED
 from memlog.service.retrieval.search import provider_states
-from memlog.service.upkeep.doctor import ask_embedder, why_multilingual
+from memlog.service.upkeep.doctor import ask_embedder, why_multilingual_is_needed
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -76,7 +76,7 @@ class Status(msgspec.Struct, kw_only=True):
     silent: dict[str, str]
 
 
-def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
+def read_status(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
     """Return the state of a store, without catching up with the log."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
@@ -86,8 +86,8 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
     current = projector.generations.current()
     with converting_errors("the read model"):
         if embedder is not None or multilingual is not None:
-            report_pending(db, silent)
-        if (missing := why_multilingual(db, read_model.model)) is not None:
+            report_missing_vectors(db, silent)
+        if (missing := why_multilingual_is_needed(db, read_model.model)) is not None:
             silent["multilingual"] = missing
         if embedder is not None and (reason := vectors.why_incomparable(db, embedder)):
             silent["vector"] = reason
@@ -96,8 +96,8 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
         unsettled = count_open_conflicts(db)
         providers, set_aside = [*provider_states(read_model)], []
         if language_model is not None:
-            providers.append(Breaker(read_model.path, "language_model", language_model).state())
-            set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()
+            providers.append(Breaker(read_model.path, "language_model", language_model).read_state())
+            set_aside = failures_of_today(db, language_model.place, language_model.name).requests_set_aside()
         return Status(
             store=escape_invalid_utf8(read_model.path),
             generation=current.name if current else None,
@@ -162,7 +162,7 @@ class Stats(msgspec.Struct, kw_only=True):
     counters: dict[str, int]
 
 
-def stats_of(read_model: ReadModel) -> Stats:
+def read_stats(read_model: ReadModel) -> Stats:
     """Return the statistics of a store. The lag is measured before the read model catches up."""
     log = read_model.projector.log
     behind, _ = read_model.connect_to_latest(sync=False)
@@ -171,9 +171,9 @@ def stats_of(read_model: ReadModel) -> Stats:
         catchup.count_unread_lines(behind, log),
     )
     db, synced = (behind, False) if read_model.is_read_only else read_model.connect_to_latest()
-    errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
+    errors = count_failures_of_role(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
-        by_type = records.count_by(db, "type", "events")
+        by_type = records.count_rows_by_column(db, "type", "events")
         counters = records.count_for_monitoring(db, by_type)
         counters["memory.extraction.errors"] = errors
         counters["memory.extraction.count"] = counters["memory.extraction.success"] + errors
@@ -183,11 +183,11 @@ def stats_of(read_model: ReadModel) -> Stats:
             unread_bytes=unread_bytes,
             unread_lines=unread_lines,
             events_by_type=by_type,
-            events_by_day=records.count_by(db, "substr(ts, 1, 10)", "events"),
-            messages_by_role=records.count_by(db, "role", messages),
-            messages_by_chat=records.count_by(db, "channel || ':' || chat_id", messages),
-            memories_by_category=records.count_by(db, "category", "memories"),
-            memories_by_kind=records.count_by(db, "kind", "memories"),
+            events_by_day=records.count_rows_by_column(db, "substr(ts, 1, 10)", "events"),
+            messages_by_role=records.count_rows_by_column(db, "role", messages),
+            messages_by_chat=records.count_rows_by_column(db, "channel || ':' || chat_id", messages),
+            memories_by_category=records.count_rows_by_column(db, "category", "memories"),
+            memories_by_kind=records.count_rows_by_column(db, "kind", "memories"),
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
             passages=index.count_passages(db),
             vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),

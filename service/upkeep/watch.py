@@ -19,7 +19,7 @@ from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.reader import FileState, log_state
-from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
+from memlog.eventlog.log.tail import SWEEP_SECONDS, wait_for_polls
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
@@ -54,10 +54,10 @@ class Rows(Worker):
         self._is_first = True
 
     def _work_until_stopped(self) -> None:
-        for _ in watch_changes(self._log, self._shared.stop):
-            self._run_and_report(self._poll)
+        for _ in wait_for_polls(self._log, self._shared.stop):
+            self._run_and_report(self._catch_up_if_changed)
 
-    def _poll(self) -> bool:
+    def _catch_up_if_changed(self) -> bool:
         if not self._has_store():
             return False
         projector = self._read_model.projector
@@ -76,13 +76,13 @@ class Rows(Worker):
 
     def _has_store(self) -> bool:
         """Whether the store exists. If it was recreated, the first process to lock it watches it."""
-        if self._shared.lock.holds():
+        if self._shared.lock.holds_current_file():
             return True
         self._read_model.close()
         self._done = None
         if not self._read_model.path.is_dir():
             return False
-        self._shared.lock.take()
+        self._shared.lock.take_lock()
         return True
 
     def _is_being_removed(self) -> bool:
@@ -90,7 +90,7 @@ class Rows(Worker):
         if self._is_first:
             return False
         self._shared.stop.wait(_SETTLED)
-        return not self._shared.lock.holds()
+        return not self._shared.lock.holds_current_file()
 
     def _catch_up_for_a_moment(self) -> bool:
         """Catch up for at most `_AT_A_TIME` seconds. Return whether the whole log has been read."""
@@ -120,12 +120,12 @@ class Vectors(Worker):
             if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
-                if not self._shared.lock.holds():
+                if not self._shared.lock.holds_current_file():
                     self._read_model.close()
                 elif self._read_model.projector.generations.current() is not None:
-                    self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_some_passages))
+                    self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_if_due))
 
-    def _embed_some_passages(self) -> bool:
+    def _embed_if_due(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model
         was_due = False
         while self._has_work(projector.connect_to_live()):
@@ -149,7 +149,7 @@ class Vectors(Worker):
     def _has_work(self, db: Connection) -> bool:
         """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
         known = self._read_model.model.list_known_models()
-        is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
+        is_other = any(vectors.model_of(db, vectors.vector_set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
 
 
@@ -185,7 +185,7 @@ class _Watched:
         self.folders = {self.root}
         self.due = 0.0
 
-    def read_state(self, store: Path, readers: Readers) -> int:
+    def update_and_read_state(self, store: Path, readers: Readers) -> int:
         """Return the current state of the source, and update `folders` and `due`."""
         started = time.monotonic()
         self.folders = {self.root}
@@ -193,7 +193,7 @@ class _Watched:
         with suppress(OSError), Root(self.root) as root:
             files = walk_source_folder(root, self.source, store, readers).files
             self.folders |= {(self.root / file).parent for file in files}
-            state = sum(_hash_file(root, file) for file in files)
+            state = sum(_hash_of_file_version(root, file) for file in files)
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
         return state
@@ -218,7 +218,7 @@ class Folders(Worker):
         hints = ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)
         with closing(hints), closing(self._documents):
             while not stop.is_set():
-                self._run_and_report(self._poll)
+                self._run_and_report(self._refresh_due_sources)
                 folders = {folder for each in self._watched.values() for folder in each.folders}
                 changed = hints.wait_for_changes(sorted(folders), self._seconds_to_wait())
                 for each in self._watched.values():
@@ -231,24 +231,24 @@ class Folders(Worker):
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
-    def _poll(self) -> bool:
-        if not self._shared.lock.holds():
+    def _refresh_due_sources(self) -> bool:
+        if not self._shared.lock.holds_current_file():
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
-            self._watch_only(self._read_model.run_with_repair(self._own_sources))
+            self._watch_only(self._read_model.run_with_repair(self._own_sources_and_note_others))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._refresh_source(each) for each in due) > 0
         return False
 
-    def _own_sources(self) -> list[Registered]:
+    def _own_sources_and_note_others(self) -> list[Registered]:
         """Return the sources that this copy of the store refreshes. Notify once of each other source."""
-        registered = queries.registered_sources(self._read_model.projector.connect_to_live())
+        registered = queries.list_registered_sources(self._read_model.projector.connect_to_live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [why_not_refreshed(each.source_id, each.writer) for each in others]
         for note in notes:
             if note not in self._left_to_others:
-                self._notify(note)
+                self._queue_note(note)
         self._left_to_others = notes
         return [each for each in registered if each not in others]
 
@@ -272,7 +272,7 @@ class Folders(Worker):
         """Update the documents of a source if its files have changed, and return whether they have."""
         started = time.perf_counter()
         # Taken before reading: a later change gives another state.
-        state = watched.read_state(self._store, self._documents.readers)
+        state = watched.update_and_read_state(self._store, self._documents.readers)
         if state == watched.state:
             return False
         # Otherwise this thread would project instead of the rows thread, and delay it.
@@ -281,7 +281,7 @@ class Folders(Worker):
         reports = self._documents.refresh(watched.source.source_id, progress=self._show_progress)
         notes = notes_on_problems(reports)
         self._notes += [*notes, *self._notes_on_new_links(reports)]
-        # Retry what could not be read, except a missing folder: `read_state` notices its return.
+        # Retry what could not be read, except a missing folder: `update_and_read_state` notices its return.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
             indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
@@ -302,7 +302,7 @@ def notes_on_problems(reports: Iterable[IndexingReport]) -> list[str]:
     return [each.problem for each in reports if each.problem is not None]
 
 
-def _hash_file(root: Root, file: str) -> int:
+def _hash_of_file_version(root: Root, file: str) -> int:
     """Return a number that changes whenever the file changes; 0 if it does not exist."""
     try:
         return hash((file, file_version(root.status(file))))
@@ -326,22 +326,24 @@ class DueJobs(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, runner_by: RunnerBy) -> None:
         super().__init__(shared, read_model)
-        self._runner = runner_by(self._read_model, self._end_if_stopped, self._notify)
+        self._runner = runner_by(self._read_model, self._end_if_stopped, self._queue_note)
 
     def _work_until_stopped(self) -> None:
         pause = 0.0
         while not self._shared.stop.wait(pause):
-            is_there = self._shared.lock.holds() and self._read_model.projector.generations.current()
+            is_there = (
+                self._shared.lock.holds_current_file() and self._read_model.projector.generations.current()
+            )
             if is_there:
-                self._run_and_report(self._poll)
+                self._run_and_report(self._run_jobs_if_due)
             pause = _JOBS_TICK if is_there else _UNTIL_THERE
 
-    def _poll(self) -> bool:
+    def _run_jobs_if_due(self) -> bool:
         if not self._runner.may_be_due(self._read_model.projector.connect_to_live()):
             return False
         done = False
         try:
-            for report in self._runner.run_due():
+            for report in self._runner.run_due_jobs():
                 done = True
                 if report.period is not None:
                     self._notes.append(f"ran the {report.job} job of {report.period}")
@@ -391,7 +393,9 @@ def watch_store(
         stop.set()
 
 
-def watch_once(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
+def run_single_watch_pass(
+    read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None
+) -> None:
     """Run a single pass of a watch, then return; see the argument `once` of `Maintenance.watch`."""
     read_model.make_store()
     started = time.perf_counter()

@@ -20,7 +20,7 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import converting_errors
-from memlog.service.documents.indexing import describe_error
+from memlog.service.documents.indexing import describe_indexing_error
 from memlog.service.engine.read_model import ReadModel
 
 # The file is never unlinked: the kernel releases the lock, even after kill -9.
@@ -38,9 +38,9 @@ class WatchLock:
         self._store = store
         self._path = store / WATCH_LOCK
         self._fd: int | None = None
-        self.take()
+        self.take_lock()
 
-    def take(self) -> None:
+    def take_lock(self) -> None:
         """Lock the current file, creating it if it is missing. Raises the errors of the class."""
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
@@ -60,7 +60,7 @@ class WatchLock:
             disk.close(self._fd)
         self._fd = None
 
-    def holds(self) -> bool:
+    def holds_current_file(self) -> bool:
         """Whether the locked file is still the store's; it is not if the store was removed or recreated."""
         if self._fd is None:
             return False
@@ -129,7 +129,9 @@ class Worker(ABC):
         self._reported: set[str] = set()
         self._has_failed = False
         self._shown = 0.0
-        self._read_model = read_model.for_thread(lock_timeout=self.lock_timeout, notify=self._notes.append)
+        self._read_model = read_model.copy_for_thread(
+            lock_timeout=self.lock_timeout, notify=self._notes.append
+        )
 
     def run(self) -> None:
         """Work until the watch stops."""
@@ -155,7 +157,7 @@ class Worker(ABC):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
             hint = f" ({error.hint})" if isinstance(error, MemlogError) and error.hint else ""
-            self._notes.append(describe_error(error) + hint)
+            self._notes.append(describe_indexing_error(error) + hint)
             is_worth_a_report, has_failed = True, True
         if not is_worth_a_report:
             return
@@ -163,10 +165,10 @@ class Worker(ABC):
             self._notes.append(_GOES_ON)
         for note in dict.fromkeys(self._notes):
             if note not in self._reported:
-                self._notify(note)
+                self._queue_note(note)
         self._reported, self._has_failed = set(self._notes), has_failed
 
-    def _notify(self, note: str) -> None:
+    def _queue_note(self, note: str) -> None:
         self._shared.calls.put(partial(self._shared.notify, note))
 
     def _end_if_stopped(self) -> None:

@@ -44,7 +44,7 @@ def test_a_command_prints_the_answer_of_its_operation(
     done = memlog_here(*path, *arguments_of(path, tmp_path), "--json", env=env)
     assert done.code == 0 or path == ("doctor",), done.err
     printed = [done.json, *done.json.values()]
-    assert any(fits(each, kind) for each in printed for kind in operation.found)
+    assert any(fits(each, kind) for each in printed for kind in operation.types_if_found)
     if operation.effect == "read":
         owner = library.Projects(tmp_path / "memlog") if operation.name in PROJECTS else filled
         given = call_operation(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.cli.process.error_handler import error_to_failure, exit_code_of
 from memlog.cli.process.main import memlog_command
 from memlog.eventlog import timestamps
 from memlog.eventlog.integrity.copy_identity import Writer
@@ -301,8 +301,8 @@ def test_odd_invocations_have_a_documented_exit_code(
         error = done.exception
         codes.append(0 if error is None else exit_code_of(error))
         assert codes[-1] in DOCUMENTED, args
-        assert error is None or failure_of(error).code != "internal", args
-        assert error is None or failure_of(error).message, args
+        assert error is None or error_to_failure(error).code != "internal", args
+        assert error is None or error_to_failure(error).message, args
         assert "Traceback" not in done.output, args
     assert set(codes) >= {0, 1, 2}
 

@@ -120,7 +120,7 @@ def test_the_file_changes_nothing_and_has_every_setting_with_its_default(memlog:
     assert dict(flatten_sections(tomllib.loads(uncommented))) == {
         setting.name: _in_file(setting.default)
         for setting in all_settings()
-        if setting.in_file and not setting.is_of_user
+        if setting.may_be_in_file and not setting.is_only_of_user
     }
     (store / "memlog.toml").write_text(uncommented)
     origins = {each["name"]: each["origin"] for each in memlog("config", "--json").json["settings"]}
@@ -137,7 +137,7 @@ def test_every_setting_in_the_file_is_explained(memlog: Run, store: Path) -> Non
     memlog("init")
     text = (store / "memlog.toml").read_text()
     for setting in all_settings():
-        assert (f"# {setting.meaning}" in text) is (setting.in_file and not setting.is_of_user)
+        assert (f"# {setting.meaning}" in text) is (setting.may_be_in_file and not setting.is_only_of_user)
 
 
 def test_where_a_file_stands_in_the_way_no_store_is_made(memlog: Run, store: Path) -> None:

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 
 import memlog as package
 from memlog.cli.options.settings import SettingOption
-from memlog.cli.options.settings_schema import _structs, all_settings
+from memlog.cli.options.settings_schema import _structs_of_section, all_settings
 from memlog.eventlog.fields import Checked, Field, fields_of
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
@@ -81,7 +81,7 @@ def test_each_default_is_that_of_the_library() -> None:
     pruned = inspect.signature(package.Memories.prune).parameters
     contexts = inspect.signature(package.Store.context).parameters
     sizes = package.ChunkSizes()
-    assert {setting.name: setting.default for setting in all_settings() if setting.in_file} == {
+    assert {setting.name: setting.default for setting in all_settings() if setting.may_be_in_file} == {
         "model": opened["model"].default,
         "durability": opened["durability"].default,
         "redact": opened["redact"].default,
@@ -134,7 +134,9 @@ def _wrong_values(field: Field) -> Iterator[Any]:
         yield "magic"
 
 
-@pytest.mark.parametrize("kind", [kind for _, kind in _structs(None)], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [kind for _, kind in _structs_of_section(None)], ids=lambda kind: kind.__name__
+)
 def test_each_setting_is_checked_in_python_too_and_named(kind: type[Checked]) -> None:
     for field in fields_of(kind):
         for value in _wrong_values(field):
@@ -503,7 +505,7 @@ def test_all_settings_but_the_chunk_sizes_act_on_the_call_alone(memlog: Run, tmp
     memlog(*SAID, "tea")
     memlog("project", "--no-embed")
     before, rows = memlog("status", "--json").json, memlog("digest", "--json").json
-    others = [each for each in all_settings() if each.in_file and not each.name.startswith("chunk_")]
+    others = [each for each in all_settings() if each.may_be_in_file and not each.name.startswith("chunk_")]
     env = {each.variable: _another_value(each, tmp_path) for each in others}
     after = memlog("status", "--json", env=env)
     assert after.code == 0, after.err

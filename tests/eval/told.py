@@ -261,10 +261,10 @@ def judge(told: Told, store: memlog.Store, names: Mapping[str, str], mode: Mode)
     """What the store's entries are worth for each prompt, by the parts of their scores."""
     prompts = [prompt.text for prompt in told.prompts]
     if mode == "bundled":
-        vectors, known = load_embedder().embed(prompts), [background.english_background()]
+        vectors, known = load_embedder().embed(prompts), [background.english_background_vectors()]
     else:
         vectors = multilingual_embedder().embed(prompts, "query")
-        known = [*background.multilingual_background().values()]
+        known = [*background.multilingual_background_vectors().values()]
     kinds = [np.concatenate([each[kind] for each in known]) for kind in (1, 2)]
     near = [np.sort(vectors @ of_kind.T)[:, -3:].mean(1) for of_kind in kinds]
     rows = [rows_of(prompt, told.asked(store, prompt, explain=True), names) for prompt in told.prompts]
@@ -322,7 +322,7 @@ MOST_LINES: Mapping[Mode, float] = {"bundled": 4.0, "both": 4.5, "multilingual":
 def using(mode: Mode) -> Iterator[None]:
     """Have stores use these models alone."""
     hidden = {
-        "bundled": patch.object(embedding_models, "has_multilingual", lambda: False),
+        "bundled": patch.object(embedding_models, "has_multilingual_extra", lambda: False),
         "multilingual": patch.object(models, "_PACKAGE", "not_installed"),
     }
     with hidden.get(mode, nullcontext()):

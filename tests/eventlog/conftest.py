@@ -15,7 +15,7 @@ from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.log.layout import seals_file
+from memlog.eventlog.log.layout import name_of_seals_file
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import opening_segment_file, read_lines
 from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
@@ -51,7 +51,7 @@ class LogOnDisk:
     @property
     def seals(self) -> Path:
         """The file of its writer's seals."""
-        return self.store / "log" / seals_file(Writer(self.store).find_or_create_name())
+        return self.store / "log" / name_of_seals_file(Writer(self.store).find_or_create_name())
 
     @property
     def segments(self) -> list[str]:

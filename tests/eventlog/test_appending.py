@@ -869,14 +869,14 @@ def test_a_lock_that_fails_is_no_lock_that_another_one_has(log: Any, faulty_disk
 
 
 def test_whether_a_lock_is_held_can_be_asked_without_taking_it(log: Any, hold_lock: Hold) -> None:
-    assert not locks.is_held(log.store / "nothing")
+    assert not locks.is_lock_held(log.store / "nothing")
     log.append("one")
-    assert not locks.is_held(log.segment)
+    assert not locks.is_lock_held(log.segment)
     holder = hold_lock(log.segment)
-    assert locks.is_held(log.segment)
+    assert locks.is_lock_held(log.segment)
     holder.kill()
     holder.wait()
-    assert not locks.is_held(log.segment)
+    assert not locks.is_lock_held(log.segment)
 
 
 def test_a_lock_is_not_left_behind(log: Any) -> None:

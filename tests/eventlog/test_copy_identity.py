@@ -164,7 +164,7 @@ def test_a_retired_writer_is_replaced_once(store: Path) -> None:
 
 
 def test_names_are_of_six_characters_and_begin_with_a_letter() -> None:
-    for name in {copy_identity.name_from(os.urandom(6)) for _ in range(1000)}:
+    for name in {copy_identity.writer_name_from_bytes(os.urandom(6)) for _ in range(1000)}:
         assert len(name) == 6
         assert name[0].isalpha()
         assert set(name) <= set("abcdefghijklmnopqrstuvwxyz234567")

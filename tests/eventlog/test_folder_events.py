@@ -14,7 +14,7 @@ from memlog.eventlog.files import folder_events
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log import tail
 from memlog.eventlog.log.reader import log_state
-from memlog.eventlog.log.tail import watch_changes
+from memlog.eventlog.log.tail import wait_for_polls
 
 
 def told(waiting: ChangeHints, folder: Path, path: Path) -> bool:
@@ -91,7 +91,7 @@ def test_without_watches_looks_go_on_and_another_try_is_made(
 
     def look_five_times() -> int:
         tries.clear()
-        with closing(watch_changes(tmp_path)) as looking:
+        with closing(wait_for_polls(tmp_path)) as looking:
             for _ in range(5):
                 next(looking)
         return len(tries)
@@ -127,7 +127,7 @@ def test_what_nobody_told_of_is_found_by_a_sweep(tmp_path: Path, monkeypatch: py
     stop = threading.Event()
     late = threading.Timer(60, stop.set)  # it would end the looks
     late.start()
-    with closing(watch_changes(tmp_path, stop)) as looking:
+    with closing(wait_for_polls(tmp_path, stop)) as looking:
         for _ in range(4):
             next(looking)
     late.cancel()
@@ -137,7 +137,7 @@ def test_looks_end_when_they_are_told_to(tmp_path: Path) -> None:
     stop, has_looked = threading.Event(), threading.Event()
 
     def look() -> None:
-        for _ in watch_changes(tmp_path / "not there", stop):
+        for _ in wait_for_polls(tmp_path / "not there", stop):
             has_looked.set()
 
     looking = threading.Thread(target=look, daemon=True)

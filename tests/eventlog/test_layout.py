@@ -58,7 +58,7 @@ def test_what_names_a_writer_is_what_the_pattern_of_its_files_takes() -> None:
         *("²7f3qz", ""),
     ):
         is_named = re.fullmatch(layout.WRITER, name) is not None
-        assert layout.is_writer(name) is is_named, name
+        assert layout.is_writer_name(name) is is_named, name
         assert layout.is_seals_file(f"seals.{name}.jsonl") is is_named, name
 
 

@@ -101,5 +101,5 @@ def test_a_forked_child_keeps_no_lock_of_its_parent(tmp_path: Path, parent: str)
         assert process.stdout.readline() == b"forked\n"
         if parent == "dies":
             process.wait(60)
-        until(lambda: not locks.is_held(path))
+        until(lambda: not locks.is_lock_held(path))
         process.stdin.close()

@@ -371,7 +371,7 @@ def test_an_erasure_that_was_killed_is_no_loss_and_the_next_projection_remembers
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(scrub, "_overwrite", killed)
+        patched.setattr(scrub, "_overwrite_lines", killed)
         with pytest.raises(Killed):
             store.scrub()
     assert store.losses() == []

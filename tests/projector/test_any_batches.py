@@ -15,7 +15,7 @@ from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
 from memlog.projector.verify import dump_tables, fulltext_digest, verify_read_model
-from memlog.query.search.hybrid import search
+from memlog.query.search.hybrid import search_read_model
 from memlog.query.search.request import Search
 from tests.support.drawn_events import DAYS, TIMES, foreign_lines, logs
 from tests.support.examples import examples
@@ -156,7 +156,7 @@ def passage_vectors(projector: Projector):
 
 def answers(projector: Projector, questions):
     results = [
-        search(projector.connect_to_live(), Search(question, k=20, mode=mode), Models(LETTERS))
+        search_read_model(projector.connect_to_live(), Search(question, k=20, mode=mode), Models(LETTERS))
         for question in questions
         for mode in (["text", "hybrid"] if LETTERS else ["text"])
     ]

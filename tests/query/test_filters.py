@@ -17,7 +17,7 @@ from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
 from memlog.query.search.fulltext import best_matches
-from memlog.query.search.hybrid import search
+from memlog.query.search.hybrid import search_read_model
 from memlog.query.search.nearest import nearest_candidates
 from memlog.query.search.request import Ranking, Search, parse_query
 
@@ -327,7 +327,7 @@ def test_the_distances_of_the_oracle_are_cosines(big):
 def test_a_hybrid_search_is_full_of_what_passes(big, ranking):
     for name, (filters, _) in BY_SHARE.items():
         asked = Search(QUESTIONS[0], filters=filters, ranking=ranking)
-        given = {(hit.kind, hit.id) for hit in search(big.db, asked, Models(HashedWords())).hits}
+        given = {(hit.kind, hit.id) for hit in search_read_model(big.db, asked, Models(HashedWords())).hits}
         assert all(passes(filters, big.things[each]) for each in given), name
         assert len(given) == min(10, sum(passes(filters, thing) for thing in big.things.values())), name
 
@@ -336,7 +336,9 @@ def test_without_neighbours_a_hybrid_search_gives_what_the_oracle_fuses(big, by_
     question = QUESTIONS[0]
     ranking = Ranking(context=False, priors=False, salience=False, depth=DEPTH)
     for name, (filters, _) in BY_SHARE.items():
-        found = search(big.db, Search(question, filters=filters, ranking=ranking), Models(HashedWords())).hits
+        found = search_read_model(
+            big.db, Search(question, filters=filters, ranking=ranking), Models(HashedWords())
+        ).hits
         scores: dict[tuple[str, str], float] = {}
         lists = [(1.0, side) for side in by_words[question]] + [(0.5, by_vectors[question])]
         for weight, side in lists:
@@ -353,6 +355,6 @@ def test_k_is_full_by_words_alone_wherever_so_many_match(big, by_words):
     for name, (filters, _) in BY_SHARE.items():
         matching = {each for side in by_words[question] for each in side.best(filters)}
         asked = Search(question, mode="text", filters=filters, ranking=Ranking(context=False))
-        hits = search(big.db, asked, None).hits
+        hits = search_read_model(big.db, asked, None).hits
         assert len(hits) == min(10, len(matching)), name
         assert all(passes(filters, big.things[hit.kind, hit.id]) for hit in hits), name

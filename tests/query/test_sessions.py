@@ -14,8 +14,8 @@ from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import count_rows
 from memlog.projector.text.tokens import count_tokens
-from memlog.query.conversations import window
-from memlog.query.sessions import Session, session_content, sessions
+from memlog.query.conversations import window_of_chat
+from memlog.query.sessions import Session, current_session_content, current_sessions
 from tests.support.examples import examples
 
 
@@ -107,11 +107,11 @@ def test_the_view_says_what_a_plain_reading_says(first, late):
             projector.catch_up()
         assert count_rows(projector.connect_to_live(), "quarantine") == 0
         expected = in_order([event for _, event in sorted(placed)])
-        every = sessions(projector.connect_to_live(), is_all=True)
-        current = sessions(projector.connect_to_live())
+        every = current_sessions(projector.connect_to_live(), is_all=True)
+        current = current_sessions(projector.connect_to_live())
         for chat in expected:
             assert [each for each in every if each.chat == chat] == _newest_first(expected[chat])
-            assert sessions(
+            assert current_sessions(
                 projector.connect_to_live(), tuple(chat.split(":", 1)), is_all=True
             ) == _newest_first(expected[chat])
         assert sorted(each.chat for each in current) == sorted(expected)
@@ -133,10 +133,10 @@ def check_windows(db, chat, placed):
     current = [event_id for _, event_id in said[breaks[-1] + 1 if breaks else 0 :]]
     key = tuple(chat.split(":", 1))
     for across, expected in ((False, current), (True, whole)):
-        found = window(db, key, last=1000, across_sessions=across)
+        found = window_of_chat(db, key, last=1000, across_sessions=across)
         assert [message.id for message in found.messages] == expected
         assert found.session_start == (current[0] if current else None)
-        content = session_content(db, key, last=None, tokens=None, across_sessions=across)
+        content = current_session_content(db, key, last=None, tokens=None, across_sessions=across)
         assert content.messages == len(expected)
 
 

@@ -9,7 +9,7 @@ import pytest
 import memlog
 from memlog.eventlog.files import file_io
 from memlog.eventlog.log.layout import STORE_KEY
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_store_key
+from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
 
 CHAT = "telegram:7"
 ASKED = "favourite tea: green, black?"
@@ -122,7 +122,7 @@ def test_the_hash_is_that_of_the_printed_block_whatever_its_white_space(store):
     whole = store.context(ASKED, chat=CHAT)
     turn = store.context(ASKED, chat=CHAT, part="turn")
     stable = store.context("", chat=CHAT, part="stable")
-    key = load_store_key(store.path)
+    key = load_or_create_store_key(store.path)
     both, half = events(store)
     spaced = "\n  " + whole.text.replace("\n", "\r\n\t").replace(" ", "  ")
     assert both["stable"] == both["turn"] == keyed_hash(key, spaced)
@@ -135,7 +135,7 @@ def test_of_messages_the_block_is_the_system_message_and_json_has_none(store):
     given = store.context(ASKED, chat=CHAT, form="messages")
     store.context(ASKED, chat=CHAT, form="json", part="turn")
     messages, for_programs = events(store)
-    assert messages["turn"] == keyed_hash(load_store_key(store.path), given.messages[0]["content"])
+    assert messages["turn"] == keyed_hash(load_or_create_store_key(store.path), given.messages[0]["content"])
     assert not for_programs.keys() & {"stable", "turn"}
 
 
@@ -149,12 +149,12 @@ def test_without_core_memory_the_turn_alone_has_a_hash(store):
 
 def test_the_key_is_its_owners_alone_and_the_same_for_all_that_make_it_at_once(tmp_path):
     with multiprocessing.get_context("fork").Pool(4) as pool:
-        keys = pool.map(load_store_key, [tmp_path] * 16, chunksize=1)
+        keys = pool.map(load_or_create_store_key, [tmp_path] * 16, chunksize=1)
     assert len({*keys}) == 1
     assert len(keys[0]) == 32
     assert (tmp_path / STORE_KEY).stat().st_mode & 0o777 == file_io._FILE
     (tmp_path / STORE_KEY).write_text(keys[0].hex()[:20])  # whoever wrote it was killed
-    assert load_store_key(tmp_path) == load_store_key(tmp_path) != keys[0]
+    assert load_or_create_store_key(tmp_path) == load_or_create_store_key(tmp_path) != keys[0]
 
 
 def test_where_there_can_be_no_key_the_context_is_given_and_the_reason_told(store):

@@ -19,7 +19,7 @@ from memlog.query.request import Request
 from memlog.query.search.request import Search
 from memlog.service.catalogue import GROUPS, answer_schemas, call_operation, operations
 from memlog.service.engine.operation import NOUNS
-from memlog.service.engine.requests import description_of, fields_of, schema_of
+from memlog.service.engine.requests import description_of, fields_of, json_schema_of_request
 from tests.cli.operations_page import WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES
@@ -90,7 +90,7 @@ def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> No
 
 def test_a_schema_describes_every_field_that_json_can_give() -> None:
     for name, operation in ALL.items():
-        schema = schema_of(operation.request)
+        schema = json_schema_of_request(operation.request)
         json.dumps(schema)
         fields = [field for field in fields_of(operation.request) if not field.is_local]
         needed = [field.name for field in fields if field.default is msgspec.NODEFAULT]
@@ -114,7 +114,7 @@ def test_every_default_fits_its_schema() -> None:
         needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
         defaults = {
             field: described["default"]
-            for field, described in schema_of(request)["properties"].items()
+            for field, described in json_schema_of_request(request)["properties"].items()
             if "default" in described
         }
         try:
@@ -134,7 +134,9 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
     owner = memlog.Projects(tmp_path) if name in PROJECTS else filled
     asked = json.loads(json.dumps(request_of(name, tmp_path)))
     given = call_operation(owner, name, asked)
-    assert any(fits(given, kind) for kind in operation.found), f"{given!r} is none of {operation.found}"
+    assert any(fits(given, kind) for kind in operation.types_if_found), (
+        f"{given!r} is none of {operation.types_if_found}"
+    )
     # A maintenance may write seals, no events.
     assert operation.effect != "read" or log_of(filled) == before
     if operation.missing:
@@ -177,7 +179,7 @@ def test_answers_are_public_and_described() -> None:
     assert [name for name in components if name not in memlog.__all__] == []
     assert [name for name, schema in components.items() if not schema.get("description")] == []
     for name, operation in ALL.items():
-        says_missing = {type(None), Literal[False]} & {*get_args(operation.answer)}
+        says_missing = {type(None), Literal[False]} & {*get_args(operation.type_of_answer)}
         assert operation.missing in NOUNS if says_missing else operation.missing in (None, *NOUNS), name
 
 
@@ -232,5 +234,7 @@ def test_what_is_made_from_the_catalogue_is_up_to_date() -> None:
 def test_an_unknown_field_of_a_command_would_be_seen() -> None:
     """What the tests above compare is not empty."""
     assert len(ALL) > 50
-    assert sum(len(schema_of(each.request)["properties"]) for each in operations().values()) > 150
+    assert (
+        sum(len(json_schema_of_request(each.request)["properties"]) for each in operations().values()) > 150
+    )
     assert isinstance(COMMANDS[("query",)], click.Command)

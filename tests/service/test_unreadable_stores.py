@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.cli.process.error_handler import error_to_failure, exit_code_of
 from memlog.eventlog.files import disk
 
 CALLS: dict[str, Callable[[memlog.Store], object]] = {
@@ -59,7 +59,7 @@ def test_what_cannot_be_read_is_an_error_of_the_log(
         with pytest.raises(memlog.LogError, match=r"/log.*: refused") as told:
             pytest.fail(f"{name} gave {call(store)}")
         assert (told.value.code, bool(told.value.hint)) == ("log_io", True), name
-        assert (exit_code_of(told.value), failure_of(told.value).code) == (74, "log_io"), name
+        assert (exit_code_of(told.value), error_to_failure(told.value).code) == (74, "log_io"), name
 
 
 def test_a_lack_of_descriptors_stays_a_lack_of_resources(
@@ -68,7 +68,7 @@ def test_a_lack_of_descriptors_stays_a_lack_of_resources(
     refuse(errno.EMFILE)
     with pytest.raises(memlog.LogError) as told:
         store.maintenance.stats()
-    assert (exit_code_of(told.value), failure_of(told.value).code) == (71, "resources")
+    assert (exit_code_of(told.value), error_to_failure(told.value).code) == (71, "resources")
 
 
 def test_examine_finds_what_cannot_be_read_and_goes_on(

@@ -22,7 +22,7 @@ from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import accept_losses
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
 from memlog.eventlog.integrity.seal_format import encode_seal, link_hash
-from memlog.eventlog.log.layout import WRITERS, seals_file
+from memlog.eventlog.log.layout import WRITERS, name_of_seals_file
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import Log
 from tests.support.older_log import OlderLog
@@ -45,7 +45,7 @@ class Store:
         self.writer = Writer(folder).find_or_create_name()
         names = (SegmentName(day, number, self.writer).filename for number, day in enumerate(DAYS))
         self.sealed, self.second, self.open = (self.log / CHAT / name for name in names)
-        self.seals = self.log / seals_file(self.writer)
+        self.seals = self.log / name_of_seals_file(self.writer)
 
     def fill(self, ids: str = "") -> None:
         """Three days of a chat, two of a memory; what is older is sealed. ids: what they begin with."""

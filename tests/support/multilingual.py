@@ -19,5 +19,5 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: os.PathLike[str] | str = FO
     """Have this process, and those that it starts, use the model in a folder."""
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", os.fspath(folder))
-    monkeypatch.setattr(embedding_models, "has_multilingual", lambda: True)
+    monkeypatch.setattr(embedding_models, "has_multilingual_extra", lambda: True)
     monkeypatch.setattr(multilingual, "multilingual_embedder", cache(multilingual.MultilingualEmbedder))

@@ -19,12 +19,18 @@ from memlog.service.adapters import compat
 from memlog.service.adapters.compat import ROUTES, CreateMemory
 from memlog.service.adapters.http import guard
 from memlog.service.adapters.http.guard import JSON, Admission
-from memlog.service.adapters.local_sockets import CHALLENGE, token_proof
+from memlog.service.adapters.local_sockets import CHALLENGE, compute_token_proof
 from memlog.service.adapters.problems import Problem, ProblemAnswer, append_and_acknowledge
 from memlog.service.catalogue import Operations, answer_schemas
 from memlog.service.engine.engine import HEADER, recording_client
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import Request, description_of, fields_from_texts, fields_of, schema_of
+from memlog.service.engine.requests import (
+    Request,
+    description_of,
+    fields_from_texts,
+    fields_of,
+    json_schema_of_request,
+)
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
 
@@ -43,7 +49,7 @@ _MANY = {"type": "array", "items": _EVENT}
 _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties": {"events": _MANY}}]
 
 
-def has_get(operation: Operation) -> bool:
+def has_get_route(operation: Operation) -> bool:
     """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
     is_read = operation.effect == "read" and not operation.writes_paths
     return is_read and not any(each.name in _TEXTS for each in fields_of(operation.request))
@@ -65,11 +71,11 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
                 **_PROBLEMS,
             },
         }
-        schema = schema_of(operation.request)
+        schema = json_schema_of_request(operation.request)
         body = {"required": bool(schema["required"]), "content": {JSON: {"schema": schema}}}
         path = paths.setdefault(f"/v1/projects/{{project}}/{name}", {"parameters": [_PROJECT]})
         path["post"] = described | {"operationId": name, "requestBody": body}
-        if has_get(operation):
+        if has_get_route(operation):
             path["get"] = described | {
                 "operationId": f"{name}.get",
                 "parameters": _query_parameters(operation),
@@ -79,7 +85,7 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
         JSON: {"schema": {"anyOf": _EVENTS}},
         "application/x-ndjson": {"schema": _EVENT},
     }
-    paths |= _openapi_paths_of_seeds(paths)
+    paths |= _openapi_paths_of_earlier_services(paths)
     for name in ("healthz", "readyz"):
         answer = {"200": {"description": "well"}, "503": _PROBLEM}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
@@ -96,14 +102,18 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
     }
 
 
-def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
+def _openapi_paths_of_earlier_services(paths: dict[str, Any]) -> dict[str, Any]:
     """Return the OpenAPI paths for the routes of two earlier services."""
     some = {"content": {JSON: {"schema": {}}}, "description": "done"}
 
     def describe_route(
         name: str, status: str = "200", request: type[Request] | None = None
     ) -> dict[str, Any]:
-        body = {} if request is None else {"requestBody": {"content": {JSON: {"schema": schema_of(request)}}}}
+        body = (
+            {}
+            if request is None
+            else {"requestBody": {"content": {JSON: {"schema": json_schema_of_request(request)}}}}
+        )
         summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
         responses = {status: some, **_PROBLEMS}
         return {"operationId": name, "tags": ["seeds"], "responses": responses} | summary | body
@@ -132,7 +142,7 @@ def _openapi_paths_of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
-    schema = schema_of(operation.request)
+    schema = json_schema_of_request(operation.request)
     fields = {field.name: field for field in fields_of(operation.request)}
     return [
         {"name": name, "in": "query", "required": name in schema["required"], "schema": kind}
@@ -144,38 +154,46 @@ def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
 _MEMORIES = "/api/sessions/{session:path}/memories"
 
 
-def seed_routes(stores: OpenStores) -> list[Route]:
+def routes_of_earlier_services(stores: OpenStores) -> list[Route]:
     """Return the routes of two earlier services."""
     one = f"{_MEMORIES}/{{memory}}"
     answers: list[tuple[str, str, Callable[[Call], Awaitable[Response]]]] = [
         *(("POST", path, partial(_run_project_route, stores, *of)) for path, of in compat.ROUTES.items()),
-        ("POST", "/v1/projects/{project:path}/chat", partial(_run_seed_route, stores, compat.pre_route, 200)),
-        ("GET", _MEMORIES, partial(_run_seed_route, stores, compat.list_memories, 200)),
-        ("POST", _MEMORIES, partial(_run_seed_route, stores, compat.create_memory, 201)),
-        ("GET", one, partial(_run_seed_route, stores, compat.get_memory, 200)),
-        ("DELETE", one, partial(_run_seed_route, stores, compat.delete_memory, 204)),
+        (
+            "POST",
+            "/v1/projects/{project:path}/chat",
+            partial(_run_session_route, stores, compat.pre_route, 200),
+        ),
+        ("GET", _MEMORIES, partial(_run_session_route, stores, compat.list_memories, 200)),
+        ("POST", _MEMORIES, partial(_run_session_route, stores, compat.create_memory, 201)),
+        ("GET", one, partial(_run_session_route, stores, compat.get_memory, 200)),
+        ("DELETE", one, partial(_run_session_route, stores, compat.delete_memory, 204)),
     ]
-    return [Route(path, guard.answer_errors(answer), methods=[method]) for method, path, answer in answers]
+    return [Route(path, guard.answering_errors(answer), methods=[method]) for method, path, answer in answers]
 
 
 async def _run_project_route(
     stores: OpenStores, kind: type[Any], does: Callable[[Store, Any], Any], call: Call
 ) -> Response:
-    request = kind.of(await guard.read_object(call), call.url.path)
-    return await _answer_as_seed(
+    request = kind.of(await guard.read_json_object(call), call.url.path)
+    return await _answer_as_earlier_service(
         lambda: stores.run(request.project_id, lambda store: does(store, request)), 200
     )
 
 
-async def _run_seed_route(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
+async def _run_session_route(
+    stores: OpenStores, does: Callable[..., Any], status: int, call: Call
+) -> Response:
     """Answer a request. does: takes the store, the other names in the path, and the body, if any."""
     named = dict(call.path_params)
     project = named.pop("project", None) or unquote(call.headers.get(_PROJECT_HEADER, DEFAULT))
-    given = [*named.values(), *([await guard.read_object(call)] if call.method == "POST" else [])]
-    return await _answer_as_seed(lambda: stores.run(project, lambda store: does(store, *given)), status)
+    given = [*named.values(), *([await guard.read_json_object(call)] if call.method == "POST" else [])]
+    return await _answer_as_earlier_service(
+        lambda: stores.run(project, lambda store: does(store, *given)), status
+    )
 
 
-async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
+async def _answer_as_earlier_service(does: Callable[[], Any], status: int) -> Response:
     found = await run_in_threadpool(does)
     body = b"" if status == 204 else msgspec.json.encode(found)
     return Response(body, status, media_type=JSON if body else None)
@@ -184,7 +202,7 @@ async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
 _MCP = ("/mcp", "/v1/projects/{project:path}/mcp")
 
 
-def application(
+def create_application(
     stores: OpenStores,
     admission: Admission,
     *,
@@ -202,10 +220,10 @@ def application(
     document = msgspec.json.encode(openapi_document(served, version))
     routes = [
         Route("/healthz", partial(_answer_constant, b'{"ok":true}')),
-        Route("/readyz", guard.answer_errors(partial(_answer_readiness, stores))),
+        Route("/readyz", guard.answering_errors(partial(_answer_readiness, stores))),
         Route(CHALLENGE, partial(_answer_challenge, admission)),
         Route("/openapi.json", partial(_answer_constant, document)),
-        *seed_routes(stores),
+        *routes_of_earlier_services(stores),
         *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
@@ -213,9 +231,9 @@ def application(
         answer = partial(
             _append_events if name == "append" else _run_operation, stores, name, operation, folder
         )
-        methods = ["POST", *(["GET"] if has_get(operation) else [])]
+        methods = ["POST", *(["GET"] if has_get_route(operation) else [])]
         routes.append(
-            Route(f"/v1/projects/{{project:path}}/{name}", guard.answer_errors(answer), methods=methods)
+            Route(f"/v1/projects/{{project:path}}/{name}", guard.answering_errors(answer), methods=methods)
         )
     handlers: Mapping[Any, Any] = {HTTPException: _answer_http_error, Exception: _answer_internal_error}
     lifespan = mcp.lifespan if mcp else None
@@ -232,7 +250,7 @@ async def _run_operation(
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = fields_from_texts(operation.request, texts)
     else:
-        given = await guard.read_object(call)
+        given = await guard.read_json_object(call)
     return await _run_and_answer(stores, call, partial(_call_and_encode, name, given, root))
 
 
@@ -268,7 +286,7 @@ async def _answer_constant(data: bytes, _: Call) -> Response:
 async def _answer_challenge(admission: Admission, call: Call) -> Response:
     """Prove to a client that this server has the token, before the client sends it."""
     try:
-        proof = token_proof(admission.token or "", call.query_params.get("nonce", ""), admission.url)
+        proof = compute_token_proof(admission.token or "", call.query_params.get("nonce", ""), admission.url)
     except ValueError as error:
         return guard.problem_response(Problem("bad_request", str(error), "see /openapi.json"), 422)
     if admission.token is None:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlog.eventlog.errors import MemlogError
 from memlog.service.adapters.local_sockets import CHALLENGE
-from memlog.service.adapters.problems import Problem, ProblemAnswer, http_status_of_error, problem_of
+from memlog.service.adapters.problems import Problem, ProblemAnswer, error_to_problem, http_status_of_error
 
 Call = Request
 JSON = "application/json"
@@ -34,7 +34,7 @@ class Refused(Exception):
         self.status, self.problem = status, Problem(code, message, hint, retryable=status in (408, 503))
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
-    def answer(self) -> Response:
+    def to_response(self) -> Response:
         """Return the response to the refused request."""
         return problem_response(self.problem, self.status, **self.headers)
 
@@ -51,7 +51,7 @@ class Budget:
         self._freed = asyncio.Condition()
 
     @asynccontextmanager
-    async def reserve_room_for_body(self, call: Call) -> AsyncIterator[None]:
+    async def reserving_room_for_body(self, call: Call) -> AsyncIterator[None]:
         """Reserve room for a request's body while the context lasts."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
@@ -77,20 +77,22 @@ class Budget:
 _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
-def answer_errors(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
+def answering_errors(
+    endpoint: Callable[[Call], Awaitable[Response]],
+) -> Callable[[Call], Awaitable[Response]]:
     """Wrap an endpoint to answer refused and failed requests too."""
 
     async def answer(call: Call) -> Response:
         try:
-            async with _IN_FLIGHT.reserve_room_for_body(call):
+            async with _IN_FLIGHT.reserving_room_for_body(call):
                 return await endpoint(call)
         except Refused as refused:
-            return refused.answer()
+            return refused.to_response()
         except ClientDisconnect:
-            return Refused(400, "bad_request", "the client disconnected", "send the whole body").answer()
+            return Refused(400, "bad_request", "the client disconnected", "send the whole body").to_response()
         except MemlogError as error:
             again = {"retry-after": "1"} if http_status_of_error(error) == 503 else {}
-            return problem_response(problem_of(error), http_status_of_error(error), **again)
+            return problem_response(error_to_problem(error), http_status_of_error(error), **again)
 
     return answer
 
@@ -100,7 +102,7 @@ def problem_response(problem: Problem, status: int, **headers: str) -> Response:
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
-async def read_object(call: Call) -> dict[str, Any]:
+async def read_json_object(call: Call) -> dict[str, Any]:
     """Read a body that is a JSON object; an empty body counts as {}.
 
     Raises:
@@ -177,7 +179,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on if it is admitted; otherwise refuse it."""
         if scope["type"] == "http" and (refused := self._why_refused(scope)):
-            await refused.answer()(scope, receive, send)
+            await refused.to_response()(scope, receive, send)
             return
         # Requests without a token do not count towards the limit.
         counts = scope.get("path") not in _OPEN
@@ -186,7 +188,7 @@ class Guard:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
             ending = Refused(503, "ending", "the server is shutting down", "try again", connection="close")
-            await ending.answer()(scope, receive, send)
+            await ending.to_response()(scope, receive, send)
         finally:
             self._running -= counts
 

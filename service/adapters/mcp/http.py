@@ -8,7 +8,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from mcp.server.transport_security import TransportSecuritySettings
 
 from memlog.service.adapters.http.guard import JSON, Call, Refused, read_body
-from memlog.service.adapters.mcp.server import Context, mcp_server
+from memlog.service.adapters.mcp.server import Context, create_mcp_server
 from memlog.service.projects import DEFAULT, OpenStores
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class McpApplication:
 
         # Host and Origin are checked before any route.
         self._sessions = StreamableHTTPSessionManager(
-            mcp_server(run, version),
+            create_mcp_server(run, version),
             json_response=True,
             stateless=True,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
@@ -38,7 +38,7 @@ class McpApplication:
         try:
             body = await read_body(Call(scope, receive), _BODY, (JSON,))
         except Refused as refused:
-            await refused.answer()(scope, receive, send)
+            await refused.to_response()(scope, receive, send)
             return
         whole = [{"type": "http.request", "body": body, "more_body": False}]
 

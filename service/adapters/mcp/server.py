@@ -19,12 +19,12 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from memlog.eventlog.errors import MemlogError, NotFound
-from memlog.service.adapters.problems import problem_of
+from memlog.service.adapters.problems import error_to_problem
 from memlog.service.adapters.remote_store import RemoteStore
 from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
 from memlog.service.engine.engine import HEADER, recording_client
 from memlog.service.engine.operation import operation_named
-from memlog.service.engine.requests import description_of, schema_of
+from memlog.service.engine.requests import description_of, json_schema_of_request
 from memlog.service.store import Store
 
 T = TypeVar("T")
@@ -54,7 +54,7 @@ Runs = Callable[[Context, Callable[[Any], Any]], Any]
 """Runs a call on the store that a request is for, in the caller's thread, and returns its result."""
 
 
-def mcp_server(run: Runs, version: str) -> Server[Any]:
+def create_mcp_server(run: Runs, version: str) -> Server[Any]:
     """Return an MCP server with memlog's tools and resources.
 
     run: runs a function on the store that a request is for.
@@ -116,7 +116,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
 
 def _describe_tool(name: str) -> types.Tool:
     operation = operation_named(name)
-    schema = schema_of(operation.request)
+    schema = json_schema_of_request(operation.request)
     del schema["description"]
     return types.Tool(
         name=name.partition(".")[2],
@@ -177,7 +177,7 @@ def _error_text(error: MemlogError) -> str:
     """Format an error for a model, with tools instead of operations in the hint."""
     if error.code == "store_not_found":
         return f"{error.code}: {error.message}. Hint: nothing is stored yet; memory_save creates the store"
-    problem = problem_of(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
+    problem = error_to_problem(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
     return f"{problem.code}: {problem.message}" + (f". Hint: {problem.hint}" if problem.hint else "")
 
 
@@ -242,7 +242,7 @@ def serve_stdio(server: Server[Any], parent: int) -> None:
 
     async def serve() -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_end_without_parent, parent)
+            tasks.start_soon(_end_when_parent_exits, parent)
             async with stdio_server(stdin=_stdin_lines()) as (reads, writes):  # type: ignore[arg-type]
                 await server.run(reads, writes, server.create_initialization_options())
             tasks.cancel_scope.cancel()
@@ -257,7 +257,7 @@ async def _stdin_lines() -> AsyncIterator[str]:
             yield _SURROGATES.sub(lambda match: match[1] or r"\ufffd", line)
 
 
-async def _end_without_parent(parent: int) -> None:
+async def _end_when_parent_exits(parent: int) -> None:
     """End this process once its parent exits, since a sibling may keep stdin open."""
     while os.getppid() == parent:
         await anyio.sleep(_POLL_SECONDS)

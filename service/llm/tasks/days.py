@@ -39,14 +39,14 @@ class DaysTask(Distilling[DayBatch]):
         super().__init__(engine, questions)
         self._until, self._left = until, 0
 
-    def reports(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
+    def distil_and_report(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
         """Distil what is due; the first report is on daily events that were imported; see `Distilling`."""
-        waiting, found = self.pending()
+        waiting, found = self.pending_and_sendable_days()
         if kept := len(waiting) - len(found):
             yield waiting_report(kept, "imported, and extraction.channels does not name their channels")
-        yield from super().reports(chat)
+        yield from super().distil_and_report(chat)
 
-    def pending(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
+    def pending_and_sendable_days(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
         """Return the daily events that are not distilled, and those of them that may be sent."""
 
         today = timestamps.in_zone(timestamps.now(), self._questions.zone).date()
@@ -54,7 +54,7 @@ class DaysTask(Distilling[DayBatch]):
 
         def find(db: Connection) -> tuple[list[DailyEvent], list[DailyEvent]]:
             waiting = daily_events(db, until=until, uncompressed=True)
-            return waiting, self._questions.sendable_days(db, waiting)
+            return waiting, self._questions.sendable_daily_events(db, waiting)
 
         return self._decide(find)
 
@@ -63,7 +63,7 @@ class DaysTask(Distilling[DayBatch]):
 
     def find_batches(self) -> Iterator[DayBatch]:
         """Yield the daily events of each day and owner."""
-        _, found = self.pending()
+        _, found = self.pending_and_sendable_days()
         self._left = len(found)
         for (date, _), of_chat in groupby(sorted(found, key=_group_key), key=_group_key):
             days = list(of_chat)
@@ -86,7 +86,7 @@ class DaysTask(Distilling[DayBatch]):
         """Return the memories that only the chat of the daily events sees."""
         reply.origin = replace(reply.origin, chat_id=batch.chat)
         ts = min(f"{batch.date}T12:00:00.000Z", timestamps.now())
-        memories = self.save_memories(db, batch, batch.date, ts, reply)
+        memories = self.events_that_save_memories(db, batch, batch.date, ts, reply)
         closing = DailyEventsCompressed(
             id=reply.origin.id,
             ids=batch.event_ids,

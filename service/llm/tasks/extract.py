@@ -28,7 +28,7 @@ from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import EXTRACT_LOCK
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_session_memories
+from memlog.query.buffer import Buffer, BufferedMessage, count_session_memories, undistilled_buffers
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.sendable import mask_messages
 from memlog.service.engine.engine import Engine
@@ -37,7 +37,7 @@ from memlog.service.llm import task
 from memlog.service.llm.answers import Distilled, MemoryAnswer
 from memlog.service.llm.task import Batch, ModelReply, Outcome, Questions, Task
 from memlog.service.memory.compared_text import Text
-from memlog.service.memory.duplicates import decide_save, similarity
+from memlog.service.memory.duplicates import decide_save, similarity_of_near_duplicates
 from memlog.service.memory.save import SAVED
 
 
@@ -98,7 +98,7 @@ class Distilling(Task[MemoryAnswer, D]):
     def _count_waiting(self) -> int:
         """Return how many messages or daily events wait for a request."""
 
-    def reports(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
+    def distil_and_report(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
         """Distil what is due, and yield a report after each request; the last ones are on what is set aside.
 
         Raises:
@@ -112,7 +112,7 @@ class Distilling(Task[MemoryAnswer, D]):
                     raise
                 yield waiting_report(self._count_waiting(), error.message)
                 self._end_run()
-            for each in self._set_aside():
+            for each in self._batches_set_aside():
                 if chat is None or each.chat == str(chat):
                     yield ExtractionReport(
                         chat=each.chat,
@@ -125,7 +125,7 @@ class Distilling(Task[MemoryAnswer, D]):
     def run_as_job_step(self, told: Callable[[str | None], None]) -> Outcome:
         """Run the task as a step of a job; see `Task.run_as_job_step`."""
         done, whys = 0, []
-        for report in self.reports():
+        for report in self.distil_and_report():
             if report.set_aside is not None:
                 whys.append(report.set_aside)
                 told(None)
@@ -137,7 +137,7 @@ class Distilling(Task[MemoryAnswer, D]):
             )
         return Outcome(done, task.set_aside_note(whys))
 
-    def save_memories(
+    def events_that_save_memories(
         self, db: Connection, batch: D, date: str, ts: str, reply: ModelReply[MemoryAnswer]
     ) -> list[MemorySaved | MemoryUpdated]:
         """Return the events that save an answer's memories, most important first; report on them in `batch`.
@@ -162,14 +162,14 @@ class Distilling(Task[MemoryAnswer, D]):
             text = Text(entry.content)
             if entry.importance < self._questions.rules.threshold or report.saved + report.merged >= room:
                 report.below += 1
-            elif any(similarity(known, text) is not None for known in new):
+            elif any(similarity_of_near_duplicates(known, text) is not None for known in new):
                 report.known += 1
             else:
                 new.append(text)
-                events += self._save_entry(db, entry, ts, report, reply.origin)
+                events += self._events_that_save_entry(db, entry, ts, report, reply.origin)
         return events
 
-    def _save_entry(
+    def _events_that_save_entry(
         self, db: Connection, entry: Distilled, ts: str, report: ExtractionReport, origin: Extraction
     ) -> list[MemorySaved | MemoryUpdated]:
         event = MemorySaved(
@@ -218,9 +218,9 @@ class ExtractTask(Distilling[MessageBatch]):
         super().__init__(engine, questions)
         self._chat, self._mode = chat, mode
 
-    def plan(self) -> Iterator[ExtractionReport]:
-        """Yield a report on what `reports` would send for each chat, without sending it."""
-        of_prompt = count_text_tokens(self._system(self._read_prompt().text), "model")
+    def reports_on_plan(self) -> Iterator[ExtractionReport]:
+        """Yield a report on what `distil_and_report` would send for each chat, without sending it."""
+        of_prompt = count_text_tokens(self._build_system_message(self._read_prompt().text), "model")
         for buffer in self._find_buffers(self._chat):
             count, day = len(buffer.messages), self._local_day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
@@ -237,7 +237,7 @@ class ExtractTask(Distilling[MessageBatch]):
     def withheld_reports(self) -> list[ExtractionReport]:
         """Return a report on messages that are not sent because they were imported; [] if there are none."""
         kept: Counter[str] = Counter()
-        for buffer in self._decide(lambda db: list(buffers(db, self._chat))):
+        for buffer in self._decide(lambda db: list(undistilled_buffers(db, self._chat))):
             channel = Chat.of(buffer.chat).channel
             kept[channel] += sum(
                 not self._questions.may_be_sent(channel, each.id) for each in buffer.messages
@@ -253,9 +253,9 @@ class ExtractTask(Distilling[MessageBatch]):
             # Read again: the chat may have been forgotten while the model worked on another.
             for buffer in self._find_buffers(Chat.of(name)):
                 for part in self._split_by_request(buffer.messages):
-                    yield from self._whole_or_halves(name, part)
+                    yield from self._halve_if_failed(name, part)
 
-    def _whole_or_halves(self, chat: str, part: list[BufferedMessage]) -> Iterator[MessageBatch]:
+    def _halve_if_failed(self, chat: str, part: list[BufferedMessage]) -> Iterator[MessageBatch]:
         """Yield a part of a buffer; if a request about the whole part has failed, its halves."""
         ids = [message.id for message in part]
         is_first = not self._has_failed(chat, ids)
@@ -288,7 +288,7 @@ class ExtractTask(Distilling[MessageBatch]):
             return None
         origin = reply.origin = replace(reply.origin, message_ids=batch.event_ids, chat_id=batch.chat)
         day = self._local_day(last.ts)
-        events: list[Event] = [*self.save_memories(db, batch, day, last.ts, reply)]
+        events: list[Event] = [*self.events_that_save_memories(db, batch, day, last.ts, reply)]
         assert batch.report is not None
         summary = reply.answer.summary
         if summary and not list_key_kinds(summary):
@@ -306,10 +306,10 @@ class ExtractTask(Distilling[MessageBatch]):
         refused = batch.report.refused - reply.refused
         return [
             *events,
-            reply.close(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),
+            reply.closing_event(MemoriesExtracted, refused, chat_id=batch.chat, message_ids=batch.event_ids),
         ]
 
-    def _system(self, prompt: str) -> str:
+    def _build_system_message(self, prompt: str) -> str:
         zone = getattr(self._questions.zone, "key", None) or timestamps.zone_name(
             timestamps.in_zone(timestamps.now(), None)
         )
@@ -321,7 +321,7 @@ class ExtractTask(Distilling[MessageBatch]):
 
     def _sendable_buffers(self, db: Connection, chat: Chat | None) -> list[Buffer]:
         """Return the buffers that have messages to send, without the messages that may not be sent."""
-        found = list(buffers(db, chat))
+        found = list(undistilled_buffers(db, chat))
         for buffer in found:
             channel = Chat.of(buffer.chat).channel
             buffer.messages = [

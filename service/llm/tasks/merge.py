@@ -27,21 +27,21 @@ from memlog.eventlog.events import (
     MergeDecision,
 )
 from memlog.eventlog.secrets.detection import list_key_kinds
-from memlog.eventlog.secrets.outgoing import is_private
+from memlog.eventlog.secrets.outgoing import is_private_category
 from memlog.eventlog.sections import People
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MERGED,
     MOST_OPEN,
-    compared_events,
+    content_events_of_undone_merges,
     count_open_conflicts,
-    memories_worded_by_hand,
-    proposed_memories,
-    undone_merges,
+    ids_of_compared_or_profiled_events,
+    ids_of_memories_worded_by_hand,
+    ids_of_proposed_memories,
 )
 from memlog.query.context.scope import chats_of_memories, choose_automatic_scope
-from memlog.query.memories import Memory, memories
-from memlog.query.search.alike import find_similar
+from memlog.query.memories import Memory, find_memories
+from memlog.query.search.alike import find_similar_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.llm import task
 from memlog.service.llm.answers import LONGEST, usable_text
@@ -80,7 +80,7 @@ class _RelatedMemories(NamedTuple):
     chat: str | None
     origin: Extraction
 
-    def resolve(self, *, has_room: bool) -> tuple[list[Made], MergeDecision] | str:
+    def decide_merge(self, *, has_room: bool) -> tuple[list[Made], MergeDecision] | str:
         """Return the events and the decision, or why the group is refused.
 
         has_room: whether a conflict may be opened; else a proposed text stays active as a memory.
@@ -197,8 +197,8 @@ class Partition(NamedTuple):
 
 def partition_memories(db: Connection, people: People) -> dict[Partition, list[Memory]]:
     """Return the active memories by partition, sorted by last change, without long memories."""
-    proposed = proposed_memories(db)
-    found = (memory for memory in memories(db) if memory.memory_id not in proposed)
+    proposed = ids_of_proposed_memories(db)
+    found = (memory for memory in find_memories(db) if memory.memory_id not in proposed)
     known = [memory for memory in found if len(memory.content) <= LONGEST]
     is_shared = choose_automatic_scope(db, people).scope == "store"
     sources = {} if is_shared else chats_of_memories(db, [memory.memory_id for memory in known])
@@ -245,9 +245,11 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         """Yield the new memories of each partition beside those to compare them with."""
         self._withheld.clear()
         self._made.clear()
-        known, partitions = self._decide(lambda db: (compared_events(db, "memory"), self._partitions(db)))
+        known, partitions = self._decide(
+            lambda db: (ids_of_compared_or_profiled_events(db, "memory"), self._partitions(db))
+        )
         for partition, members in partitions.items():
-            if is_private(partition.category):
+            if is_private_category(partition.category):
                 continue
             found = self._filter_sendable(partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
@@ -298,7 +300,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         batch.waiting = sum(decision.memory_id is None for decision in decisions)
         batch.count = len(decisions) - batch.waiting
         made_ids = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
-        closing = reply.close(
+        closing = reply.closing_event(
             MemoriesMerged,
             len(batch.refused),
             **partition._asdict(),
@@ -314,7 +316,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
 
         A memory belongs to at most one group, and each group includes a new memory.
         """
-        by_hand, separated = memories_worded_by_hand(db), undone_merges(db)
+        by_hand, separated = ids_of_memories_worded_by_hand(db), content_events_of_undone_merges(db)
         room = MOST_OPEN - count_open_conflicts(db)
         new = {memory.memory_id for memory in batch.new}
         left = dict(enumerate(batch.shown, 1))
@@ -336,14 +338,14 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                 [memory for memory in members if memory.memory_id in by_hand],
                 batch.chat,
                 replace(reply.origin, memory_ids=[memory.memory_id for memory in members]),
-            ).resolve(has_room=room > 0)
+            ).decide_merge(has_room=room > 0)
             yield made
             if not isinstance(made, str):
                 room -= made[1].memory_id is None
                 for number in numbers:
                     del left[number]
 
-    def _notes(self) -> Iterator[str]:
+    def _notes_on_run(self) -> Iterator[str]:
         if waiting := sum(batch.waiting for batch in self._made):
             yield f"conflicts that wait for a person: {waiting}"
         whys = Counter(chain.from_iterable(batch.refused for batch in self._made))
@@ -380,7 +382,9 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         others = [memory for memory in found if memory.memory_id not in chosen]
         if sum(self._shown_size(memory) for memory in others) > room:
             # Only those that match the new ones by words or meaning.
-            similar = self._decide(partial(find_similar, wanted=batch, others=others, limit=_CANDIDATES))
+            similar = self._decide(
+                partial(find_similar_memories, wanted=batch, others=others, limit=_CANDIDATES)
+            )
             by_id = {memory.memory_id: memory for memory in others}
             others = [by_id[name] for name in dict.fromkeys(chain.from_iterable(similar.values()))]
         chosen |= {
@@ -399,14 +403,14 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         ]
 
 
-def merge_exact(engine: Engine) -> Outcome:
+def archive_exact_duplicates(engine: Engine) -> Outcome:
     """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
 
     Of equal memories, the oldest that a person saved stays, with the greatest importance and all tags.
     """
     archived = 0
     sets, partitions = engine.decide(
-        lambda db: (undone_merges(db), partition_memories(db, engine.read_model.people))
+        lambda db: (content_events_of_undone_merges(db), partition_memories(db, engine.read_model.people))
     )
     separated = {event_id for each in sets for event_id in each}
     for partition, found in partitions.items():
@@ -416,12 +420,12 @@ def merge_exact(engine: Engine) -> Outcome:
                 by_text[_fold_text(memory.content)].append(memory)
         groups = [group for group in by_text.values() if len(group) > 1]
         if groups:
-            archived += _archive_exact(engine, partition, groups)
+            archived += _archive_exact_duplicates_in(engine, partition, groups)
     return Outcome(archived)
 
 
-def _archive_exact(engine: Engine, partition: Partition, groups: list[list[Memory]]) -> int:
-    own = engine.decide(memories_worded_by_hand)
+def _archive_exact_duplicates_in(engine: Engine, partition: Partition, groups: list[list[Memory]]) -> int:
+    own = engine.decide(ids_of_memories_worded_by_hand)
     events: list[Event] = []
     archived: list[Memory] = []
     decisions: list[MergeDecision] = []

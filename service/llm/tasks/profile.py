@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.encode import make_event_id
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name
-from memlog.eventlog.secrets.outgoing import TextToCheck, is_private, mask_parts
+from memlog.eventlog.secrets.outgoing import TextToCheck, is_private_category, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
-from memlog.query.conflicts import compared_events, contested_memories
+from memlog.query.conflicts import ids_of_compared_or_profiled_events, ids_of_contested_memories
 from memlog.query.context.scope import ChatGroup, chat_groups, chats_of_memories, chats_of_profiles
-from memlog.query.memories import Memory, memories
-from memlog.query.records import CoreValueSource, core_sources, profile_keys, rejected_values
+from memlog.query.memories import Memory, find_memories
+from memlog.query.records import CoreValueSource, profile_keys, rejected_values, sources_of_core_keys
 from memlog.service.engine.engine import Engine
 from memlog.service.llm import task
 from memlog.service.llm.task import Batch, ModelReply, Questions, Task
@@ -103,7 +103,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
     ) -> list[Event]:
         """Return the events that set and remove values."""
         # Read again: a person may have set a value while the model worked.
-        values = core_sources(db, _SECTION, batch.chat)
+        values = sources_of_core_keys(db, _SECTION, batch.chat)
         rejected = rejected_values(db, self._engine.log_path, _SECTION)
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
@@ -128,7 +128,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
             )
             is_new = there is None and key not in made
-            is_told = bool(cited) and _is_usable(event) and _is_about_person(key, value, cited)
+            is_told = bool(cited) and _is_usable_value(event) and _is_about_person(key, value, cited)
             if not is_told or is_rejected(key, value, rejected) or (is_new and room <= 0):
                 refused += 1
                 continue
@@ -138,15 +138,17 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             if values[key].source == PROFILE:
                 made[key] = replace(_deletion_event(batch.chat, key), extraction=origin)
         batch.count, batch.refused = len(made), reply.refused + refused
-        closing = reply.close(ProfileRefreshed, refused, event_ids=batch.event_ids, chat_id=batch.chat)
+        closing = reply.closing_event(
+            ProfileRefreshed, refused, event_ids=batch.event_ids, chat_id=batch.chat
+        )
         return [*made.values(), closing]
 
-    def _notes(self) -> Iterator[str]:
+    def _notes_on_run(self) -> Iterator[str]:
         if self._refused:
             yield f"{self._refused} entries refused"
 
     def _count_withheld(self) -> int:
-        return self._decide(lambda db: len(self._questions.withheld_memories(db, memories(db))))
+        return self._decide(lambda db: len(self._questions.withheld_memories(db, find_memories(db))))
 
     def _append_deletions(self, events: list[CoreMemoryDeleted]) -> None:
         if events:
@@ -154,10 +156,10 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         self._count += len(events)
 
     def _read_batch(self, db: Connection, group: ChatGroup) -> ProfileBatch:
-        values = core_sources(db, _SECTION, group.chat)
+        values = sources_of_core_keys(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
-        private = {each.memory_id for each in memories(db) if is_private(each.category)}
+        private = {each.memory_id for each in find_memories(db) if is_private_category(each.category)}
         stale = {
             key
             for key, each in own.items()
@@ -167,7 +169,10 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             # It was derived under another scope, from chats outside the group; or its sources are unknown.
             or (
                 group.chats is not None
-                and ((chats := sources.get(each.extraction_id or "")) is None or not group.has(chats))
+                and (
+                    (chats := sources.get(each.extraction_id or "")) is None
+                    or not group.includes_chats(chats)
+                )
             )
         }
         shown, kept = self._select_memories(db, group, values), self._withheld_keys(db, values)
@@ -185,7 +190,8 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
             requests=[{"profile": profile, "memories": task.memory_entries(shown)}],
             shown=shown,
             stale=stale,
-            is_due=bool(stale) or not compared_events(db, "core", group.chat).issuperset(ids),
+            is_due=bool(stale)
+            or not ids_of_compared_or_profiled_events(db, "core", group.chat).issuperset(ids),
         )
 
     def _select_memories(
@@ -198,16 +204,16 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         room = self._room - task.entry_size(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
-        contested = contested_memories(db)
-        found = memories(db)
+        contested = ids_of_contested_memories(db)
+        found = find_memories(db)
         sources = {} if group.chats is None else chats_of_memories(db, [each.memory_id for each in found])
         kept = self._questions.withheld_memories(db, found)
         own = (
             each
             for each in found
-            if group.has(sources.get(each.memory_id, set()))
+            if group.includes_chats(sources.get(each.memory_id, set()))
             and each.memory_id not in contested
-            and not is_private(each.category)
+            and not is_private_category(each.category)
             and each.memory_id not in kept
         )
         chosen: list[Memory] = []
@@ -254,7 +260,7 @@ def _denies_topic(memory: Memory, key: str) -> bool:
     return any(map(negates_next_word, words)) and not stems.isdisjoint(word[:_STEM] for word in words)
 
 
-def _is_usable(event: CoreMemoryUpdated) -> bool:
+def _is_usable_value(event: CoreMemoryUpdated) -> bool:
     if not event.value or len(event.key) > _LONGEST_KEY or len(event.value) > _LONGEST_VALUE:
         return False
     return task.is_storable(event, f"{event.key}: {event.value}")

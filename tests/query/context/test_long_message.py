@@ -42,7 +42,7 @@ def test_other_threads_run_while_a_long_message_is_printed(text: str) -> None:
     def work() -> None:
         frame = make_printer(
             BuildContext(text, form="messages"), silent={}, synced=True, answered=None
-        ).frame()
+        ).frame_around_entries()
         count_text_tokens(frame, "heuristic")
 
     assert any(longest_hold(work) < LONGEST_HOLD for _ in range(3))

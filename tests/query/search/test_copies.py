@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog import DailyEventRecorded, DocumentIndexed, FactStored, MemorySaved, Message
-from memlog.query.search.copies import represent_copies
+from memlog.query.search.copies import represent_copies_alike
 from memlog.query.search.hits import Candidate
 
 QUESTION = "What is the wifi password?"
@@ -155,6 +155,6 @@ def test_a_side_that_does_not_know_the_newest_copy_finds_it():
         for ref, ts in ((1, "a"), (2, "b"))
     )
     old = old._replace(copies=3, score=0.9)
-    sides = represent_copies({"text": [[new]], "vector": [[old]]})
+    sides = represent_copies_alike({"text": [[new]], "vector": [[old]]})
     assert [(each.ref, each.score, each.copies) for each in sides["text"][0]] == [(2, 0.5, 3)]
     assert [(each.ref, each.score, each.copies) for each in sides["vector"][0]] == [(2, 0.9, 3)]

@@ -13,7 +13,7 @@ from memlog.eventlog.events import Message
 from memlog.projector.schema import read_schema
 from memlog.projector.sqlite import binding
 from memlog.projector.text.analyzer import analyse_for_index, written_words
-from memlog.projector.text.marks import first_place, marked_spans, marks_of
+from memlog.projector.text.marks import marked_spans, marks_of, position_of_first_mark
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.search.request import parse_query
@@ -286,7 +286,7 @@ PLACES = [
 
 def test_the_first_place_of_a_word_is_found_in_any_form():
     for text, words, place in PLACES:
-        assert first_place(text, marks_of(words)) == text.index(place), text
+        assert position_of_first_mark(text, marks_of(words)) == text.index(place), text
 
 
 MARKED = [

@@ -143,7 +143,7 @@ def test_two_processes_that_add_a_folder_at_once_append_each_file_once(store, tm
 def test_who_waits_too_long_for_another_reading_is_told_so(folder, tmp_path):
     with memlog.open(tmp_path / "store", lock_timeout=0.05) as store:
         store.documents.add(folder)
-        with SourceRecords(store.path, "notes").hold_lock(0):
+        with SourceRecords(store.path, "notes").holding_source_lock(0):
             for work in (lambda: store.documents.add(folder), lambda: store.documents.remove("notes")):
                 with pytest.raises(memlog.Busy, match="'notes'"):
                     work()

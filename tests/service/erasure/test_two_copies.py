@@ -10,7 +10,7 @@ import memlog
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import measure_segment, read_seals
-from memlog.eventlog.log.layout import WATERMARKS, seals_file
+from memlog.eventlog.log.layout import WATERMARKS, name_of_seals_file
 from memlog.eventlog.log.streams import Segment, segments_of
 
 PERSON = "Aino Virtanen"
@@ -132,7 +132,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
         assert len(path.read_bytes()) == len(data)
         assert path.read_bytes() != data
     left = b.hashes()
-    own_seals = (b.log / seals_file(b.writer)).read_bytes() if sealed else b""
+    own_seals = (b.log / name_of_seals_file(b.writer)).read_bytes() if sealed else b""
     for stream, segment in sealed:
         held = measure_segment(b.log, stream, segment)
         assert read_seals(b.log).valid[stream, segment].is_of(held)

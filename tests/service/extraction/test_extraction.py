@@ -395,7 +395,7 @@ def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
         task = ExtractTask(store._engine, create_questions(store._engine, is_patient=True))
         for _ in range(3):
             with suppress(memlog.ProviderError):
-                list(task.reports())
+                list(task.distil_and_report())
         assert len(provider.asked) == 3  # twice for the first chat, once for the second
         assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
         provider.answer = lambda asked: answer(("fact", "This is strange.", 0.9))

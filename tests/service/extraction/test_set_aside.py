@@ -142,7 +142,7 @@ def test_a_watch_goes_on_behind_what_fails(
         for _ in range(4):
             task = ExtractTask(store._engine, create_questions(store._engine))
             with suppress(memlog.ProviderError):  # of a run in which nothing worked
-                reports = list(task.reports())
+                reports = list(task.distil_and_report())
         assert [each.chat for each in reports if each.set_aside] == ["cli:0", "cli:1", "cli:2"]
         assert len(store.memories.list()) == 6
     assert provider.asked_about(POISON) == 3 * KINDS[kind]

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import memlog
-from memlog.service.adapters.remote_store import running_server
+from memlog.service.adapters.remote_store import find_running_server
 from tests.service.http.conftest import Serve, environment, serve
 
 __all__ = ["environment", "serve"]
@@ -111,7 +111,7 @@ def test_the_address_that_is_announced_is_the_one_that_is_bound(
     serve: Serve, tmp_path: Path, host: str
 ) -> None:
     server = serve(f"--host={host}", store=tmp_path / "store")
-    found = running_server(tmp_path / "state_home/memlog/servers", tmp_path / "store")
+    found = find_running_server(tmp_path / "state_home/memlog/servers", tmp_path / "store")
     assert found is not None
     assert found.url == f"http://127.0.0.1:{server.port}"
 
@@ -123,7 +123,7 @@ def test_a_socket_is_for_one_user_at_both_ends(
     with TemporaryDirectory(prefix="m", dir="/tmp") as short:
         environment |= {"XDG_RUNTIME_DIR": short, "XDG_STATE_HOME": f"{short}/state"}
         serve(store=tmp_path / "store")
-        found = running_server(Path(short) / "state/memlog/servers", tmp_path / "store")
+        found = find_running_server(Path(short) / "state/memlog/servers", tmp_path / "store")
         assert found is not None
         assert found.socket is not None
         for path in (Path(short), Path(found.socket).parent, Path(found.socket)):
@@ -150,7 +150,9 @@ def test_a_socket_is_for_one_user_at_both_ends(
             target=lambda: received.append(listening.accept()[0].recv(100)), daemon=True
         )
         thread.start()
-        other = memlog.service.adapters.remote_store.replace(found, socket=of_stranger).connection("default")
+        other = memlog.service.adapters.remote_store.replace(found, socket=of_stranger).connect_if_proven(
+            "default"
+        )
         assert other is not None
         assert not other.available()
         other.close()

@@ -1,7 +1,7 @@
 """When a newer text says what an older one says, and when it says something else, in four languages."""
 
 from memlog.service.memory.compared_text import Text
-from memlog.service.memory.duplicates import ALIKE, similarity
+from memlog.service.memory.duplicates import ALIKE, similarity_of_near_duplicates
 
 SAME = {
     "da punctuation": ("Han spiser kød, men ikke fisk.", "(Han spiser kød; men ikke fisk)"),
@@ -162,36 +162,36 @@ OTHER = {
 
 def test_almost_the_same_words_say_the_same():
     for name, (older, newer) in SAME.items():
-        found = similarity(Text(older), Text(newer))
+        found = similarity_of_near_duplicates(Text(older), Text(newer))
         assert found is not None, name
         assert ALIKE < found <= 1, name
 
 
 def test_what_turns_a_sentence_makes_it_another():
     for name, (older, newer) in OTHER.items():
-        assert similarity(Text(older), Text(newer)) is None, name
-        assert similarity(Text(newer), Text(older)) is None, name
+        assert similarity_of_near_duplicates(Text(older), Text(newer)) is None, name
+        assert similarity_of_near_duplicates(Text(newer), Text(older)) is None, name
 
 
 def test_a_text_that_says_less_does_not_take_the_place_of_one_that_says_more():
     less, more = Text("Anna drinks green tea before work"), Text("Anna drinks hot green tea before work")
-    assert similarity(less, more) is not None
-    assert similarity(more, less) is None
+    assert similarity_of_near_duplicates(less, more) is not None
+    assert similarity_of_near_duplicates(more, less) is None
 
 
 def test_a_text_is_wholly_like_itself():
     for text in [*(pair[0] for pair in SAME.values()), "", "?", "a", "茶" * 50]:
-        assert similarity(Text(text), Text(text)) == 1, text
+        assert similarity_of_near_duplicates(Text(text), Text(text)) == 1, text
 
 
 def test_texts_of_the_same_words_are_not_alike_below_the_limit():
-    assert similarity(Text("tea"), Text("tea house by the river")) is None
+    assert similarity_of_near_duplicates(Text("tea"), Text("tea house by the river")) is None
 
 
 def test_a_text_may_have_one_word_more_and_not_two():
     words = "The key of the cellar is kept by the neighbour in the tin behind the stove"
-    assert similarity(Text(words), Text(words.replace("tin", "blue tin"))) is not None
-    assert similarity(Text(words), Text(words.replace("tin", "little blue tin"))) is None
+    assert similarity_of_near_duplicates(Text(words), Text(words.replace("tin", "blue tin"))) is not None
+    assert similarity_of_near_duplicates(Text(words), Text(words.replace("tin", "little blue tin"))) is None
 
 
 def test_the_language_of_a_text_is_known_for_certain_or_not_at_all():

@@ -160,7 +160,7 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 
 
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
-    "service.engine.provider_embedders.RemoteEmbedder._post": (embed, embed_texts, ask),
+    "service.engine.provider_embedders.RemoteEmbedder._request_vectors": (embed, embed_texts, ask),
     "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
     "service.llm.model.LanguageModel.request_answer_once": (),  # by those who ask it
     "service.llm.task.Task._process_batch": (distil, distil_one_by_one, distil_days, weekly, summaries),
