@@ -108,20 +108,20 @@ class People(Checked, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=dict, name="people")
 
-    def owner_of_chat(self, chat: str) -> str | None:
+    def owner(self, chat: str) -> str | None:
         """Return the person whose chat this is according to the settings, or None."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
         """Return the chats that share a scope with `chat`, including itself."""
-        owner = self.owner_of_chat(chat)
+        owner = self.owner(chat)
         return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
 
-    def is_messenger_chat(self, chat: str) -> bool:
+    def is_messenger(self, chat: str) -> bool:
         """Whether `chat` is on a messenger."""
-        return self.is_messenger_channel(chat.partition(":")[0])
+        return self.has_messenger(chat.partition(":")[0])
 
-    def is_messenger_channel(self, channel: str) -> bool:
+    def has_messenger(self, channel: str) -> bool:
         """Whether `channel` is a messenger, ignoring case."""
         return channel.casefold() in {each.casefold() for each in self.messengers}
 

@@ -19,10 +19,10 @@ MEMORY_CHUNKS = (
     " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " LEFT JOIN documents d ON d.document_id = c.document_id"
 )
-"""The rows to which the condition `Filters.condition_on_memories` applies, if c.message_id is null."""
+"""The rows to which the condition `Filters.of_memories` applies, if c.message_id is null."""
 
 DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
-"""The rows to which the condition `Filters.condition_on_documents` applies."""
+"""The rows to which the condition `Filters.of_documents` applies."""
 
 CONVERSATION = "conversation"
 """The source of messages."""
@@ -99,7 +99,7 @@ class Filters(Request, frozen=True, kw_only=True):
         """Whether everything is allowed."""
         return self == _NONE
 
-    def condition_on_messages(self) -> Sql | None:
+    def of_messages(self) -> Sql | None:
         """Return the SQL condition on `messages m`; None if messages are excluded altogether."""
         if (
             self._selects_only_memories
@@ -120,7 +120,7 @@ class Filters(Request, frozen=True, kw_only=True):
             *self._time_conditions("m.created_at"),
         )
 
-    def condition_on_memories(self) -> Sql | None:
+    def of_memories(self) -> Sql | None:
         """Return the SQL condition on `MEMORY_CHUNKS`; None if memories are excluded altogether."""
         if self._selects_only_messages or not self._wants_kind("memory"):
             return None
@@ -147,7 +147,7 @@ class Filters(Request, frozen=True, kw_only=True):
             *self._time_conditions("c.updated_at"),
         )
 
-    def condition_on_documents(self) -> Sql | None:
+    def of_documents(self) -> Sql | None:
         """Return the SQL condition on `DOC_CHUNKS`; None if documents are excluded altogether."""
         if (
             self._selects_only_memories

@@ -13,7 +13,7 @@ from memlog import BadInput
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.output.answer import Columns, Done, TextAnswer, table_of
+from memlog.cli.output.answer import Columns, Done, TextAnswer, table_of_records
 from memlog.cli.output.output import count_noun, escape_controls, says_sentences
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.service.engine.operation import bind_operation
@@ -113,7 +113,7 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
             else []
         ),
     ]
-    return _ImportReports({"histories": found}, table=table_of(found, _HISTORY), notes=notes)
+    return _ImportReports({"histories": found}, table=table_of_records(found, _HISTORY), notes=notes)
 
 
 def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:

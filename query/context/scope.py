@@ -50,7 +50,7 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
     for name in _user_names(db):
         named = _distinct_chats(db, _OF_NAME, name)
-        own = (Speaker(name, place) for place in named if people.owner_of_chat(place) is None)
+        own = (Speaker(name, place) for place in named if people.owner(place) is None)
         yield from islice(own, 1)
     for place in nameless_messenger_chats(db, people, chat):
         yield Speaker(None, place)
@@ -63,7 +63,7 @@ def nameless_messenger_chats(db: Connection, people: People, chat: str | None = 
     """
     names, found = [*_user_names(db)], set[str]()
     for place in _messenger_chats(db, people, chat):
-        if place not in found and people.owner_of_chat(place) is None:
+        if place not in found and people.owner(place) is None:
             found.add(place)
             where = place.partition(":")[::2]
             if not any(db.execute(_HAS_NAME, (name, *where)).fetchone()[0] for name in names):
@@ -83,14 +83,14 @@ def _user_names(db: Connection) -> Iterator[str]:
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
     """Yield messenger chats, including those known only from derived rows; may repeat some."""
-    if chat is not None and people.is_messenger_chat(chat):
+    if chat is not None and people.is_messenger(chat):
         yield chat
     for rows in _CONVERSED:
-        yield from _distinct_chats(db, rows, wanted=people.is_messenger_channel)
+        yield from _distinct_chats(db, rows, wanted=people.has_messenger)
     yield from _derived_messenger_chats(db, people, "facts WHERE TRUE")
     for category in _distinct_indexed_values(db, _NEXT_CATEGORY):
         yield from _derived_messenger_chats(db, people, "memories WHERE category = ?", category)
-    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger_chat(chat))
+    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
 
 
 def _distinct_chats(
@@ -114,7 +114,7 @@ def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
-        if people.is_messenger_chat(at):
+        if people.is_messenger(at):
             yield at
         else:
             at = f"{at.partition(':')[0]}:{_LAST}"

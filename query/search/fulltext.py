@@ -191,7 +191,7 @@ def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
     """Return the messages with these numbers and, unless `alone`, up to two neighbours on each side."""
-    condition = filters.condition_on_messages()
+    condition = filters.of_messages()
     chosen = to_json_list(list(numbers))
     if condition is None or chosen == "[]":
         return NO_NEIGHBOURS
@@ -263,13 +263,11 @@ _OF_MEMORIES = (
     MEMORY_CHUNKS,
     "c.chunk_no",
     hits.MEMORY_PASSAGE,
-    Filters.condition_on_memories,
+    Filters.of_memories,
 )
-_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.condition_on_documents)
+_OF_DOCUMENTS = ("doc_chunks_fts", DOC_CHUNKS, "c.chunk_no", hits.DOC_PASSAGE, Filters.of_documents)
 INDEXES: dict[Kind, FulltextIndex] = {
-    "message": FulltextIndex(
-        "messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.condition_on_messages
-    ),
+    "message": FulltextIndex("messages_fts", "messages m", "m.message_no", hits.MESSAGE, Filters.of_messages),
     "memory": FulltextIndex(*_OF_MEMORIES),
     "document": FulltextIndex(*_OF_DOCUMENTS),
 }

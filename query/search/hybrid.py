@@ -211,7 +211,7 @@ def _rank_candidates(
                 rank_entries(
                     each,
                     likely,
-                    ranking.count_candidates_per_side(quota.k),
+                    ranking.cut(quota.k),
                     pool.sort_equal_scores,
                     pool.text_key,
                 ),
@@ -223,7 +223,7 @@ def _rank_candidates(
     best = best_possible_score(weights.values(), ranking)
     all_ranks = [each for lists in ranks.values() for each in lists]
     # Invariant: no list contributes more than its cut, so none dominates the fusion by its length.
-    assert all(len(each.ranked) <= ranking.count_candidates_per_side(quota.k) for each in all_ranks)
+    assert all(len(each.ranked) <= ranking.cut(quota.k) for each in all_ranks)
     scored = [
         (pool.candidate(ref), min(1.0, max(0.0, score / best)))
         for ref, score in fuse_lists(
@@ -278,9 +278,7 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
 
 def _search_fulltext(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
     try:
-        return fulltext.best_matches(
-            db, expression, quota.where, request.ranked_by.count_text_candidates(quota.k)
-        )
+        return fulltext.best_matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
     except error_types() as error:
         if not (request.is_raw and is_statement_error(error)):
             raise
@@ -311,7 +309,7 @@ def _search_vectors(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    pool = request.ranked_by.count_vector_candidates(quota.k, alone=request.mode == "vector")
+    pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
         nearest.nearest_candidates(

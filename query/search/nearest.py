@@ -229,10 +229,10 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
 )
 _SOURCES: dict[str, dict[str, Callable[[Filters], Sql | None]]] = {
     hits.MEMORY_PASSAGE: {
-        f"{_MESSAGE_CHUNKS} WHERE": Filters.condition_on_messages,
-        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.condition_on_memories,
+        f"{_MESSAGE_CHUNKS} WHERE": Filters.of_messages,
+        f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND": Filters.of_memories,
     },
-    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.condition_on_documents},
+    hits.DOC_PASSAGE: {f"{DOC_CHUNKS} WHERE": Filters.of_documents},
 }
 """For each shelf, the columns of a candidate, and the queries for its passages with their conditions."""
 

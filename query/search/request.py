@@ -67,11 +67,11 @@ class Ranking(Request, frozen=True, kw_only=True):
         if not (self.text_weight or self.vector_weight):
             raise BadInput("text_weight and vector_weight are both 0", hint="set at least one above 0")
 
-    def count_text_candidates(self, k: int) -> int:
+    def text_pool(self, k: int) -> int:
         """Return how many candidates full text must find for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
-    def count_vector_candidates(self, k: int, *, alone: bool) -> int:
+    def vector_pool(self, k: int, *, alone: bool) -> int:
         """Return how many candidates the vectors must find for `k` hits.
 
         alone: whether only vectors are searched.
@@ -79,9 +79,9 @@ class Ranking(Request, frozen=True, kw_only=True):
         times = max(_POOLS[self.fusion][1], _VECTORS_ALONE if alone else 0)
         return int(times * max(self.depth, k))
 
-    def count_candidates_per_side(self, k: int) -> int:
+    def cut(self, k: int) -> int:
         """Return how many candidates each side contributes for `k` hits."""
-        return max(self.depth, k) if self.fusion == "rrf" else self.count_text_candidates(k)
+        return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
 
 
 class Search(OfText, frozen=True, kw_only=True, dict=True):

@@ -325,9 +325,7 @@ def check_scope(db: Connection, people: People) -> Iterator[Finding]:
 def _check_same_names(db: Connection, people: People) -> Iterator[Finding]:
     """Report each name that makes several messenger chats share a scope."""
     for name, chats in chats_by_name(db).items():
-        alike = [
-            chat for chat in chats if people.is_messenger_chat(chat) and people.owner_of_chat(chat) is None
-        ]
+        alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
         if len(alike) > 1:
             message = (
                 f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
