@@ -4,6 +4,7 @@ import csv
 import errno
 import io
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -117,21 +118,31 @@ class ForeignFiles:
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the matching files of a folder, sorted, or the path itself if it is a file.
 
-        Links that point outside the folder are left out.
+        Links that point outside the folder are left out, and named in `unknown`.
         """
         if self._archive is not None and self.path == self._archive.path:
             return self._archive.find_files(*patterns)
         if not self.path.is_dir():
             return [self.path]
-        root = self.path.resolve()
-        found = {path for pattern in patterns for path in self.path.glob(pattern)}
-        return sorted(
-            path
-            for path in found
-            if path.is_file()
-            and path.resolve().is_relative_to(root)
-            and not any(part.startswith(".") for part in path.relative_to(self.path).parts)
+        shown = (
+            path for pattern in patterns for path in self.path.glob(pattern) if not self._is_hidden(path)
         )
+        found = {path for path in shown if path.is_file()}
+        outside = {path for path in (*found, *self._linked_folders()) if self._leads_outside(path)}
+        self.unknown |= Counter({f"link {self.display_name(path)}" for path in outside})
+        return sorted(found - outside)
+
+    def _is_hidden(self, path: Path) -> bool:
+        return any(part.startswith(".") for part in path.relative_to(self.path).parts)
+
+    def _leads_outside(self, path: Path) -> bool:
+        return not path.resolve().is_relative_to(self.path.resolve())
+
+    def _linked_folders(self) -> Iterator[Path]:
+        """Yield the links to folders, which no pattern follows."""
+        for folder, names, _ in os.walk(self.path):
+            names[:] = (name for name in names if not name.startswith("."))
+            yield from (path for name in names if (path := Path(folder, name)).is_symlink())
 
     def find_logs(self, *patterns: str) -> list[Path]:
         """Return the matching files, each once: not its other hard links, nor its compressed copy."""

@@ -65,6 +65,28 @@ def test_the_sample_gives_what_was_counted_by_hand_and_a_second_run_nothing(
         assert imported(store, home).appended == 0
 
 
+def test_every_other_type_of_line_is_known(tmp_path: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, ROOT / "fixtures/importers/claude-code-types")
+        assert (report.used, report.unreadable, report.unknown_columns) == (3, 0, {})
+        assert report.skipped == {"bookkeeping": 7, "thinking": 1, "title": 2}
+        (session,) = store.conversations.sessions()
+        assert (session.title, session.messages) == ("Lids", 3)
+
+
+def test_links_that_lead_out_are_named(tmp_path: Path, home: Path) -> None:
+    (home / "projects").rename(tmp_path / "elsewhere")
+    (home / "projects").mkdir()
+    (home / "projects/linked").symlink_to(next((tmp_path / "elsewhere").iterdir()))
+    (home / "projects/own").mkdir()
+    (home / "projects/own/s.jsonl").symlink_to(next((tmp_path / "elsewhere").rglob("*.jsonl")))
+    with memlog.open(tmp_path / "store") as store:
+        assert imported(store, home).unknown_columns == {
+            "link projects/linked": 1,
+            "link projects/own/s.jsonl": 1,
+        }
+
+
 def test_chats_have_title_folder_branch_and_parent(tmp_path: Path, home: Path) -> None:
     file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
     with file.open("ab") as written:
