@@ -292,7 +292,7 @@ class Projector:
         with holding_lock(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
-    def write_transaction(self, write: Callable[[sqlite.Connection], T]) -> T:
+    def run_write_transaction(self, write: Callable[[sqlite.Connection], T]) -> T:
         """Run `write` in one transaction on the live generation, under the projector lock.
 
         Raises:

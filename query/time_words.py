@@ -250,10 +250,10 @@ def _unit_and_number(match: re.Match[str]) -> tuple[Unit, int]:
     names = (zip(split_phrases(each.units), get_args(Unit), strict=True) for each in _time_words())
     units = (unit for name, unit in chain.from_iterable(names) if re.match(name, match["unit"], re.I))
     number = match["number"] or "1"
-    return next(units), int(number) if number.isdigit() else _index_of_word("numbers", number) + 1
+    return next(units), int(number) if number.isdigit() else _place_in_vocabulary("numbers", number) + 1
 
 
-def _index_of_word(field: Literal["numbers", "weekdays", "months", "ordinals"], word: str) -> int:
+def _place_in_vocabulary(field: Literal["numbers", "weekdays", "months", "ordinals"], word: str) -> int:
     every = (enumerate(split_phrases(getattr(language, field))) for language in _time_words())
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
@@ -269,7 +269,7 @@ def _read_rolling_period(match: re.Match[str], today: date, _: bool) -> tuple[da
 
 
 def _read_weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    back = (today.weekday() - _index_of_word("weekdays", match["weekday"])) % 7 or 7
+    back = (today.weekday() - _place_in_vocabulary("weekdays", match["weekday"])) % 7 or 7
     return _calendar_unit("day", back, today)
 
 
@@ -281,8 +281,12 @@ def _read_weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] 
 def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
     """Read a date. Without a year, in a sentence about the past, take the last such date up to today."""
     named = match["day"]
-    day = int(named) if named.isdigit() else _index_of_word("ordinals", named) + 1
-    month = int(match["month"]) if match["month"].isdigit() else _index_of_word("months", match["month"]) + 1
+    day = int(named) if named.isdigit() else _place_in_vocabulary("ordinals", named) + 1
+    month = (
+        int(match["month"])
+        if match["month"].isdigit()
+        else _place_in_vocabulary("months", match["month"]) + 1
+    )
     year = int(match["year"] or today.year)
     found = date(year, month, day)
     if found > today and is_past and not match["year"]:
@@ -291,7 +295,7 @@ def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, 
 
 
 def _read_month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    month = _index_of_word("months", match["month"])
+    month = _place_in_vocabulary("months", match["month"])
     year = int(match["year"] or today.year - (month >= today.month))
     return _month_start(year * 12 + month), _month_start(year * 12 + month + 1)
 

@@ -83,7 +83,7 @@ class LazyGroup(Generic[G]):
     def __get__(self, store: "StoreGroups | None", _: type["StoreGroups"]) -> Self | G:
         if store is None:
             return self
-        group: G = vars(store).setdefault(self._name, store._create_group(self._name))
+        group: G = vars(store).setdefault(self._name, store._make_operation_group(self._name))
         return group
 
 
@@ -105,7 +105,7 @@ class StoreGroups(ABC):
     tools: LazyGroup["Tools"] = LazyGroup()
 
     @abstractmethod
-    def _create_group(self, name: str) -> Any: ...  # noqa: ANN401 - an `OperationGroup`, or what stands for it
+    def _make_operation_group(self, name: str) -> Any: ...  # noqa: ANN401 - an `OperationGroup`, or what stands for it
 
 
 class Store(StoreGroups):
@@ -206,7 +206,7 @@ class Store(StoreGroups):
             on_stored=on_stored,
         )
 
-    def _create_group(self, name: str) -> Any:  # noqa: ANN401
+    def _make_operation_group(self, name: str) -> Any:  # noqa: ANN401
         return group_named(name)(self._engine)
 
     def __enter__(self) -> Self:

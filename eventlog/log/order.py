@@ -82,7 +82,7 @@ class Clock:
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
         """Return the current time, or the segment's last `at` if the system clock was set back."""
-        return max(timestamps.now(), self._read_stamps(self._at, fd, status, None).at)
+        return max(timestamps.now(), self._refresh_tail(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
         """Whether a segment is shorter than when this process last saw it."""
@@ -109,27 +109,27 @@ class Clock:
         for name in plain:
             # Lines of a plain segment have no `wins`, so this is an upper bound on their precedence.
             if cap_precedence(timestamps.LAST, end_of_day(name.day)) > highest:
-                highest = max(highest, self._update_tail(folder, name).highest)
+                highest = max(highest, self._tail_of_changes(folder, name).highest)
         return highest
 
     def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
         highest = ""
         for name in newest_first:
-            tail = self._update_tail(folder, name)
+            tail = self._tail_of_changes(folder, name)
             highest = max(highest, tail.highest)
             if tail.is_stamped:
                 break
         return highest
 
-    def _update_tail(self, folder: int, name: SegmentName) -> _Tail:
+    def _tail_of_changes(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
         known = self._changes.get(file_identity(status))
         if known is not None and known.end == status.st_size:
             return known
         with closing_descriptor(disk.open(name.filename, disk.READ, folder=folder)) as fd:
-            return self._read_stamps(self._changes, fd, disk.status(fd), name.day)
+            return self._refresh_tail(self._changes, fd, disk.status(fd), name.day)
 
-    def _read_stamps(
+    def _refresh_tail(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
         """Update and return a summary. day: the segment's day if changes are needed; None for `at` only."""

@@ -167,7 +167,7 @@ class Rotation:
                             yield segment
                             return
                         self.seal(segment, deadline)
-                        following = segment.name.successor(timestamps.today())
+                        following = segment.name.next_segment_name(timestamps.today())
                         # Invariant: the successor is the writer's last segment, so no append goes back.
                         assert following.age > segment.name.age
                         self._check_name_unused(stream, following, folders[-1])

@@ -160,7 +160,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
         """The sort key for a writer's segments by age; based on the number, since clocks may be set back."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
-    def successor(self, today: str) -> "SegmentName":
+    def next_segment_name(self, today: str) -> "SegmentName":
         """Return the name of the writer's next segment."""
         return SegmentName(today, self.number + 1, self.writer)
 

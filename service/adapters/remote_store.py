@@ -28,7 +28,7 @@ class RemoteStore(Connected, Remote, StoreGroups):
     def __init__(self, connection: ServerConnection) -> None:
         super().__init__(connection, "")
 
-    def _create_group(self, name: str) -> Remote:
+    def _make_operation_group(self, name: str) -> Remote:
         """Return a group with the operations of the store's group, but none of its other methods."""
         return remote_class(name)(self._connection, name)
 

@@ -311,7 +311,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
         for entry in _forgettable_entries(segment, leave_out={line.offset for line in shown}):
             if selection.wants(entry):
                 keys.update(dict.fromkeys(_keys_of_newer_event(entry)))
-                wanted[segment].append(_doomed_line(entry))
+                wanted[segment].append(_to_doomed_line(entry))
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
@@ -335,7 +335,9 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
             ]
         elif segment in mixed:
             # Read again: unselected lines may have the same id.
-            done.lines += [_doomed_line(entry) for entry in _forgettable_entries(segment) if entry.key in new]
+            done.lines += [
+                _to_doomed_line(entry) for entry in _forgettable_entries(segment) if entry.key in new
+            ]
         else:
             done.lines += sorted((line for line in lines if line.key in new), key=_offset)
     return done, list(new)
@@ -366,7 +368,7 @@ def _keys_of_newer_event(entry: LogEntry) -> list[Key]:
     return []
 
 
-def _doomed_line(entry: LogEntry) -> DoomedLine:
+def _to_doomed_line(entry: LogEntry) -> DoomedLine:
     return DoomedLine(
         id=entry.id,
         stream=entry.segment.stream,
@@ -464,7 +466,7 @@ def scrub_store(
 
     def erase(segment: Segment) -> Erased:
         with _converting_os_errors_of_scrub(segment):
-            return read_model.projector.write_transaction(
+            return read_model.projector.run_write_transaction(
                 lambda db: scrub.erase_lines(
                     segment,
                     due[segment],

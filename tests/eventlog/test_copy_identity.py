@@ -94,9 +94,9 @@ def test_two_machines_on_one_store_keep_their_writers(
         monkeypatch.setattr(copy_identity, "_MACHINE_IDS", (str(tmp_path / "machine-id"),))
         return Writer(tmp_path / "store").find_or_create_name()
 
-    write_transaction = [name_on(machine) for machine in ("one", "other", "one", "other")]
-    assert write_transaction[:2] == write_transaction[2:]
-    assert write_transaction[0] != write_transaction[1]
+    names = [name_on(machine) for machine in ("one", "other", "one", "other")]
+    assert names[:2] == names[2:]
+    assert names[0] != names[1]
 
 
 def test_a_machine_without_an_id_is_known_by_its_host_name(

@@ -273,7 +273,7 @@ def test_a_successor_has_the_true_day_and_the_next_number() -> None:
         (OWN("2026-02-24", 9_999), "2026-02-24", OWN("2026-02-24", 10_000)),
         (OWN("2099-01-01", 7), "2026-02-24", OWN("2026-02-24", 8)),
     ]:
-        assert name.successor(today) == successor, name
+        assert name.next_segment_name(today) == successor, name
         assert successor.age > name.age, name
 
 
