@@ -4,7 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
@@ -151,38 +151,49 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
         yield Unreadable(source.display_name(path), "no line is of a known type")
 
 
-def sort_by_writer(
-    source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
-) -> Iterator[Path]:
-    """Yield the files; of those with one first line, the file that went on first comes first: it wrote it.
+class Mark(NamedTuple):
+    """What tells a line from others: its id and time, and whether it says that its file is a fork."""
 
-    read_marks: yields the id and the time of each line of a file.
+    id: str
+    at: str
+    is_of_fork: bool
+
+
+def sort_by_writer(
+    source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[Mark]]
+) -> Iterator[Path]:
+    """Yield the files; of those with one first line, the file that wrote it comes first.
+
+    That is one that is no fork, and of several the one that went on first. read_marks: yields a mark for each
+    line of a file.
     """
     groups: defaultdict[str, list[Path]] = defaultdict(list)
     for path in files:
-        groups[next((mark for mark, _ in read_marks(path)), path.stem)].append(path)
+        groups[next((mark.id for mark in read_marks(path)), path.stem)].append(path)
     for group in groups.values():
         began = _first_own_times(source, group, read_marks) if len(group) > 1 else {}
         yield from sorted(group, key=lambda path: began.get(path, "~"))
 
 
 def _first_own_times(
-    source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[tuple[str, str]]]
+    source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[Mark]]
 ) -> dict[Path, str]:
-    """Return the time of the first line of each file that no other file has."""
+    """Return the time of the first line of each file that no other file has; those of forks sort last."""
     holders = source.new_table()
+    forks: set[Path] = set()
     for number, path in enumerate(group):
-        for mark, at in read_marks(path):
-            known = holders.get(mark)
+        for mark in read_marks(path):
+            known = holders.get(mark.id)
             is_own = known is None or str(known).startswith(f"{number} ")
-            holders[mark] = f"{number} {at}" if is_own else _SHARED
+            holders[mark.id] = f"{number} {mark.at}" if is_own else _SHARED
+            forks |= {path} if mark.is_of_fork else set()
     began: dict[Path, str] = {}
     for holder in holders.values():
         if holder != _SHARED:
             owner, _, at = str(holder).partition(" ")
             path = group[int(owner)]
             began[path] = min(at, began.get(path, at))
-    return began
+    return {path: f"{'~' * (path in forks)}{at}" for path, at in began.items()}
 
 
 def call_members(tool: str, call_id: str, given: Line | str) -> Line:

@@ -14,6 +14,7 @@ from memlog.eventlog.events import ChatDescribed, Message
 from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
 from memlog.service.exchange.transcripts import (
     Line,
+    Mark,
     Transcript,
     call_members,
     convert_lines,
@@ -56,13 +57,13 @@ def read(source: ForeignData) -> Iterator[Record]:
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
 
-    def read_uuids(path: Path) -> Iterator[tuple[str, str]]:
-        lines = (line for line in source.read_json_lines(path) if isinstance(line, dict))
-        uuids = ((line.get("uuid"), line.get("timestamp")) for line in lines)
-        return ((uuid, str(at)) for uuid, at in uuids if isinstance(uuid, str))
+    def read_marks(path: Path) -> Iterator[Mark]:
+        for line in source.read_json_lines(path):
+            if isinstance(line, dict) and isinstance(line.get("uuid"), str):
+                yield Mark(line["uuid"], str(line.get("timestamp")), is_of_fork="forkedFrom" in line)
 
     seen = source.new_table()
-    for path in sort_by_writer(source, sessions, read_uuids):
+    for path in sort_by_writer(source, sessions, read_marks):
         yield from convert_lines(source, path, _TranscriptFile(source, path, seen).convert)
     names, equal = {path.stem for path in sessions}, Counter[str]()
     for path in files:

@@ -205,6 +205,29 @@ def test_a_line_whose_text_has_changed_is_an_edit_that_forgetting_and_people_sur
         assert import_with("leak", store) == edited - 1
 
 
+def test_a_fork_that_goes_on_before_its_original_takes_nothing_of_it(tmp_path: Path) -> None:
+    def line(uuid: str, minute: int, **more: object) -> str:
+        at, told = f"2026-09-01T08:{minute:02d}:00Z", {"role": "user", "content": uuid}
+        return json.dumps({"type": "user", "uuid": uuid, "timestamp": at, "message": told} | more) + "\n"
+
+    home = tmp_path / "home"
+    home.mkdir()
+    common = line("u1", 1) + line("u2", 2)
+    later = {"o": common + line("u9", 9), "f": common + line("v3", 3, forkedFrom={"sessionId": "o"})}
+    digests = []
+    for name, steps in {"whole": [later], "grown": [{"o": common}, later]}.items():
+        with memlog.open(tmp_path / name) as store:
+            for files in steps:
+                for session, text in files.items():
+                    (home / f"{session}.jsonl").write_text(text)
+                imported(store, home)
+            assert chats(store) == {"o": 3, "f": 1}
+            digests.append(store.maintenance.digest(content=True))
+        shutil.rmtree(home)
+        home.mkdir()
+    assert digests[0] == digests[1]
+
+
 def test_a_key_in_a_folder_or_a_name_is_masked(tmp_path: Path, home: Path) -> None:
     key = "sk-ant-" + "api03-" + "A" * 24
     file = next(home.glob(f"projects/*/{SESSION}.jsonl"))
