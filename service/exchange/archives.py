@@ -169,7 +169,7 @@ class Archive:
         """Add a member unless it is refused; return False if there are too many."""
         self._count += 1
         if size < 0:
-            raise tarfile.ReadError("a negative size")
+            raise OSError("a negative size")
         if self._count > _MAX_MEMBERS:
             self._refuse("", f"more than {_MAX_MEMBERS:,} members: the others are left out; unpack it")
             return False

@@ -75,7 +75,7 @@ class DataExchange(OperationGroup):
         sources = [Path(path) for path in paths]
         if format is None or not sources:
             missing = "format" if format is None else "path"
-            raise BadInput(f"no {missing}", hint="store.exchange.find_histories(home) finds what is there")
+            raise BadInput(f"no {missing}", hint="name a format, and the files or folders to import")
         importer = load_importer(format)
         _check_project(project, list_projects(format, sources), format)
         if map is not None and format != "jsonl":

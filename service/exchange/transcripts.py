@@ -151,7 +151,7 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
         yield Unreadable(source.display_name(path), "no line is of a known type")
 
 
-class Mark(NamedTuple):
+class LineMark(NamedTuple):
     """What tells a line from others: its id and time, and whether it says that its file is a fork."""
 
     id: str
@@ -160,7 +160,7 @@ class Mark(NamedTuple):
 
 
 def sort_by_writer(
-    source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[Mark]]
+    source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[LineMark]]
 ) -> Iterator[Path]:
     """Yield the files; of those with one first line, the file that wrote it comes first.
 
@@ -176,7 +176,7 @@ def sort_by_writer(
 
 
 def _first_own_times(
-    source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[Mark]]
+    source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[LineMark]]
 ) -> dict[Path, str]:
     """Return the time of the first line of each file that no other file has; those of forks sort last."""
     holders = source.new_table()

@@ -157,7 +157,10 @@ def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(a
     assert {(None, *each) for each in of_none} <= kinds
 
 
-WITHOUT_WORDS = {"stream_with", "conversations.sessions", "maintenance.stats", "maintenance.quarantine"}
+WITHOUT_WORDS = {
+    *("stream_with", "conversations.sessions", "exchange.find_histories"),
+    *("maintenance.stats", "maintenance.quarantine"),
+}
 """What they answer of these chats are names and numbers."""
 
 

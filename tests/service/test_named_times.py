@@ -6,12 +6,10 @@ import pytest
 
 import memlog
 
-NOW = datetime.now(UTC)
-
 
 def day(ago: int) -> str:
     """The noon of a day."""
-    return (NOW - timedelta(ago)).replace(hour=12).isoformat()
+    return (datetime.now(UTC) - timedelta(ago)).replace(hour=12).isoformat()
 
 
 @pytest.fixture

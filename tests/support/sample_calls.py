@@ -76,6 +76,8 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
 
 OF_COMMAND: dict[Words, list[str]] = {
     ("append", "memories_extracted"): ["--chat", "x:1"],
+    ("append", "chat_described"): ["--title", "Tea"],
+    ("append", "message_updated"): ["--content", "tea"],
     ("append", "redacted"): ["--stream", "memory"],
     ("append", "salience_decayed"): ["--rates", '{"context": 0.9}'],
     ("forget",): ["--yes"],

@@ -14,7 +14,7 @@ from memlog.eventlog.events import ChatDescribed, Message
 from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
 from memlog.service.exchange.transcripts import (
     Line,
-    Mark,
+    LineMark,
     Transcript,
     call_members,
     convert_lines,
@@ -57,10 +57,10 @@ def read(source: ForeignData) -> Iterator[Record]:
     files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
     sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
 
-    def read_marks(path: Path) -> Iterator[Mark]:
+    def read_marks(path: Path) -> Iterator[LineMark]:
         for line in source.read_json_lines(path):
             if isinstance(line, dict) and isinstance(line.get("uuid"), str):
-                yield Mark(line["uuid"], str(line.get("timestamp")), is_of_fork="forkedFrom" in line)
+                yield LineMark(line["uuid"], str(line.get("timestamp")), is_of_fork="forkedFrom" in line)
 
     seen = source.new_table()
     for path in sort_by_writer(source, sessions, read_marks):

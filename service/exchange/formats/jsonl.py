@@ -40,7 +40,7 @@ def read(source: ForeignData) -> Iterator[Record]:
             is_known |= isinstance(record, Used)
         seen |= file.hashed
     if strange and not is_known:
-        raise BadInput(f"{strange[0].where}: {strange[0].why}", hint=f"use --map FILE; {HINT}")
+        raise BadInput(f"{strange[0].where}: {strange[0].why}", hint=f"pass map=FILE; {HINT}")
 
 
 class _File:
