@@ -2,15 +2,28 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
+
+if TYPE_CHECKING:
+    from contextvars import ContextVar
 
 T = TypeVar("T")
 
@@ -365,10 +378,12 @@ def chat_id_to_text(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
 
-OTHER_CHAT_NAMES: ContextVar[Callable[[str], tuple[str, str] | None]] = ContextVar(
-    "other_chat_names", default=lambda _: None
-)
-"""Returns the chat of another name, such as that of its folder in the store of the current call."""
+@cache
+def other_chat_names() -> "ContextVar[Callable[[str], tuple[str, str] | None]]":
+    """Return what finds a chat by another name, such as its folder in the store of the current call."""
+    from contextvars import ContextVar  # most appends name their chats
+
+    return ContextVar("other_chat_names", default=lambda _: None)
 
 
 class Chat(tuple[str, str]):
@@ -422,7 +437,7 @@ class Chat(tuple[str, str]):
                 channel and chat_id != "" and type(chat_id) is not bool
             ):
                 return cls(channel, chat_id)
-        if isinstance(name, str) and (found := OTHER_CHAT_NAMES.get()(name)) is not None:
+        if isinstance(name, str) and (found := other_chat_names().get()(name)) is not None:
             return cls(*found)
         raise BadInput(
             f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"

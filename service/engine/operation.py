@@ -30,7 +30,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
-from memlog.eventlog.fields import OTHER_CHAT_NAMES, fields_of
+from memlog.eventlog.fields import fields_of, other_chat_names
 from memlog.eventlog.log.streams import chat_of_folder
 from memlog.query.request import Request, check_names_are_known, unpack_single_list
 
@@ -71,11 +71,13 @@ class _Doc:
 def naming_chats_by_folders_of_store(owner: object) -> Iterator[None]:
     """Let fields name chats by the folders of the owner's store, if it has one."""
     path = getattr(getattr(owner, "_engine", owner), "path", None)
-    token = OTHER_CHAT_NAMES.set(partial(chat_of_folder, path) if isinstance(path, Path) else lambda _: None)
+    token = other_chat_names().set(
+        partial(chat_of_folder, path) if isinstance(path, Path) else lambda _: None
+    )
     try:
         yield
     finally:
-        OTHER_CHAT_NAMES.reset(token)
+        other_chat_names().reset(token)
 
 
 class Operation:

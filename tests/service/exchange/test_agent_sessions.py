@@ -339,3 +339,17 @@ def test_a_file_of_which_nothing_is_understood_is_an_error(tmp_path: Path, home:
     with memlog.open(tmp_path / "store") as store:
         report = imported(store, home)
     assert [each.why for each in report.problems] == ["no line is of a known type"]
+
+
+@pytest.mark.parametrize("format", ["claude-code", "codex"])
+def test_what_two_machines_imported_is_one_copy_once_merged(tmp_path: Path, format: str) -> None:
+    for name in ("one", "other"):
+        home = Path(shutil.copytree(ROOT / "fixtures/importers" / format, tmp_path / name / "home"))
+        with memlog.open(tmp_path / name / "store") as store:
+            store.exchange.import_from(format, [home])
+    shutil.copytree(tmp_path / "other/store/log", tmp_path / "one/store/log", dirs_exist_ok=True)
+    with memlog.open(tmp_path / "one/store") as merged, memlog.open(tmp_path / "other/store") as single:
+        assert merged.conversations.sessions() == single.conversations.sessions()
+        assert merged.maintenance.stats().events_by_type == single.maintenance.stats().events_by_type
+        assert merged.maintenance.verify().conflicts == 0
+        assert merged.exchange.import_from(format, [tmp_path / "one/home"]).appended == 0
