@@ -41,6 +41,7 @@ ErrorCode = Literal[
     "document_not_found",
     "event_not_found",
     "fact_not_found",
+    "import_not_found",
     "memory_not_found",
     "project_not_found",
     "session_not_found",

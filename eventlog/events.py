@@ -570,6 +570,43 @@ class DocumentRemoved(Change, tag="document_removed"):
     file: Text
 
 
+IdsByStream = dict[str, list[Id]]
+"""Ids of events by their stream."""
+
+
+class EventsImported(Change, tag="events_imported"):
+    """Events were imported. Written by imports, before the events: `import_undone` takes all of a run back.
+
+    run: the id of the import. source: the path of what was imported.
+    appended: the events that it appends or, if their import was undone, brings back.
+    met: events that it found in the log, and that other sources had brought.
+    """
+
+    STREAM: ClassVar[str] = "imports"
+
+    run: Name
+    format: Name
+    source: Text
+    appended: IdsByStream = {}
+    met: IdsByStream = {}
+
+
+class ImportUndone(Change, tag="import_undone"):
+    """An import was undone. Written on a person's behalf; its events stay in the log, but do not count.
+
+    A later import that meets them brings them back.
+
+    run: the id of the import. kept: events of the import that count nevertheless: a person has changed them.
+    derived: events of others that do not count either: they were derived from events of the import.
+    """
+
+    STREAM: ClassVar[str] = "imports"
+
+    run: Name
+    kept: IdsByStream = {}
+    derived: IdsByStream = {}
+
+
 _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
 
 TYPES = {type_name_of_event(kind): kind for kind in _KINDS}

@@ -33,6 +33,7 @@ from memlog.projector.checkpoints import (
 from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, transaction
+from memlog.projector.subjects import imports
 from memlog.projector.text import analyzer, stemming
 from memlog.projector.text.language_files import TEXT_SHA256
 from memlog.projector.text.tokens import VOCABULARY_SHA256
@@ -153,7 +154,10 @@ def catch_up(
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else count_unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
-    for stream in sorted(work, key=lambda name: (name == "documents", name)):
+    # Imports come first: they tell which events of the other streams count.
+    for stream in sorted(work, key=lambda name: (name == "documents", name != imports.STREAM, name)):
+        if stream != imports.STREAM:
+            reader.replay_marked_streams()
         try:
             if not all(map(reader.read_range, work[stream])):
                 report.is_whole = False
@@ -166,6 +170,7 @@ def catch_up(
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay_stream_in_turn(stream)
+    reader.replay_marked_streams()
     if watermarks is not None and begins_to_remember:
         # For example in a copied store, whose read model covers segments that have no new lines.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
@@ -293,6 +298,11 @@ class _Reader(msgspec.Struct):
         # Invariant: only a deadline leaves lines unread.
         assert self.end is not None
         return False
+
+    def replay_marked_streams(self) -> None:
+        """Replay each stream with events that began or ceased to be hidden."""
+        for stream in imports.list_streams_to_replay(self.db):
+            self.replay_stream_in_turn(stream)
 
     def replay_stream_in_turn(self, stream: str) -> None:
         """Replay a stream in one turn."""

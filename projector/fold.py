@@ -22,7 +22,8 @@ from memlog.projector.checkpoints import (
     opened_segment,
 )
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, insert, to_json_list
+from memlog.projector.sqlite import Connection, delete, insert, to_json_list
+from memlog.projector.subjects import imports
 from memlog.projector.subjects.accepted import PositionedEvent
 
 # Strategy: a batch of lines becomes rows in one transaction, together with its checkpoint. A kill loses at
@@ -106,7 +107,8 @@ def _fold_batch(
     accepted, duplicates, conflicts = _classify_events(db, segment, decoded)
     _record_lines(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
-    subjects.fold_events(db, accepted, sizes)
+    hidden = imports.find_hidden_ids(db, segment.stream, [placed.id for placed in accepted])
+    subjects.fold_events(db, [placed for placed in accepted if placed.id not in hidden], sizes)
     return Tally(
         events=len(accepted),
         duplicates=len(duplicates),
@@ -346,6 +348,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
         record_redactions(db, found)
     redacted = _find_redacted_lines(db, stream, read)
     subjects.clear_stream(db, stream, keep=("redactions",))
+    delete(db, "streams_to_replay", "target_stream = ?", (stream,))
     tally = Tally()
     for stretch in stretches:
         leave_out = redacted[stretch.segment.name.filename]

@@ -583,6 +583,55 @@ CREATE TABLE fact_sources (
 ) WITHOUT ROWID;
 CREATE INDEX fact_sources_by_message ON fact_sources (source_message_id);
 
+-- A row per events_imported. Not in the digest of contents.
+CREATE TABLE imported_events (
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    run         TEXT NOT NULL,
+    format      TEXT NOT NULL,
+    source      TEXT NOT NULL,
+    appended    TEXT NOT NULL,     -- JSON: a list of ids by stream
+    met         TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    precedence  TEXT NOT NULL,
+    PRIMARY KEY (stream, precedence)
+) WITHOUT ROWID;
+CREATE INDEX imported_events_by_run ON imported_events (run);
+
+-- A row per import_undone.
+CREATE TABLE undone_imports (
+    stream      TEXT NOT NULL,
+    event_id    TEXT NOT NULL,
+    run         TEXT NOT NULL,
+    kept        TEXT NOT NULL,     -- JSON: a list of ids by stream
+    derived     TEXT NOT NULL,
+    ts          TEXT NOT NULL,
+    precedence  TEXT NOT NULL,
+    PRIMARY KEY (stream, precedence)
+) WITHOUT ROWID;
+
+-- A row per event that does not count, since its import, or that of its source, was undone. It has a row in
+-- `events`, and none in the tables of subjects.
+CREATE TABLE hidden_events (
+    target_stream  TEXT NOT NULL,
+    target_id      TEXT NOT NULL,
+    stream         TEXT NOT NULL,  -- of the import_undone
+    precedence     TEXT NOT NULL,
+    PRIMARY KEY (target_stream, target_id)
+) WITHOUT ROWID;
+
+-- A view with a row per event that counts and that is not about imports.
+CREATE VIEW counting_events AS
+SELECT * FROM events e
+WHERE stream <> 'imports' AND NOT EXISTS (
+    SELECT 1 FROM hidden_events h WHERE (h.target_stream, h.target_id) = (e.stream, e.id)
+);
+
+-- A row per stream with events that began or ceased to be hidden since it was projected. Not in the digest.
+CREATE TABLE streams_to_replay (
+    target_stream  TEXT PRIMARY KEY
+) WITHOUT ROWID;
+
 -- A row per source of documents that is registered.
 CREATE TABLE sources (
     source_id   TEXT PRIMARY KEY,

@@ -25,6 +25,7 @@ _LEFT_OUT = (
     "meta",  # the projection id, and the last passage number
     "memory_chunks_queue",  # depends on the model and the cache
     "doc_chunks_queue",
+    "streams_to_replay",  # empty once all is read
 )
 """The only tables that are not dumped."""
 
@@ -39,8 +40,8 @@ _ORDERS = {
 """The order of tables that are not dumped by primary key: `events` by position; messages and passages because
 their keys are row numbers. Other tables with such a key are ordered by all columns."""
 
-_ABOUT_BYTES = {"nul_runs"}
-"""Tables that describe bytes of the log rather than content."""
+_ABOUT_BYTES = {"nul_runs", "imported_events"}
+"""Tables that describe how the log came about rather than content."""
 
 _WHERE_AND_WHEN_APPENDED = {
     *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
@@ -61,7 +62,8 @@ def dump_tables(db: sqlite.Connection, *, content: bool = False) -> Iterator[str
         listed = ", ".join(columns)
         order = listed if content else _ORDERS.get(name) or ", ".join(table.key or columns)
         yield f"# {name}"
-        for row in db.execute(f"SELECT {listed} FROM {name} ORDER BY {order}"):
+        some = " WHERE type <> 'events_imported'" if content and name == "events" else ""
+        for row in db.execute(f"SELECT {listed} FROM {name}{some} ORDER BY {order}"):
             yield msgspec.json.encode(dict(zip(columns, map(_to_json_value, row), strict=True))).decode()
 
 

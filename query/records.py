@@ -340,7 +340,7 @@ def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:
 
 
 _CHANGES = """
-SELECT day, number, writer, offset, length, segment FROM events
+SELECT day, number, writer, offset, length, segment FROM counting_events
 WHERE stream = 'core' AND type IN ('core_memory_updated', 'core_memory_deleted')
 ORDER BY day, number, writer, offset
 """

@@ -14,13 +14,21 @@ from memlog.projector import limits, schema
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
-from memlog.projector.subjects import contexts, conversations, documents, extractions, facts, memories
+from memlog.projector.subjects import (
+    contexts,
+    conversations,
+    documents,
+    extractions,
+    facts,
+    imports,
+    memories,
+)
 from memlog.projector.subjects.accepted import Handler, PositionedEvent
 
-VERSION = 19
+VERSION = 20
 """To be raised whenever handlers write different rows; part of the projection id."""
 
-_SUBJECTS = (conversations, memories, contexts, extractions, facts, documents)
+_SUBJECTS = (conversations, memories, contexts, extractions, facts, documents, imports)
 _HANDLER_OF: dict[type[Event], Handler | None] = {
     kind: handler for subject in _SUBJECTS for handler, kinds in subject.HANDLERS.items() for kind in kinds
 } | {Redacted: None}
@@ -46,6 +54,8 @@ def _record_plain_events(db: Connection, events: Sequence[PositionedEvent]) -> N
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
     """Remove all rows of `stream` before a replay, except from the tables in `keep`."""
+    if stream == imports.STREAM:
+        imports.mark_streams_with_hidden_events(db)
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
@@ -80,6 +90,9 @@ _ONLY_STREAM_OF = {
     "facts": "facts",
     "sources": "documents",
     "documents": "documents",
+    "imported_events": "imports",
+    "undone_imports": "imports",
+    "hidden_events": "imports",
 }
 """Tables without an index by stream, and the only stream with rows in each: scanning all memories for each of
 many conversations would be quadratic."""

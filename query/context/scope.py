@@ -151,7 +151,7 @@ WHERE x.extraction_id IN (SELECT value FROM json_each(?1))
 _MISSING = """
 SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
     WHERE (x.stream, x.extraction_id) = (c.stream, c.id)
-    AND NOT EXISTS (SELECT 1 FROM events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
+    AND NOT EXISTS (SELECT 1 FROM counting_events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
 FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM json_each(?1))
 """
 """Selects the chat of each given profile, and how many of its source events no longer exist."""

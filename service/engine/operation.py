@@ -364,6 +364,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "daily_event_not_found": ("daily event", "store.daily.list()"),
     "document_not_found": ("source or document", "store.documents.list()"),
     "event_not_found": ("event or memory", "store.search(TEXT) returns ids"),
+    "import_not_found": ("import", "store.exchange.list_imports()"),
     "memory_not_found": ("memory", "store.memories.list()"),
     "project_not_found": ("project", "Projects.list()"),
     "session_not_found": ("chat", "store.conversations.sessions()"),

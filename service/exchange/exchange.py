@@ -25,6 +25,7 @@ from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import check_format, format_names
 
 if TYPE_CHECKING:
+    from memlog.query.imports import ImportRun
     from memlog.service.exchange.histories import FoundHistory
     from memlog.service.exchange.importing import ImportReport
 
@@ -96,6 +97,13 @@ class DataExchange(OperationGroup):
                 hint="see docs/importing.md for the files of each format",
             )
         return report
+
+    @operation("read")
+    def list_imports(self) -> "list[ImportRun]":
+        """List the imports that brought events, the newest last."""
+        from memlog.query.imports import list_imports
+
+        return self._read(list_imports)
 
     @operation("read", reads_paths=True)
     def find_histories(

@@ -17,7 +17,7 @@ from memlog.query.provenance import IdInUse, ids_below_names, ids_in_use
 from memlog.service.engine.ids import read_event
 from memlog.service.exchange.formats import Record, Used
 
-_STREAMS = ("memory", "core")
+CHANGED_IN = ("memory", "core")
 """The streams of events that change a record."""
 
 _ASPECTS = {"restored": "archived"}
@@ -129,7 +129,7 @@ def read_holdings(
         if (event := read_event(log, *each)) is not None and not found[each.id].is_forgotten:
             found[each.id].base = _stored_change(event, each, "updated", event.ts or "")
     names = [name for name in dict.fromkeys(changed) if name in found]
-    below, gone = ids_below_names(db, _STREAMS, names)
+    below, gone = ids_below_names(db, CHANGED_IN, names)
     for each in below:
         base = _find_base(each.id, found)
         aspect, claimed = parse_aspect_and_time(each.id, base)

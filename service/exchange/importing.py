@@ -1,5 +1,6 @@
 """Imports a source's records as events, each once, and accounts for every record."""
 
+import os
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -20,6 +21,7 @@ from memlog.eventlog.events import (
     ChatDescribed,
     CoreMemoryUpdated,
     Event,
+    EventsImported,
     FactStored,
     MemoryAccessed,
     MemorySaved,
@@ -36,6 +38,8 @@ from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_ke
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
+from memlog.projector.subjects.imports import Key, find_hidden_ids
+from memlog.query import imports
 from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
@@ -57,6 +61,9 @@ from memlog.service.memory.placeholders import is_denial, is_placeholder
 
 _EPOCH = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
+_RUN_BYTES = 4
+_MAX_IDS = 20_000
+"""How many ids of events that were met are in one line of the log."""
 
 State = Literal["new", "known", "forgotten"]
 
@@ -186,7 +193,10 @@ _FIRST = 5
 _MAX_UNSYNCED = 20_000
 """How many events are synced together. A power cut may cost these; they are imported again."""
 
-_Outcome = Literal["new", "known", "changed", "updated", "forgotten", "refused"]
+_OPEN = ("known", "restored", "changed", "updated")
+"""The outcomes of an event whose later changes may be imported."""
+
+_Outcome = Literal["new", "known", "restored", "changed", "updated", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -199,12 +209,15 @@ class ImportProblem(msgspec.Struct, frozen=True):
 class ImportReport(msgspec.Struct, kw_only=True):
     """The outcome of an import, for the records of the sources and for their events.
 
-    found = used + the sum of skipped + unreadable. events = appended + known + updated + forgotten
-    + refused. Descriptions of chats are counted apart.
+    found = used + the sum of skipped + unreadable. events = appended + restored + known + updated
+    + forgotten + refused. Descriptions of chats are counted apart.
+
+    run: the id of the import, by which it can be undone; None if it brought nothing.
 
     project: the only project that was read, if a project was chosen.
     skipped: the number of records by reason. unreadable: how many records and files. known: events that were
         stored before, and are not written again, even if they have `changed` in the source.
+    restored: events of an import that was undone; they count again.
     updated: events that change the content or the state of a message.
     described: how many descriptions of chats were appended.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
@@ -216,6 +229,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     format: str
     dry_run: bool
+    run: str | None = None
     project: str | None = None
     found: int = 0
     used: int = 0
@@ -223,6 +237,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     unreadable: int = 0
     events: int = 0
     appended: int = 0
+    restored: int = 0
     known: int = 0
     changed: int = 0
     updated: int = 0
@@ -266,6 +281,7 @@ class Importing:
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
         self._unsynced: list[Position] = []
+        self._run = os.urandom(_RUN_BYTES).hex()
 
     def import_path(self, importer: Importer, path: Path, archive: Archive | None) -> None:
         """Import the sources at a path, or in the archive there; see `import_source`."""
@@ -300,6 +316,13 @@ class Importing:
         if self._suffix:
             self._suffixes.add(self._suffix)
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
+        self._source = escape_invalid_utf8(path.absolute())
+        self._of_others = self._query_if_exists(self._read_events_of_others) or DiskTable()
+        """The events that other sources brought, and that this one has not met before."""
+        self._hidden: dict[str, set[Key]] = {}
+        """The hidden events of a batch by the id of their record."""
+        self._restored: set[Key] = set()
+        self._met: set[Key] = set()
         self._edits: Mapping[str, list[tuple[str, str]]] = {}
         """Earlier edits of messages, by their ids; see `_find_edits`."""
         self._moved: set[str | None] = set()
@@ -311,8 +334,11 @@ class Importing:
         try:
             for batch in holdings.split_records(self._count_records(importer.read(source))):
                 self._import_batch(batch)
+                if len(self._restored) + len(self._met) >= _MAX_IDS:
+                    self._record_met_events()
                 if self._progress is not None:
                     self._progress(what, self._report.found, self._report.found)
+            self._record_met_events()
         finally:
             self._acknowledge()
         self._report.skipped = dict(sorted(self._skipped.items()))
@@ -338,10 +364,13 @@ class Importing:
                 yield record
 
     def _is_stored(self, stream: str, name: str) -> bool:
-        """Whether a stream has an event with an id, or had one that was forgotten."""
+        """Whether a stream has an event that counts with an id, or had one that was forgotten."""
         return name in self._tried or bool(
             self._query_if_exists(
-                lambda db: {*line_places_of_ids(db, stream, [name]), *forgotten_ids(db, stream, [name])}
+                lambda db: (
+                    {*line_places_of_ids(db, stream, [name])} - find_hidden_ids(db, stream, [name])
+                    or forgotten_ids(db, stream, [name])
+                )
             )
         )
 
@@ -363,6 +392,12 @@ class Importing:
         for name, stream in ids_of_prefix(db, self._report.format):
             _add_stream(streams, name, stream)
         return streams
+
+    def _read_events_of_others(self, db: Connection) -> DiskTable:
+        found = DiskTable()
+        for stream, name in imports.events_of_other_sources(db, self._report.format, self._source):
+            found.add(f"{stream}\n{name}")
+        return found
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
         """Return what the log holds under `ids`. changed: the ids that may have changes."""
@@ -395,6 +430,10 @@ class Importing:
         memories: Mapping[str, Memory | None] | None = None
         if archived:
             memories = self._query_if_exists(lambda db: {name: find_memory(db, name) for name in archived})
+        keys = [(stream, name) for name in ids for stream in _streams_of(self._streams, name)]
+        self._hidden = (
+            self._query_if_exists(lambda db: imports.hidden_by_record(db, keys, holdings.CHANGED_IN)) or {}
+        )
         self._edits = self._find_edits(batch, found)
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
@@ -430,11 +469,13 @@ class Importing:
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
         for change in record.changes:
-            is_open = own in ("known", "changed", "updated")
-            fate = classify_change(change, first, found[first], now) if is_open else own
-            if self._count_outcome(fate) == "new":
+            is_open = own in _OPEN
+            outcome: _Outcome = classify_change(change, first, found[first], now) if is_open else own
+            if outcome == "known" and self._restore(first, f"{change.id}/"):
+                outcome = "restored"
+            if self._count_outcome(outcome) == "new":
                 yield _New(self._name_change(change, first, found, now))
-        if own in ("known", "changed", "updated"):
+        if own in _OPEN:
             for reset in record.resets:
                 is_due = found[first].changes_of(holdings.parse_aspect_and_time(str(reset.id), first)[0])
                 renewed = (
@@ -467,7 +508,10 @@ class Importing:
             return "known" if is_same else "refused"
         self._seen[name] = content
         if why is None and holding is not None:
-            return self._compare_with_known(record, event, holding, now)
+            fate = self._compare_with_known(record, event, holding, now)
+            if fate == "known":
+                self._note_met_event(name)
+            return "restored" if fate in ("known", "updated") and self._restore(name) else fate
         if why is None and _is_unfilled(event):
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
@@ -521,9 +565,49 @@ class Importing:
         earlier = {base.content, *(content for _, content in self._edits.get(str(event.id), ()))}
         if not earlier.isdisjoint({event.content, mask_keys(event.content)}):
             return "known"
-        name = str(_to_edit(event).id)
+        edit = _to_edit(event)
+        name, stream = str(edit.id), conversation_stream(edit.channel, edit.chat_id)
         _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, (), [name])) or ((), set())
-        return "forgotten" if name in forgotten else "updated"
+        if name in forgotten:
+            return "forgotten"
+        if self._query_if_exists(lambda db: find_hidden_ids(db, stream, [name])):
+            self._restored.add((stream, name))
+            return "known"
+        return "updated"
+
+    def _restore(self, record: str, change: str = "") -> bool:
+        """Bring back the hidden event of a record, or those of a change; return whether there are any."""
+        keys = {
+            key
+            for key in self._hidden.get(record, ())
+            if (key[1].startswith(change) if change else key[1] == record)
+        }
+        self._restored |= keys
+        return bool(keys)
+
+    def _note_met_event(self, name: str) -> None:
+        for stream in _streams_of(self._streams, name):
+            if f"{stream}\n{name}" in self._of_others:
+                self._met.add((stream, name))
+
+    def _record_met_events(self) -> None:
+        """Append which hidden events count again, and which events of other sources were met."""
+        if not self._report.dry_run and (self._restored or self._met):
+            made = self._draft_of_run(self._restored, self._met)
+            self._unsynced += self._engine.bulk_log.append_drafts([made])
+        self._restored, self._met = set(), set()
+
+    def _draft_of_run(self, appended: Iterable[Key], met: Iterable[Key] = ()) -> Draft:
+        self._report.run = self._run
+        return self._engine.draft(
+            EventsImported(
+                run=self._run,
+                format=self._report.format,
+                source=self._source,
+                appended=imports.group_by_stream(appended),
+                met=imports.group_by_stream(met),
+            )
+        )
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
         """Whether a known event has content that is neither in the log nor in a new change."""
@@ -569,6 +653,7 @@ class Importing:
         report = self._report
         report.events += 1
         report.known += fate in ("known", "changed")
+        report.restored += fate == "restored"
         report.changed += fate == "changed"
         report.forgotten += fate == "forgotten"
         report.refused += fate == "refused"
@@ -596,7 +681,9 @@ class Importing:
                 self._report.refused += 1
                 self._add_problem(str(event.id), str(why))
         drafts = [each.drafted for each in taken if each.drafted is not None]
-        positions = self._engine.bulk_log.append_drafts(drafts)
+        # The line with the ids comes first: a kill leaves no event that its import does not name.
+        of_run = [self._draft_of_run((each.stream, each.id) for each in drafts)] if drafts else []
+        positions = self._engine.bulk_log.append_drafts([*of_run, *drafts])
         for each in drafts:
             _add_stream(self._streams, each.id, each.stream)
         self._unsynced += positions

@@ -22,10 +22,19 @@ from memlog.eventlog.log.streams import encode_name, escape_invalid_utf8
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import list_key_kinds_in_line, mask_keys
 from memlog.projector.sqlite import converting_errors
+from memlog.projector.subjects.imports import Key
 from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import DryRun, ProgressField
-from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, forget_events, scrub_store
+from memlog.service.upkeep.forgetting import (
+    ForgetReport,
+    ScrubReport,
+    Target,
+    forget_events,
+    forget_imported_events,
+    scrub_store,
+)
+from memlog.service.upkeep.undoing import ImportUndo, undo_import
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -324,18 +333,57 @@ class Erasure(OperationGroup):
         """
         check_store_exists(self._engine.path)
         engine = self._engine
-        # Always with fsync: forgotten events must not come back after a power cut.
-        log = Log(
+        try:
+            target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
+            return forget_events(
+                self._open_synced_log(), engine.read_model, target, reason=reason, dry_run=dry_run
+            )
+        finally:
+            engine.read_model.questions.clear()
+
+    @operation("erase")
+    def undo_import(
+        self,
+        run: Annotated[
+            str, Meta(title="RUN"), "The id of the import, as its report and the list of imports show it."
+        ],
+        *,
+        anyway: Annotated[bool, "Undo it even if later imports of other sources met its events."] = False,
+        erase: Annotated[
+            bool, "Also forget its events: they cannot be imported again, and a scrub overwrites them."
+        ] = False,
+        dry_run: DryRun = False,
+    ) -> ImportUndo:
+        """Undo an import: its events, and what was derived from them, no longer count.
+
+        Messages and memories that people or agents have changed since stay. A later import brings back
+        exactly the events that it meets again, unless they were erased.
+
+        Raises:
+            NotFound: there is no such import.
+            BadInput: it was undone before, or later imports of other sources met some of its events.
+            Busy, LogError: as `Store.append`.
+        """
+        check_store_exists(self._engine.path)
+        engine = self._engine
+
+        def forget(events: set[Key]) -> None:
+            forget_imported_events(self._open_synced_log(), engine.read_model, events)
+
+        try:
+            return undo_import(engine, run, anyway=anyway, dry_run=dry_run, forget=forget if erase else None)
+        finally:
+            engine.read_model.questions.clear()
+
+    def _open_synced_log(self) -> Log:
+        """Return the log, always with fsync: forgotten events must not come back after a power cut."""
+        engine = self._engine
+        return Log(
             engine.path,
             lock_timeout=engine.lock_timeout,
             redact=engine.redact,
             on_stored=engine.on_stored,
         )
-        try:
-            target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
-            return forget_events(log, engine.read_model, target, reason=reason, dry_run=dry_run)
-        finally:
-            engine.read_model.questions.clear()
 
     @operation("erase")
     def scrub(

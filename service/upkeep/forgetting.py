@@ -168,6 +168,13 @@ def forget_events(
         raise BadInput(f"the pattern {target.match!r} cannot be used: {error}", hint=hint) from error
 
 
+def forget_imported_events(log: Log, read_model: ReadModel, events: set[Key]) -> ForgetReport:
+    """Forget events by their keys; see `forget_events`."""
+    segments = _segments_of(log.path, {stream for stream, _ in events})
+    selection = _Selection(segments, lambda _: False, events)
+    return _forget_selected_lines(log, read_model, lambda _: selection, "import undone", dry_run=False)
+
+
 @contextmanager
 def _pattern_matcher(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     """Yield a function that tells whether an untrusted pattern matches any of some texts, as given or in NFC.

@@ -133,7 +133,8 @@ class Stats(msgspec.Struct, kw_only=True):
 
     synced: whether the read model has caught up with the log, so that everything is counted.
     unread_bytes, unread_lines: how much of the log was unread before the catch-up.
-    events_by_type, events_by_day: accepted events, by the UTC day on which they happened.
+    events_by_type, events_by_day: events that count, by the UTC day on which they happened; without those of
+        undone imports, and without the lines about imports.
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
     memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
     passages: passages in the search index. vectors, vectors_pending: how many have, or lack, a vector.
@@ -173,7 +174,7 @@ def read_stats(read_model: ReadModel) -> Stats:
     db, synced = (behind, False) if read_model.is_read_only else read_model.connect_to_latest()
     errors = count_failures_of_role(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
-        by_type = records.count_rows_by_column(db, "type", "events")
+        by_type = records.count_rows_by_column(db, "type", "counting_events")
         counters = records.count_for_monitoring(db, by_type)
         counters["memory.extraction.errors"] = errors
         counters["memory.extraction.count"] = counters["memory.extraction.success"] + errors
@@ -183,7 +184,7 @@ def read_stats(read_model: ReadModel) -> Stats:
             unread_bytes=unread_bytes,
             unread_lines=unread_lines,
             events_by_type=by_type,
-            events_by_day=records.count_rows_by_column(db, "substr(ts, 1, 10)", "events"),
+            events_by_day=records.count_rows_by_column(db, "substr(ts, 1, 10)", "counting_events"),
             messages_by_role=records.count_rows_by_column(db, "role", messages),
             messages_by_chat=records.count_rows_by_column(db, "channel || ':' || chat_id", messages),
             memories_by_category=records.count_rows_by_column(db, "category", "memories"),

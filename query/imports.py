@@ -1,0 +1,161 @@
+"""Finds the imports of a store, their events, and what has changed or was derived from these since."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+
+from memlog.projector.sqlite import Connection, to_json_list
+from memlog.projector.subjects.imports import Key, keys_in_json
+
+
+class ImportRun(msgspec.Struct, kw_only=True):
+    """An import that appended events, or met events of other sources.
+
+    run: its id. ts: when it began. sources: the paths that it read. appended: the number of its events.
+    met: the number of events that other sources had brought before. is_undone: whether it was undone.
+    """
+
+    run: str
+    ts: str
+    format: str
+    sources: list[str]
+    appended: int
+    met: int
+    is_undone: bool
+
+
+def list_imports(db: Connection) -> list[ImportRun]:
+    """Return all imports, the newest last."""
+    undone = {run for (run,) in db.execute("SELECT DISTINCT run FROM undone_imports")}
+    counted = "(SELECT coalesce(sum(json_array_length(value)), 0) FROM json_each({}))"
+    rows = db.execute(
+        f"SELECT run, ts, format, source, {counted.format('appended')}, {counted.format('met')}"
+        " FROM imported_events ORDER BY run, precedence"
+    ).fetchall()
+    found = []
+    for run, group in groupby(rows, key=itemgetter(0)):
+        parts = [*group]
+        found.append(
+            ImportRun(
+                run=run,
+                ts=parts[0][1],
+                format=parts[0][2],
+                sources=list(dict.fromkeys(source for _, _, _, source, _, _ in parts)),
+                appended=sum(part[4] for part in parts),
+                met=sum(part[5] for part in parts),
+                is_undone=run in undone,
+            )
+        )
+    return sorted(found, key=lambda each: (each.ts, each.run))
+
+
+def events_of_import(db: Connection, run: str) -> Iterator[Key]:
+    """Yield the keys of the events that an import appended, in no order."""
+    for (appended,) in db.execute("SELECT appended FROM imported_events WHERE run = ?", (run,)):
+        yield from keys_in_json(appended)
+
+
+def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[str]:
+    """Return the imports of other sources, not undone, that met or appended any of the `events` of `run`."""
+    rows = db.execute(
+        "SELECT run, appended, met FROM imported_events WHERE run <> ?1"
+        " AND source NOT IN (SELECT source FROM imported_events WHERE run = ?1)"
+        " AND run NOT IN (SELECT run FROM undone_imports) ORDER BY precedence",
+        (run,),
+    )
+    found = {
+        other: None
+        for other, *lists in rows
+        if any(key in events for ids in lists for key in keys_in_json(ids))
+    }
+    return [*found]
+
+
+def events_of_other_sources(db: Connection, format: str, source: str) -> Iterator[Key]:
+    """Yield the keys of events that other sources of a format brought, and that `source` has not met yet."""
+    own = "SELECT 1 FROM imported_events WHERE format = ?1 AND source {} ?2 LIMIT 1"
+    if db.execute(own.format("<>"), (format, source)).fetchone() is None:
+        return
+    rows = db.execute("SELECT appended, met FROM imported_events WHERE source = ?", (source,))
+    known = {key for lists in rows for ids in lists for key in keys_in_json(ids)}
+    rows = db.execute(
+        "SELECT appended FROM imported_events WHERE format = ? AND source <> ?", (format, source)
+    )
+    for (appended,) in rows:
+        yield from (key for key in keys_in_json(appended) if key not in known)
+
+
+def hidden_by_record(db: Connection, keys: Sequence[Key], streams: Sequence[str]) -> dict[str, set[Key]]:
+    """Return by id the keys of the hidden events among `keys`, and in `streams` of those below their ids.
+
+    The changes of the record `tiered/7` are named `tiered/7/updated/…`, for example.
+    """
+    if db.execute("SELECT 1 FROM hidden_events LIMIT 1").fetchone() is None:
+        return {}
+    # CROSS JOIN fixes the order: each key is found by the index.
+    own = db.execute(
+        "SELECT h.target_id, h.target_stream, h.target_id FROM json_each(?) AS k"
+        " CROSS JOIN hidden_events AS h"
+        " WHERE h.target_stream = k.value ->> 0 AND h.target_id = k.value ->> 1",
+        (to_json_list(keys),),
+    )
+    below = db.execute(
+        "SELECT n.value, h.target_stream, h.target_id FROM json_each(?) AS s CROSS JOIN json_each(?) AS n"
+        " CROSS JOIN hidden_events AS h WHERE h.target_stream = s.value"
+        " AND h.target_id > n.value || '/' AND h.target_id < n.value || '0'",
+        (to_json_list(streams), to_json_list([name for _, name in keys])),
+    )
+    found: defaultdict[str, set[Key]] = defaultdict(set)
+    for record, stream, name in (*own, *below):
+        found[record].add((stream, name))
+    return found
+
+
+def changed_since(
+    db: Connection, events: Collection[Key], is_imported: Callable[[str], bool]
+) -> dict[str, set[Key]]:
+    """Return the messages and memories among imported `events` that people or agents have changed since.
+
+    The result has, by the id of the message or memory, the events among `events` that it is made of.
+
+    is_imported: tells whether an event was imported by its id.
+    """
+    keys = to_json_list(list(events))
+    imported = (
+        "WITH imported AS MATERIALIZED (SELECT value ->> 0 AS stream, value ->> 1 AS id FROM json_each(?1))"
+    )
+    messages = db.execute(
+        f"{imported} SELECT c.message_id, c.stream, c.event_id FROM message_changes c"
+        " WHERE (c.stream, c.message_id) IN (SELECT stream, id FROM imported)"
+        " ORDER BY 1",
+        (keys,),
+    ).fetchall()
+    memories = db.execute(
+        f"{imported} SELECT t.memory_id, t.stream, t.event_id FROM memory_events t"
+        " JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id)"
+        " WHERE e.type IN ('memory_saved', 'memory_updated', 'memory_archived') AND t.extraction_id IS NULL"
+        " AND t.memory_id IN (SELECT o.memory_id FROM memory_events o"
+        "   WHERE (o.stream, o.event_id) IN (SELECT stream, id FROM imported))"
+        " ORDER BY 1",
+        (keys,),
+    ).fetchall()
+    found: dict[str, set[Key]] = {}
+    for name, group in groupby([*messages, *memories], key=itemgetter(0)):
+        changes = {(stream, event_id) for _, stream, event_id in group}
+        if any(key not in events and not is_imported(key[1]) for key in changes):
+            found[name] = {key for key in changes if key in events}
+    for stream, name in events:
+        if name in found and stream != "memory":
+            found[name].add((stream, name))
+    return found
+
+
+def group_by_stream(events: Iterable[Key]) -> dict[str, list[str]]:
+    """Group the keys of events: their ids by stream, both sorted."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for stream, name in sorted({*events}):
+        found[stream].append(name)
+    return dict(found)

@@ -1,0 +1,140 @@
+"""Imports that are undone: nothing of them counts, and a later import brings back exactly what it meets."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import asdict
+
+import memlog
+from tests.service.exchange.test_imports import MADE
+from tests.support.places import FIXTURES
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[memlog.Store]:
+    with memlog.open(tmp_path / "store", create=True, notify=lambda _: None) as store:
+        yield store
+
+
+def seen(store: memlog.Store) -> list[object]:
+    """Return what reads of every kind show."""
+    chats = [each.chat for each in store.conversations.sessions()]
+    return [
+        {
+            name: count
+            for name, count in asdict(store.maintenance.stats()).items()
+            if not name.endswith("_bytes")
+        },
+        store.memories.list(),
+        store.core.get(),
+        store.facts.list(),
+        store.daily.list(),
+        store.conversations.sessions(),
+        [store.conversations.window(chat, last=100, across_sessions=True) for chat in dict.fromkeys(chats)],
+        store.search("teapot tea", mode="text", k=50).hits,
+    ]
+
+
+SOURCES: dict[str, Callable[[Path], Path]] = {
+    **{name: make for name, (make, _, _) in MADE.items()},
+    "claude-code": lambda _: FIXTURES / "importers/claude-code",
+    "codex": lambda _: FIXTURES / "importers/codex",
+}
+
+
+@pytest.mark.parametrize("format", SOURCES)
+def test_an_undone_import_leaves_nothing_and_can_be_repeated(
+    store: memlog.Store, tmp_path: Path, format: str
+) -> None:
+    source = SOURCES[format](tmp_path)
+    store.memories.save("Boris drinks coffee", memory_id="boris")
+    store.append(memlog.Message(channel="cli", chat_id="1", role="user", content="Tea, please"))
+    before = seen(store)
+    first = store.exchange.import_from(format, [source])
+    after = seen(store)
+    assert first.appended
+    assert after != before
+    undone = store.erasure.undo_import(str(first.run))
+    assert undone.done
+    assert seen(store) == before
+    again = store.exchange.import_from(format, [source])
+    assert (again.appended, again.restored) == (0, first.appended + first.updated)
+    assert seen(store) == after
+    assert store.exchange.import_from(format, [source]).run is None
+    assert store.maintenance.verify().problems == []
+
+
+def lines(folder: Path, name: str, *texts: str) -> Path:
+    """Write messages of one chat for `jsonl`, each with an id of its own."""
+    path = folder / name
+    chat = {"channel": "lab", "chat_id": "7", "role": "user"}
+    rows = [
+        {"id": text.partition(" ")[0], "ts": "2026-02-24T08:00:00Z", "content": text} | chat for text in texts
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "map.toml").write_text(
+        '[message]\nchannel = "channel"\nchat_id = "chat_id"\ncontent = "content"\nid = "id"\nts = "ts"\n'
+        '[message.role]\nfrom = "role"\nuser = "user"\n'
+    )
+    return path
+
+
+def window(store: memlog.Store) -> list[str]:
+    return [each.content for each in store.conversations.window("lab:7", last=100).messages]
+
+
+def test_what_another_source_has_met_is_undone_only_on_request(store: memlog.Store, tmp_path: Path) -> None:
+    map = tmp_path / "map.toml"
+    one, two = lines(tmp_path, "one", "a tea", "b milk"), lines(tmp_path, "two", "b milk", "c cups")
+    first = store.exchange.import_from("jsonl", [one], map=map).run
+    second = store.exchange.import_from("jsonl", [two], map=map).run
+    with pytest.raises(memlog.BadInput, match=str(second)) as refused:
+        store.erasure.undo_import(str(first))
+    assert "anyway" in str(refused.value.hint)
+    assert window(store) == ["a tea", "b milk", "c cups"]
+    assert store.erasure.undo_import(str(first), anyway=True).events == 2
+    assert window(store) == ["c cups"]
+    # What a later import meets comes back, and nothing else.
+    again = store.exchange.import_from("jsonl", [two], map=map)
+    assert (again.appended, again.restored, again.known) == (0, 1, 1)
+    assert window(store) == ["b milk", "c cups"]
+    with pytest.raises(memlog.BadInput, match="before"):
+        store.erasure.undo_import(str(first))
+
+
+def test_what_a_person_changed_stays_and_what_was_derived_leaves(store: memlog.Store, tmp_path: Path) -> None:
+    run = store.exchange.import_from(
+        "jsonl", [lines(tmp_path, "one", "a tea", "b milk", "c cups")], map=tmp_path / "map.toml"
+    ).run
+    own = {"channel": "lab", "chat_id": "7"}
+    ids = [f"jsonl/lab:7/{name}" for name in "ab"]
+    store.append(memlog.MessageUpdated(message_id=ids[0], content="green tea", **own))
+    origin = memlog.Extraction("x1", "m", "p", message_ids=[ids[1]], chat_id="lab:7")
+    merged = memlog.Extraction("x2", "m", "p", memory_ids=["milk", "boris"])
+    store.memories.save("Boris takes cream", memory_id="boris")
+    store.append(
+        [
+            memlog.MemorySaved(memory_id="milk", content="Anna takes milk", extraction=origin),
+            memlog.MemoriesExtracted(id="x1", chat_id="lab:7", message_ids=[ids[1]], model="m", prompt="p"),
+            memlog.MemorySaved(memory_id="both", content="Both take something white", extraction=merged),
+            memlog.MemoryArchived(memory_id="boris", extraction=merged),
+            memlog.MemoriesMerged(id="x2", event_ids=["none"], model="m", prompt="p"),
+        ]
+    )
+    assert {each.memory_id for each in store.memories.list()} == {"milk", "both"}
+    done = store.erasure.undo_import(str(run))
+    assert (done.events, done.kept) == (2, [ids[0]])
+    assert window(store) == ["green tea"]
+    assert {each.memory_id for each in store.memories.list()} == {"boris"}
+    assert store.maintenance.verify().problems == []
+
+
+def test_what_was_erased_is_not_imported_again(store: memlog.Store, tmp_path: Path) -> None:
+    source, map = lines(tmp_path, "one", "a tea", "b milk"), tmp_path / "map.toml"
+    run = store.exchange.import_from("jsonl", [source], map=map).run
+    assert store.erasure.undo_import(str(run), erase=True).erased
+    again = store.exchange.import_from("jsonl", [source], map=map)
+    assert (again.forgotten, again.restored, again.appended) == (2, 0, 0)
+    assert store.erasure.scrub().lines == 2
