@@ -69,6 +69,8 @@ _NAMES = {
     "service.llm.extraction": "DistilRequest Extractions",
     "service.exchange.histories": "FoundHistory",
     "service.exchange.importing": "ImportProblem ImportReport",
+    "service.upkeep.undoing": "ImportUndo",
+    "query.imports": "ImportRun",
     "service.exchange.exchange": "DataExchange ExportReport",
     "service.upkeep.jobs": "Job Jobs JobReport",
     "service.engine.embedding_models": "StoreEmbedder",

@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -11,11 +12,20 @@ from msgspec.structs import replace
 import memlog
 from memlog import BadInput
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.request_options import Given, Store, request_command
+from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.output.answer import Columns, Done, TextAnswer, table_of_records
+from memlog.cli.options.zone import format_minute
+from memlog.cli.output.answer import (
+    Answer,
+    Columns,
+    Done,
+    TextAnswer,
+    list_answer,
+    table_of_named_values,
+    table_of_records,
+)
 from memlog.cli.output.output import count_noun, escape_controls, says_sentences
-from memlog.cli.process.confirmation import ask_yes_or_no
+from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.exchange import list_projects
 from memlog.service.exchange.formats import describe_format, format_names, load_importer
@@ -43,14 +53,44 @@ class _ImportReports(TextAnswer, frozen=True):
         return super().print(ctx) or (0 if is_whole else _UNREADABLE)
 
 
-@request_command(
+class _ImportCommand(RequestCommand, Group):
+    """`memlog import`, which is both a command with arguments and the group of `undo` and `runs`."""
+
+    allow_extra_args = click.Command.allow_extra_args
+    allow_interspersed_args = click.Command.allow_interspersed_args
+
+    parse_args = click.Command.parse_args
+    invoke = click.Command.invoke
+    collect_usage_pieces = click.Command.collect_usage_pieces
+
+    def __init__(self, spelling: request_command, function: Callable[..., Any]) -> None:
+        super().__init__(spelling, function)
+        self.invoke_without_command = True
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401
+    ) -> click.Context:
+        """See `click.Command`. Without a command of the group, the arguments are those of an import."""
+        if args[:1] and args[0] in self.commands:
+            return Group(self.name, self.commands).make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+_SPELLING = request_command(
     "exchange.import_from",
+    name="import",
     adds=f"\n{_FORMATS}\n\nIf no store and no project is named, each project of chatdo is imported into the"
     " store of the project with its name.\n\nThe exit code is 65 if anything could not be read or stored;"
     " the rest is imported.",
     gets="store",
 )
-def import_(store: Store, given: Given) -> _ImportReports:
+
+
+def _import(store: Store, given: Given) -> _ImportReports:
     ctx = click.get_current_context()
     if given.format is None or not given.paths:
         found = _find_histories(store, given)
@@ -86,6 +126,9 @@ def import_(store: Store, given: Given) -> _ImportReports:
     ]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _ImportReports(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
+
+
+import_ = _ImportCommand(_SPELLING, _import)
 
 
 def _find_histories(store: Store, given: Given) -> "list[memlog.FoundHistory]":
@@ -154,14 +197,64 @@ _HISTORY: Columns = {
 }
 
 
+@request_command("erasure.undo_import", group=import_, name="undo", gets="store")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def undo(store: Store, given: Given, *, yes: bool) -> Answer:
+    def ask_person(found: "memlog.ImportUndo") -> bool:
+        what = "Undo and erase" if given.erase else "Undo"
+        return ask_yes_or_no(f"{what} the import {given.run}: {count_noun(found.events, 'event')}?")
+
+    # What is not erased can be imported again.
+    is_sure = yes or not given.erase
+    done = run_if_confirmed(bind_operation(store, "erasure.undo_import"), given, ask_person, is_yes=is_sure)
+    values = {
+        "import": done.run,
+        "format": done.format,
+        "sources": ", ".join(done.sources),
+        "events": done.events,
+        "derived events": done.derived,
+        "kept": len(done.kept),
+        "result": ("erased" if done.erased else "undone") if done.done else "nothing was undone",
+    }
+    return Answer(done, table_of_named_values(values), notes=[*_undo_notes(done)])
+
+
+def _undo_notes(done: "memlog.ImportUndo") -> Iterator[str]:
+    if done.met_by:
+        yield f"later imports of other sources met some of its events: {', '.join(done.met_by)}"
+    if done.kept:
+        yield f"changed since the import, so they stay: {', '.join(done.kept)}"
+    if done.erased:
+        yield "erased events cannot be imported again; memlog scrub overwrites them in the log"
+    elif done.done:
+        yield "importing again brings back what it meets"
+
+
+_RUNS: Columns = {
+    "import": "run",
+    "time": lambda each: format_minute(each.ts),
+    "format": "format",
+    "events": "appended",
+    "met": "met",
+    "state": lambda each: "undone" if each.is_undone else "",
+    "sources": lambda each: ", ".join(map(_shorten_home, each.sources)),
+}
+
+
+@request_command("exchange.list_imports", group=import_, name="runs")
+def runs(found: "list[memlog.ImportRun]", _: Given) -> Answer:
+    return list_answer("imports", found, _RUNS, if_empty="no imports")
+
+
 def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
     skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
     yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
     verb = "would be appended" if done.dry_run else "appended"
     changed = f" ({done.changed:,} changed since)" if done.changed else ""
     updated = f" {done.updated:,} {'would update' if done.dry_run else 'updated'}," if done.updated else ""
+    restored = f" {done.restored:,} restored," if done.restored else ""
     yield (
-        f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
+        f"events   {done.events:,} made: {done.appended:,} {verb},{restored} {done.known:,} known{changed},"
         f"{updated} {done.forgotten:,} forgotten, {done.refused:,} refused"
     )
     if done.described:
@@ -172,6 +265,8 @@ def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
         yield f"         {count:,} {name}"
     for name, count in sorted(done.unknown_columns.items()):
         yield f"left out {name}: {count_noun(count, 'row')}"
+    if done.run is not None:
+        yield f"import   {done.run}: to take it back, memlog import undo {done.run}"
     for event in done.first if done.format == "jsonl" else ():
         speaker = "/".join(event[key] for key in ("role", "name") if event.get(key))
         content = " ".join(event["content"].split())

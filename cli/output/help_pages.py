@@ -29,6 +29,7 @@ COMMANDS = {
     "documents.refresh": "docs refresh",
     "documents.remove": "docs remove",
     "erasure.scrub": "scrub",
+    "exchange.list_imports": "import runs",
     "extraction.run": "extract",
     "facts.list": "fact list",
     "facts.remove": "fact remove",
