@@ -577,7 +577,7 @@ IdsByStream = dict[str, list[Id]]
 class EventsImported(Change, tag="events_imported"):
     """Events were imported. Written by imports, before the events: `import_undone` takes all of a run back.
 
-    run: the id of the import. source: the path of what was imported.
+    run: the id of the import. path: that of what was imported.
     appended: the events that it appends or, if their import was undone, brings back.
     met: events that it found in the log, and that other sources had brought.
     """
@@ -586,7 +586,7 @@ class EventsImported(Change, tag="events_imported"):
 
     run: Name
     format: Name
-    source: Text
+    path: Text
     appended: IdsByStream = {}
     met: IdsByStream = {}
 

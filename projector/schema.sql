@@ -589,7 +589,7 @@ CREATE TABLE imported_events (
     event_id    TEXT NOT NULL,
     run         TEXT NOT NULL,
     format      TEXT NOT NULL,
-    source      TEXT NOT NULL,
+    path        TEXT NOT NULL,     -- of its source
     appended    TEXT NOT NULL,     -- JSON: a list of ids by stream
     met         TEXT NOT NULL,
     ts          TEXT NOT NULL,

@@ -14,14 +14,14 @@ from memlog.projector.subjects.imports import Key, keys_in_json
 class ImportRun(msgspec.Struct, kw_only=True):
     """An import that appended events, or met events of other sources.
 
-    run: its id. ts: when it began. sources: the paths that it read. appended: the number of its events.
+    run: its id. ts: when it began. paths: of what it read. appended: the number of its events.
     met: the number of events that other sources had brought before. is_undone: whether it was undone.
     """
 
     run: str
     ts: str
     format: str
-    sources: list[str]
+    paths: list[str]
     appended: int
     met: int
     is_undone: bool
@@ -32,7 +32,7 @@ def list_imports(db: Connection) -> list[ImportRun]:
     undone = {run for (run,) in db.execute("SELECT DISTINCT run FROM undone_imports")}
     counted = "(SELECT coalesce(sum(json_array_length(value)), 0) FROM json_each({}))"
     rows = db.execute(
-        f"SELECT run, ts, format, source, {counted.format('appended')}, {counted.format('met')}"
+        f"SELECT run, ts, format, path, {counted.format('appended')}, {counted.format('met')}"
         " FROM imported_events ORDER BY run, precedence"
     ).fetchall()
     found = []
@@ -43,7 +43,7 @@ def list_imports(db: Connection) -> list[ImportRun]:
                 run=run,
                 ts=parts[0][1],
                 format=parts[0][2],
-                sources=list(dict.fromkeys(source for _, _, _, source, _, _ in parts)),
+                paths=list(dict.fromkeys(part[3] for part in parts)),
                 appended=sum(part[4] for part in parts),
                 met=sum(part[5] for part in parts),
                 is_undone=run in undone,
@@ -62,7 +62,7 @@ def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[
     """Return the imports of other sources, not undone, that met or appended any of the `events` of `run`."""
     rows = db.execute(
         "SELECT run, appended, met FROM imported_events WHERE run <> ?1"
-        " AND source NOT IN (SELECT source FROM imported_events WHERE run = ?1)"
+        " AND path NOT IN (SELECT path FROM imported_events WHERE run = ?1)"
         " AND run NOT IN (SELECT run FROM undone_imports) ORDER BY precedence",
         (run,),
     )
@@ -74,16 +74,14 @@ def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[
     return [*found]
 
 
-def events_of_other_sources(db: Connection, format: str, source: str) -> Iterator[Key]:
-    """Yield the keys of events that other sources of a format brought, and that `source` has not met yet."""
-    own = "SELECT 1 FROM imported_events WHERE format = ?1 AND source {} ?2 LIMIT 1"
-    if db.execute(own.format("<>"), (format, source)).fetchone() is None:
+def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[Key]:
+    """Yield the keys of events that other sources of a format brought, and that the one at `path` never met."""
+    own = "SELECT 1 FROM imported_events WHERE format = ?1 AND path {} ?2 LIMIT 1"
+    if db.execute(own.format("<>"), (format, path)).fetchone() is None:
         return
-    rows = db.execute("SELECT appended, met FROM imported_events WHERE source = ?", (source,))
+    rows = db.execute("SELECT appended, met FROM imported_events WHERE path = ?", (path,))
     known = {key for lists in rows for ids in lists for key in keys_in_json(ids)}
-    rows = db.execute(
-        "SELECT appended FROM imported_events WHERE format = ? AND source <> ?", (format, source)
-    )
+    rows = db.execute("SELECT appended FROM imported_events WHERE format = ? AND path <> ?", (format, path))
     for (appended,) in rows:
         yield from (key for key in keys_in_json(appended) if key not in known)
 

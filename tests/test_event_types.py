@@ -83,6 +83,13 @@ TABLE = {
     "source_removed": Told("--source-id guide", "sources documents doc_chunks tombstones"),
     "document_indexed": Told("--source-id guide --file tea.md --content coffee", "documents doc_chunks"),
     "document_removed": Told("--source-id guide --file tea.md", "documents doc_chunks tombstones"),
+    "events_imported": Told(
+        '--run r1 --format jsonl --path /tea --appended {"memory":["v1"]}', "imported_events"
+    ),
+    "import_undone": Told(
+        '--run r1 --derived {"memory":["v1"]}',
+        "undone_imports hidden_events versions memory_events memories memory_chunks",
+    ),
     "redacted": Told("--target-id m1 --reason why", "redactions messages memory_chunks"),
 }
 

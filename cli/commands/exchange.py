@@ -210,7 +210,7 @@ def undo(store: Store, given: Given, *, yes: bool) -> Answer:
     values = {
         "import": done.run,
         "format": done.format,
-        "sources": ", ".join(done.sources),
+        "path": ", ".join(done.paths),
         "events": done.events,
         "derived events": done.derived,
         "kept": len(done.kept),
@@ -237,7 +237,7 @@ _RUNS: Columns = {
     "events": "appended",
     "met": "met",
     "state": lambda each: "undone" if each.is_undone else "",
-    "sources": lambda each: ", ".join(map(_shorten_home, each.sources)),
+    "path": lambda each: ", ".join(map(_shorten_home, each.paths)),
 }
 
 

@@ -90,8 +90,6 @@ _ONLY_STREAM_OF = {
     "facts": "facts",
     "sources": "documents",
     "documents": "documents",
-    "imported_events": "imports",
-    "undone_imports": "imports",
     "hidden_events": "imports",
 }
 """Tables without an index by stream, and the only stream with rows in each: scanning all memories for each of

@@ -27,7 +27,7 @@ def fold_imports(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
             brought.append(placed)
         else:
             undone.append(placed)
-    columns = "stream, event_id, run, format, source, appended, met, ts, precedence"
+    columns = "stream, event_id, run, format, path, appended, met, ts, precedence"
     insert(db, "imported_events", columns, (_imported_row(placed) for placed in brought))
     columns = "stream, event_id, run, kept, derived, ts, precedence"
     insert(db, "undone_imports", columns, (_undone_row(placed) for placed in undone))
@@ -79,7 +79,7 @@ def _run_of(placed: PositionedEvent) -> str:
 def _imported_row(placed: PositionedEvent) -> tuple[str, ...]:
     event = cast(ev.EventsImported, placed.event)
     ids = as_json(event.appended), as_json(event.met)
-    return placed.stream, placed.id, event.run, event.format, event.source, *ids, placed.ts, placed.precedence
+    return placed.stream, placed.id, event.run, event.format, event.path, *ids, placed.ts, placed.precedence
 
 
 def _undone_row(placed: PositionedEvent) -> tuple[str, ...]:

@@ -316,7 +316,7 @@ class Importing:
         if self._suffix:
             self._suffixes.add(self._suffix)
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
-        self._source = escape_invalid_utf8(path.absolute())
+        self._path = escape_invalid_utf8(path.absolute())
         self._of_others = self._query_if_exists(self._read_events_of_others) or DiskTable()
         """The events that other sources brought, and that this one has not met before."""
         self._hidden: dict[str, set[Key]] = {}
@@ -395,7 +395,7 @@ class Importing:
 
     def _read_events_of_others(self, db: Connection) -> DiskTable:
         found = DiskTable()
-        for stream, name in imports.events_of_other_sources(db, self._report.format, self._source):
+        for stream, name in imports.events_of_other_sources(db, self._report.format, self._path):
             found.add(f"{stream}\n{name}")
         return found
 
@@ -603,7 +603,7 @@ class Importing:
             EventsImported(
                 run=self._run,
                 format=self._report.format,
-                source=self._source,
+                path=self._path,
                 appended=imports.group_by_stream(appended),
                 met=imports.group_by_stream(met),
             )

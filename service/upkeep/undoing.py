@@ -38,7 +38,7 @@ class ImportUndo(msgspec.Struct, kw_only=True):
 
     run: str
     format: str
-    sources: list[str]
+    paths: list[str]
     events: int
     derived: int
     kept: list[str]
@@ -92,7 +92,7 @@ def _plan_undo(db: Connection, engine: Engine, run: str) -> _Plan:
     report = ImportUndo(
         run=found.run,
         format=found.format,
-        sources=found.sources,
+        paths=found.paths,
         events=len(hidden),
         derived=len(derived),
         kept=sorted(changed),

@@ -64,7 +64,8 @@ def test_the_log_is_generated_the_same_to_the_byte(month):
 
 def test_the_month_has_2000_events_of_all_types(at_once, month):
     written = [json.loads(line.data) for line in month.lines() if line.is_event]
-    # In that month no message changed, no model or job ran, and contexts were not recorded.
+    # In that month no message changed, no model or job ran, nothing was imported, and contexts were not
+    # recorded.
     missing = {
         "message_updated",
         "message_deleted",
@@ -76,6 +77,8 @@ def test_the_month_has_2000_events_of_all_types(at_once, month):
         "profile_refreshed",
         "job_completed",
         "context_given",
+        "events_imported",
+        "import_undone",
     }
     assert {line["type"] or "message" for line in written} == set(TYPES) - missing
     assert len({(line["type"], line["id"]) for line in written}) == EVENTS

@@ -39,6 +39,10 @@ names = st.sampled_from([None, "Anna", "Дмитрий"])
 keys = {"section": st.just("user"), "key": st.sampled_from(["name", "place"])}
 a_memory = {"memory_id": st.sampled_from(["m1", "m2", "m3"])}
 some_memories = st.lists(a_memory["memory_id"], min_size=1, max_size=3)
+runs = st.sampled_from(["r1", "r2"])
+streams = st.sampled_from(
+    ["conversations/cli_1", "conversations/cli_2", "memory", "core", "facts", "documents"]
+)
 units = st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0])
 categories = st.sampled_from(["other", "event"])
 scopes = st.sampled_from([None, "cli:1"])
@@ -110,6 +114,19 @@ memories = [
         message_ids=st.lists(ids, min_size=1, max_size=2),
         model=st.just("small"),
         prompt=st.just("extract-1"),
+    ),
+    event(
+        "events_imported",
+        run=runs,
+        format=st.just("jsonl"),
+        path=st.just("/tea"),
+        appended=st.dictionaries(streams, st.lists(ids, max_size=3), max_size=2),
+    ),
+    event(
+        "import_undone",
+        run=runs,
+        kept=st.dictionaries(streams, st.lists(ids, max_size=1), max_size=1),
+        derived=st.dictionaries(streams, st.lists(ids, max_size=2), max_size=1),
     ),
     event("change_undone", event_ids=st.lists(ids, min_size=1, max_size=3)),
     event(
