@@ -75,7 +75,7 @@ def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[
 
 
 def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[Key]:
-    """Yield the keys of events that other sources of a format brought, and that the one at `path` never met."""
+    """Yield the keys of events that other sources of a format brought, and `path` never met."""
     own = "SELECT 1 FROM imported_events WHERE format = ?1 AND path {} ?2 LIMIT 1"
     if db.execute(own.format("<>"), (format, path)).fetchone() is None:
         return

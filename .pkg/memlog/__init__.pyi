@@ -19,11 +19,13 @@ from memlog.eventlog.events import DailyEventsCompressed as DailyEventsCompresse
 from memlog.eventlog.events import DocumentIndexed as DocumentIndexed
 from memlog.eventlog.events import DocumentRemoved as DocumentRemoved
 from memlog.eventlog.events import Event as Event
+from memlog.eventlog.events import EventsImported as EventsImported
 from memlog.eventlog.events import Extraction as Extraction
 from memlog.eventlog.events import ExtractionCompleted as ExtractionCompleted
 from memlog.eventlog.events import FactRemoved as FactRemoved
 from memlog.eventlog.events import FactStored as FactStored
 from memlog.eventlog.events import IdHolder as IdHolder
+from memlog.eventlog.events import ImportUndone as ImportUndone
 from memlog.eventlog.events import JobCompleted as JobCompleted
 from memlog.eventlog.events import JobStep as JobStep
 from memlog.eventlog.events import MemoriesExtracted as MemoriesExtracted
@@ -85,6 +87,7 @@ from memlog.query.facts.answers import Route as Route
 from memlog.query.filters import Filters as Filters
 from memlog.query.gate import Gate as Gate
 from memlog.query.gate import should_retrieve as should_retrieve
+from memlog.query.imports import ImportRun as ImportRun
 from memlog.query.memories import Memory as Memory
 from memlog.query.provenance import QuarantinedLine as QuarantinedLine
 from memlog.query.provenance import StoredEvent as StoredEvent
@@ -179,6 +182,7 @@ from memlog.service.upkeep.project import EmbedReport as EmbedReport
 from memlog.service.upkeep.project import ProjectReport as ProjectReport
 from memlog.service.upkeep.status import Stats as Stats
 from memlog.service.upkeep.status import Status as Status
+from memlog.service.upkeep.undoing import ImportUndo as ImportUndo
 from memlog.service.upkeep.worker import WatchStep as WatchStep
 
 __version__: str

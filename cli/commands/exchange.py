@@ -67,6 +67,10 @@ class _ImportCommand(RequestCommand, Group):
         super().__init__(spelling, function)
         self.invoke_without_command = True
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """See `click.Command`. In the context of a command of the group, it has no arguments."""
+        return super().get_params(ctx) if ctx.command is self else []
+
     def make_context(
         self,
         info_name: str | None,

@@ -16,6 +16,7 @@ import memlog.query.conversations
 import memlog.query.documents
 import memlog.query.facts.answers
 import memlog.query.filters
+import memlog.query.imports
 import memlog.query.memories
 import memlog.query.provenance
 import memlog.query.records
@@ -43,6 +44,7 @@ import memlog.service.upkeep.jobs
 import memlog.service.upkeep.maintenance
 import memlog.service.upkeep.project
 import memlog.service.upkeep.status
+import memlog.service.upkeep.undoing
 from memlog.service.adapters.awaiting import Awaitable, Watching
 
 class AsyncConversations(Awaitable):
@@ -340,6 +342,7 @@ class AsyncDataExchange(Awaitable):
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...
+    async def list_imports(self) -> builtins.list[memlog.query.imports.ImportRun]: ...
     async def find_histories(
         self,
         home: str | pathlib.Path,
@@ -365,6 +368,9 @@ class AsyncErasure(Awaitable):
         reason: str | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.upkeep.forgetting.ForgetReport: ...
+    async def undo_import(
+        self, run: str, *, anyway: bool = ..., erase: bool = ..., dry_run: bool = ...
+    ) -> memlog.service.upkeep.undoing.ImportUndo: ...
     async def scrub(
         self, *, dry_run: bool = ..., progress: typing.Any | None = ...
     ) -> memlog.service.upkeep.forgetting.ScrubReport: ...

@@ -83,7 +83,7 @@ OF_ALL_CHATS = {
     # Who names a memory or an event has its id from a read before.
     *("memories.get", "memories.history", "tools.memory_get"),
     # For the owner of the store, who decides what holds in all of it, and mends its log.
-    *("memories.conflicts", "maintenance.quarantine"),
+    *("memories.conflicts", "maintenance.quarantine", "exchange.list_imports"),
 }
 """Reads that answer of every chat of their project where no chat is named. All others answer of none then."""
 

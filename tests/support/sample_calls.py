@@ -50,6 +50,7 @@ GIVEN: dict[str, Any] = {
     "session": "x:1",
     "period": "2026-11-26",
     "format": "memory-folder",
+    "run": "1a2b3c4d",
     **{"conflict": "merge.0", "keep": ["green"]},
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
@@ -60,6 +61,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "conversations.session_content": {"chat": "x:1"},
     "documents.refresh": {"source": "notes"},
     "erasure.forget": {"event_id": "m2"},
+    "erasure.undo_import": {"dry_run": True},
     "exchange.export_sqlite": {"replace": True},
     "extraction.days": {"until": "2100-01-01"},
     "extraction.prompt": {"name": "extract-1"},
@@ -183,6 +185,8 @@ def filled_store(folder: Path) -> Iterator[Store]:
         archived = memlog.MemoryArchived(memory_id=WHITES[1], extraction=origin)
         store.append([*tea, *whites, archived, merged])
         store.daily.record("a walk", event_id="walk")
+        imported = {"format": "memory-folder", "path": "/notes", "appended": {"memory": ["likes"]}}
+        store.append(memlog.EventsImported(run=GIVEN["run"], **imported))
         store.facts.set("city", "Oulu", single=True)
         store.documents.add(folder / "notes")
         store.workspaces.add(folder / "agent")
