@@ -264,8 +264,8 @@ class Projector:
     ) -> Embedded:
         """Store the missing vectors of passages from the cache, and compute at most `limit` others.
 
-        Vectors are computed outside the lock and written in short transactions of `batch` passages, oldest
-        first unless there is a limit. A text that is forgotten meanwhile gets no vector, even in the cache.
+        Vectors are computed outside the lock and written in short transactions of `batch` passages, newest
+        first. A text that is forgotten meanwhile gets no vector, even in the cache.
 
         Raises:
             EmbeddingError: the model failed; what was already written stays.

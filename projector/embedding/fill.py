@@ -148,8 +148,14 @@ class _VectorFill(NamedTuple):
         if not total:
             return
         self.progress("vectors", 0, total)
-        # With a limit, newest first: questions are more often about recent texts.
-        for shelf, found in index.waiting_passages(db, self.batch, of, newest_first=self.limit is not None):
+        # Newest first: questions are more often about recent texts. With a limit, those that were queued
+        # last, since a query must not wait until all are sorted.
+        waiting = (
+            index.newest_waiting_passages(db, self.batch, of)
+            if self.limit is None
+            else index.waiting_passages(db, self.batch, of, newest_first=True)
+        )
+        for shelf, found in waiting:
             batch = self._find_or_compute(shelf, found)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:

@@ -1,5 +1,6 @@
 """The passages for embedding and search, with their full text, vectors and embedding queue."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -11,7 +12,7 @@ from memlog.projector.passages import chunking, fulltext, vectors
 from memlog.projector.passages.chunking import Chunk, ChunkSizes
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of_filetype
 from memlog.projector.passages.vectors import Pending, VectorSet
-from memlog.projector.sqlite import Connection, count_rows, insert
+from memlog.projector.sqlite import Connection, count_rows, insert, to_json_list
 from memlog.projector.text.analyzer import passage_text
 from memlog.projector.text.tokens import is_surely_within
 
@@ -208,6 +209,28 @@ def waiting_passages(
             after = found[-1].chunk_no
 
 
+def newest_waiting_passages(
+    db: Connection, size: int, of: VectorSet = vectors.FIRST
+) -> Iterator[tuple[PassageTables, list[Pending]]]:
+    """Yield the passages in the embedding queue, up to `size` at a time, those with the newest texts first.
+
+    Passages that are queued meanwhile come next: a message does not wait for years of imported ones.
+    """
+    for shelf in passage_tables(of):
+        source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
+        rows = db.execute(f"SELECT chunk_no FROM {source} ORDER BY updated_at DESC, chunk_no DESC")
+        waiting = deque(number for (number,) in rows)
+        last = max(waiting, default=0)
+        while waiting:
+            added = db.execute(f"SELECT chunk_no FROM {shelf.queue} WHERE chunk_no > ? ORDER BY 1", (last,))
+            for (last,) in added.fetchall():
+                waiting.appendleft(last)
+            numbers = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+            of_part = "chunk_no IN (SELECT value FROM json_each(?)) ORDER BY updated_at DESC, chunk_no DESC"
+            if found := _select_pending(db, shelf, source, of_part, to_json_list(numbers), size):
+                yield shelf, found
+
+
 def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
     """Return up to `size` passages with numbers above `number`, with or without a vector."""
     return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
@@ -238,11 +261,11 @@ def requeue_passage(db: Connection, shelf: PassageTables, passage: Pending) -> N
 
 
 def _select_pending(
-    db: Connection, shelf: PassageTables, source: str, where: str, number: int, size: int
+    db: Connection, shelf: PassageTables, source: str, where: str, value: int | str, size: int
 ) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
     columns = f"chunk_no, label, content, {of_memory if shelf.chunks == MEMORY.chunks else 'NULL'}"
-    rows = db.execute(f"SELECT {columns} FROM {source} WHERE {where} LIMIT ?", (number, size))
+    rows = db.execute(f"SELECT {columns} FROM {source} WHERE {where} LIMIT ?", (value, size))
     return [
         Pending(chunk_no, _embedded_text(shelf, label, content), category)
         for chunk_no, label, content, category in rows.fetchall()

@@ -120,6 +120,17 @@ def test_what_is_secret_is_not_sent(tmp_path: Path, provider: Provider) -> None:
     assert [text for text in provider.texts() if "tea" not in text] == ["dimension", "door"]
 
 
+def test_the_newest_texts_are_embedded_first(tmp_path: Path, provider: Provider) -> None:
+    with opened(tmp_path, provider, "api", batch=2) as store:
+        years = ("2021", "2026", "2019", "2024")
+        for year in years:
+            place = {"channel": "cli", "chat_id": year, "ts": f"{year}-02-24T08:00:00Z"}
+            store.append(memlog.Message(role="user", content=f"tea of {year}", **place))
+        store.maintenance.embed()
+    sent = [text[-4:] for text in provider.texts() if "tea of" in text]
+    assert sent == sorted(years, reverse=True)
+
+
 def test_search_answers_while_another_model_takes_over_and_back(tmp_path: Path, provider: Provider) -> None:
     contents = [f"{what} number {n}" for n in range(20) for what in ("a hot drink", "an ill dog")]
     with memlog.open(tmp_path) as store:
