@@ -84,7 +84,7 @@ TABLE = {
     "document_indexed": Told("--source-id guide --file tea.md --content coffee", "documents doc_chunks"),
     "document_removed": Told("--source-id guide --file tea.md", "documents doc_chunks tombstones"),
     "events_imported": Told(
-        '--run r1 --format jsonl --path /tea --appended {"memory":["v1"]}', "imported_events"
+        '--run r1 --of-format jsonl --path /tea --appended {"memory":["v1"]}', "imported_events"
     ),
     "import_undone": Told(
         '--run r1 --derived {"memory":["v1"]}',

@@ -19,8 +19,14 @@ _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
-_OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id", "event_ids": "--event-id"}
-"""Options whose name differs from that of their member: --id is the id of the event."""
+_OPTIONS = {
+    "format": "--of-format",
+    "ids": "--daily-event",
+    "message_ids": "--message-id",
+    "event_ids": "--event-id",
+}
+"""Options whose name differs from that of their member: --id is the id of the event, and --format that of the
+output."""
 
 _HELP = {
     "appended": "A JSON object with the ids of the events that it appends, by stream.",

@@ -27,6 +27,7 @@ _SHAPES = [
         (r"\d{8}T\d{6}-[0-9a-f]{8}\.db", "<generation>"),
         (r"\b(?:[0-9a-f]{64}|[0-9a-f]{16})\b", "<hash>"),
         (r'(?<="crc":")[0-9a-f]{8}', "<crc>"),
+        (r"\b[0-9a-f]{8}\b", "<import>"),
         (r"(?<=sqlite3 )[\d.]+|(?<=sqlean )[\d.]+", "<version>"),
         # A store notes inodes, whose numbers have more digits on one machine than on another.
         (r"(?m)^bytes        \d+", "<bytes>"),

@@ -159,7 +159,7 @@ def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(a
 
 WITHOUT_WORDS = {
     *("stream_with", "conversations.sessions", "exchange.find_histories"),
-    *("maintenance.stats", "maintenance.quarantine"),
+    *("maintenance.stats", "maintenance.quarantine", "exchange.list_imports"),
 }
 """What they answer of these chats are names and numbers."""
 

@@ -117,6 +117,24 @@ def _content(event):
     return {name: value for name, value in event.items() if name not in envelope and value is not None}
 
 
+def without_hidden(told):
+    """The events of each stream that no undone import hides; `told` has the events by stream."""
+    hidden = set()
+    lines = sorted(told.get("imports", []), key=lambda line: (_precedence(line), line["position"]))
+    keys = lambda line, member: {(s, i) for s, ids in (line.get(member) or {}).items() for i in ids}  # noqa: E731
+    for line in lines:
+        if line["type"] == "events_imported":
+            hidden -= keys(line, "appended")
+        elif line["type"] == "import_undone":
+            own = [each for each in lines if each["type"] == "events_imported" and each["run"] == line["run"]]
+            hidden |= {key for each in own for key in keys(each, "appended")} - keys(line, "kept")
+            hidden |= keys(line, "derived")
+    return {
+        stream: [event for event in events if (stream, event["id"]) not in hidden]
+        for stream, events in told.items()
+    }
+
+
 def messages(events):
     """Of the events of a conversation by message id: its ts, content and state, latest change last."""
     found = {

@@ -82,5 +82,5 @@ def test_two_first_imports_at_once_write_nothing_twice(tmp_path: Path) -> None:
     for process in [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in "12"]:
         assert process.communicate(timeout=60)
         assert process.returncode == 0
-    lines = [line for file in (tmp_path / "store/log").rglob("*.jsonl") for line in file.open("rb")]
+    lines = [line for file in (tmp_path / "store/log/memory").rglob("*.jsonl") for line in file.open("rb")]
     assert len(lines) == 300
