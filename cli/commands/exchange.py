@@ -66,6 +66,7 @@ class _ImportCommand(RequestCommand, Group):
     def __init__(self, spelling: request_command, function: Callable[..., Any]) -> None:
         super().__init__(spelling, function)
         self.invoke_without_command = True
+        self.no_args_is_help = False
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """See `click.Command`. In the context of a command of the group, it has no arguments."""
