@@ -42,6 +42,7 @@ ErrorCode = Literal[
     "event_not_found",
     "fact_not_found",
     "import_not_found",
+    "link_not_found",
     "memory_not_found",
     "project_not_found",
     "session_not_found",

@@ -4,17 +4,18 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from os import DirEntry
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
-from memlog.eventlog.fields import read_argument, to_path
+from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import is_regular
 from memlog.eventlog.files.folders import sync_folder
@@ -33,9 +34,17 @@ from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder, segments_of
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
+from memlog.query.request import PathField
+from memlog.query.search.request import Search
 from memlog.service.engine.operation import not_found, operation
-from memlog.service.engine.requests import DryRun
+from memlog.service.engine.requests import DryRun, Paths, ProgressField
+from memlog.service.exchange.formats import check_format
+from memlog.service.project_links import ProjectLink, folder_to_link, read_links, write_links
 from memlog.service.store import Store
+
+if TYPE_CHECKING:
+    from memlog.projector.catchup import Progress
+    from memlog.service.by_project import ProjectImports, ProjectsSearchResult, ProjectStores
 
 # No project's folder has a `~` in its name.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -59,6 +68,17 @@ class Project(msgspec.Struct, kw_only=True):
     log_bytes: int
     last_append: str | None
     is_being_removed: bool = False
+
+
+class SearchProjects(Search, frozen=True, kw_only=True, dict=True):
+    """Search the stores of all projects for `text`, each as `Store.search` does.
+
+    The hits are in one list, by score; an event that two stores have is one hit. A store that fails is
+    named in the answer.
+
+    Raises:
+        BadInput: as `Store.search`. MemlogError: every store failed.
+    """
 
 
 class ProjectRemoval(msgspec.Struct, kw_only=True):
@@ -85,12 +105,18 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
 _Listed = list[Project]
 """An alias, because inside the class `list` is a method."""
 
+_Links = list[ProjectLink]
+
 
 class Projects:
-    """The projects whose stores are in `folder`."""
+    """The projects whose stores are in `folder`.
 
-    def __init__(self, folder: str | Path) -> None:
+    open_store: opens the store in a folder, for imports and searches; `memlog.open` by default.
+    """
+
+    def __init__(self, folder: str | Path, open_store: Callable[[Path], Store] = Store) -> None:
         self.folder = read_argument("folder", to_path, folder).absolute()
+        self._open_store = open_store
 
     def path(self, name: str) -> Path:
         """Return the folder of a project's store, directly below `folder`, even if it does not exist.
@@ -174,6 +200,113 @@ class Projects:
         found.finished = [other for _, other in left[: len(left) - is_standing]]
         found.done = True
         return found
+
+    @operation("append", reads_paths=True)
+    def import_from(
+        self,
+        format: Annotated[str, Meta(title="NAME"), "The format.", Reads(check_format, "format")],
+        paths: Annotated[Paths, Meta(title="PATH"), "The files, folders or archives of the other program."],
+        *,
+        project: Annotated[str | None, "Import only this project."] = None,
+        home: Annotated[
+            PathField | None, "The person's home folder: its own checkout is not the project of all below it."
+        ] = None,
+        progress: ProgressField = None,
+        dry_run: DryRun = False,
+    ) -> "ProjectImports":
+        """Import another program's data, each project of it into the store of the project with its name.
+
+        Sessions of coding agents belong to the project of the folder in which they worked first: that of its
+        git remote, such as `github.com/anna/tea`; without one, of its main checkout; without git, of the
+        folder. A session stays in the project that has it already; otherwise a link decides first.
+
+        Raises:
+            BadInput: the format has no projects; or as `DataExchange.import_from`.
+            Busy, LogError: as `Store.append`; what was imported before stays.
+        """
+        sources = {format: [Path(path) for path in paths]}
+        return self.import_sources(sources, project=project, home=home, progress=progress, dry_run=dry_run)
+
+    def import_sources(
+        self,
+        sources: Mapping[str, Sequence[Path]],
+        *,
+        project: str | None = None,
+        home: str | Path | None = None,
+        progress: "Progress | None" = None,
+        dry_run: bool = False,
+    ) -> "ProjectImports":
+        """Import the data of several programs; see `import_from`. sources: the paths by format."""
+        from memlog.service.by_project import import_by_project
+
+        return import_by_project(
+            self._stores(),
+            read_links(self.folder),
+            sources,
+            project=project,
+            home=None if home is None else Path(home),
+            progress=progress,
+            dry_run=dry_run,
+        )
+
+    @operation("read")
+    def links(self) -> _Links:
+        """List the folders that are linked to projects.
+
+        Raises:
+            BadInput: the file of the links is damaged.
+        """
+        return read_links(self.folder)
+
+    @operation("maintain")
+    def link(
+        self,
+        folder: Annotated[PathField, Meta(title="FOLDER"), "The folder, which may be gone."],
+        project: Annotated[str, "The project."],
+    ) -> ProjectLink:
+        """Link a folder to a project: its sessions of coding agents go there.
+
+        So do those of folders below it, unless a nearer one is linked. A session that another project has
+        already stays there.
+
+        Raises:
+            BadInput: `project` cannot name a project; or the file of the links is damaged.
+            LogError: the file cannot be written.
+        """
+        self.path(project)
+        made = ProjectLink(folder=folder_to_link(Path(folder)), project=project)
+        write_links(self.folder, [made, *self._links_without(made.folder)])
+        return made
+
+    @operation("maintain", missing="link_not_found")
+    def unlink(
+        self, folder: Annotated[PathField, Meta(title="FOLDER"), "The folder, as it was linked."]
+    ) -> ProjectLink | None:
+        """Remove the link of a folder to a project.
+
+        Raises:
+            BadInput, LogError: as `link`.
+        """
+        name = folder_to_link(Path(folder))
+        found = next((link for link in read_links(self.folder) if link.folder == name), None)
+        if found is not None:
+            write_links(self.folder, self._links_without(name))
+        return found
+
+    def _links_without(self, folder: str) -> _Links:
+        return [link for link in read_links(self.folder) if link.folder != folder]
+
+    @operation("read", request=SearchProjects)
+    def search(self, request: SearchProjects) -> "ProjectsSearchResult":
+        from memlog.service.by_project import search_projects
+
+        return search_projects(self._stores(), request)
+
+    def _stores(self) -> "ProjectStores":
+        from memlog.service.by_project import ProjectStores
+
+        names = [each.name for each in self.list() if not each.is_being_removed]
+        return ProjectStores(names, self.path, self._open_store)
 
     def _find_remains(self) -> Iterator[tuple[Path, str]]:
         """Yield the folders left by interrupted removals, each with the name of its project."""

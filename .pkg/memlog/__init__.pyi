@@ -120,6 +120,10 @@ from memlog.service.adapters.async_operations import AsyncWorkspaces as AsyncWor
 from memlog.service.adapters.remote_store import RemoteStore as RemoteStore
 from memlog.service.adapters.remote_store import connect as connect
 from memlog.service.adapters.seed_client import MemoryServiceClient as MemoryServiceClient
+from memlog.service.by_project import ProjectHit as ProjectHit
+from memlog.service.by_project import ProjectImports as ProjectImports
+from memlog.service.by_project import ProjectsSearchResult as ProjectsSearchResult
+from memlog.service.by_project import StayingSessions as StayingSessions
 from memlog.service.documents.documents import Documents as Documents
 from memlog.service.documents.documents import Workspaces as Workspaces
 from memlog.service.documents.indexing import IndexingJob as IndexingJob
@@ -150,6 +154,7 @@ from memlog.service.memory.fading import DecayReport as DecayReport
 from memlog.service.memory.fading import PruneReport as PruneReport
 from memlog.service.memory.memories import Memories as Memories
 from memlog.service.memory.save import SaveReport as SaveReport
+from memlog.service.project_links import ProjectLink as ProjectLink
 from memlog.service.projects import Project as Project
 from memlog.service.projects import ProjectRemoval as ProjectRemoval
 from memlog.service.projects import Projects as Projects

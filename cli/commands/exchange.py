@@ -1,8 +1,11 @@
 """memlog import, export."""
 
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,7 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog import BadInput
-from memlog.cli.options.open_store import open_store
+from memlog.cli.options.open_store import store_opener
 from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import format_minute
@@ -24,10 +26,9 @@ from memlog.cli.output.answer import (
     table_of_named_values,
     table_of_records,
 )
-from memlog.cli.output.output import count_noun, escape_controls, says_sentences
+from memlog.cli.output.output import STORED, count_noun, escape_controls, says_sentences
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import bind_operation
-from memlog.service.exchange.exchange import list_projects
 from memlog.service.exchange.formats import describe_format, format_names, load_importer
 from memlog.service.projects import Projects
 
@@ -66,6 +67,7 @@ class _ImportCommand(RequestCommand, Group):
     def __init__(self, spelling: request_command, function: Callable[..., Any]) -> None:
         super().__init__(spelling, function)
         self.invoke_without_command = True
+        self.no_args_is_help = False
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """See `click.Command`. In the context of a command of the group, it has no arguments."""
@@ -87,9 +89,9 @@ class _ImportCommand(RequestCommand, Group):
 _SPELLING = request_command(
     "exchange.import_from",
     name="import",
-    adds=f"\n{_FORMATS}\n\nIf no store and no project is named, each project of chatdo is imported into the"
-    " store of the project with its name.\n\nThe exit code is 65 if anything could not be read or stored;"
-    " the rest is imported.",
+    adds=f"\n{_FORMATS}\n\nIf no store and no project is named, each project of chatdo, and each session of"
+    " a coding agent, is imported into the store of its project.\n\nThe exit code is 65 if anything could"
+    " not be read or stored; the rest is imported.",
     gets="store",
 )
 
@@ -101,35 +103,86 @@ def _import(store: Store, given: Given) -> _ImportReports:
         shown = _show_histories(found)
         if given.format is None and not _is_agreed(ctx, shown):
             return shown
-        return _import_histories(store, given, found) if found else shown
-    settings = ctx.ensure_object(Settings)
+        if not found:
+            return shown
+        if ctx.ensure_object(Settings).names_store_or_project:
+            folders = [(each.format, (Path(each.folder),)) for each in found]
+            return _import_into_store(
+                store, [replace(given, format=name, paths=paths) for name, paths in folders]
+            )
+        sources: defaultdict[str, list[Path]] = defaultdict(list)
+        for each in found:
+            sources[each.format].append(Path(each.folder))
+        return _import_by_project(ctx, given, sources)
+    importer, settings = load_importer(given.format), ctx.ensure_object(Settings)
+    if importer.projects is None and importer.find_sessions is None:
+        return _import_into_store(store, [given])
     project, origin = settings.find_value_and_origin("project", of_store=False)
-    projects: Sequence[str] = ()
-    if load_importer(given.format).projects is not None:
-        if origin != "default":
-            given = replace(given, project=given.project or project)
-        elif not settings.names_store:
-            projects = list_projects(given.format, given.paths) if given.project is None else [given.project]
-    if not projects:
-        done: memlog.ImportReport = bind_operation(store, "exchange.import_from")(given)
-        return _ImportReports(done, text=[*_summary_lines(done)], reports=[done])
-    known = Projects(projects_folder())
-    reports, nameless = [], []
-    for name in projects:
-        try:
-            ctx.obj = settings.with_store_at(known.path(name))
-        except BadInput as error:
-            nameless.append(f"left out: {error.message}")
-            continue
-        with open_store(ctx) as own:
-            reports.append(bind_operation(own, "exchange.import_from")(replace(given, project=name)))
+    if not settings.names_store_or_project:
+        return _import_by_project(ctx, given, {given.format: given.paths})
+    if importer.projects is not None and origin != "default":
+        given = replace(given, project=given.project or project)
+    return _import_into_store(store, [given])
+
+
+def _import_into_store(store: Store, requests: Sequence[Given]) -> _ImportReports:
+    reports = [bind_operation(store, "exchange.import_from")(given) for given in requests]
+    if len(reports) == 1:
+        lines = [*_summary_lines(reports[0]), *_lines_on_sending(reports)]
+        return _ImportReports(reports[0], text=lines, reports=reports)
     lines = [
         line
-        for done in reports
-        for line in (f"project  {escape_controls(str(done.project))}", *_summary_lines(done))
+        for given, done in zip(requests, reports, strict=True)
+        for line in (
+            f"source   {escape_controls(str(given.paths[0]))} ({given.format})",
+            *_summary_lines(done),
+        )
     ]
-    document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
-    return _ImportReports(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
+    return _ImportReports({"sources": reports}, text=[*lines, *_lines_on_sending(reports)], reports=reports)
+
+
+def _import_by_project(
+    ctx: click.Context, given: Given, sources: Mapping[str, Sequence[Path]]
+) -> _ImportReports:
+    known = Projects(projects_folder(), store_opener(ctx, STORED.add_and_print_warnings))
+    done = known.import_sources(
+        sources, project=given.project, home=Path.home(), progress=given.progress, dry_run=given.dry_run
+    )
+    lines = []
+    for name, reports in groupby(done.projects, key=lambda report: str(report.project)):
+        lines.append(f"project  {escape_controls(name)}")
+        for report in reports:
+            lines += [f"source   {report.format}"] if len(sources) > 1 else []
+            lines += _summary_lines(report)
+    notes = [*done.left_out, *map(escape_controls, done.notes), *map(_describe_staying, done.staying)]
+    return _ImportReports(
+        done,
+        text=[*lines, *_lines_on_sending(done.projects)],
+        notes=notes,
+        reports=done.projects,
+        nameless=done.left_out,
+    )
+
+
+def _describe_staying(staying: "memlog.StayingSessions") -> str:
+    holder, linked = escape_controls(staying.project), escape_controls(staying.linked_to)
+    return (
+        f"{holder} has {count_noun(staying.sessions, 'session')} of folders linked to {linked}:"
+        f" memlog --project {shlex.quote(holder)} import undo RUN takes them back,"
+        f" before the next import puts them into {linked}"
+    )
+
+
+def _lines_on_sending(reports: "Sequence[memlog.ImportReport]") -> Iterator[str]:
+    """Yield to which providers imported sessions are sent: as `Questions.may_be_sent` decides."""
+    formats = sorted(
+        {each.format for each in reports if load_importer(each.format).find_sessions is not None}
+    )
+    if formats:
+        yield (
+            "sent     to no language model on another machine, unless extraction.channels names"
+            f" {' or '.join(formats)}"
+        )
 
 
 import_ = _ImportCommand(_SPELLING, _import)
@@ -169,19 +222,6 @@ def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
         return False
     shown.print(ctx)
     return ask_yes_or_no("Import them?")
-
-
-def _import_histories(store: Store, given: Given, found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
-    importing = bind_operation(store, "exchange.import_from")
-    reports = [importing(replace(given, format=each.format, paths=(Path(each.folder),))) for each in found]
-    if len(reports) == 1:
-        return _ImportReports(reports[0], text=[*_summary_lines(reports[0])], reports=reports)
-    lines = [
-        line
-        for each, done in zip(found, reports, strict=True)
-        for line in (f"source   {escape_controls(each.folder)} ({each.format})", *_summary_lines(done))
-    ]
-    return _ImportReports({"sources": reports}, text=lines, reports=reports)
 
 
 def _shorten_home(folder: str) -> str:
@@ -270,7 +310,8 @@ def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
     for name, count in sorted(done.unknown_columns.items()):
         yield f"left out {name}: {count_noun(count, 'row')}"
     if done.run is not None:
-        yield f"import   {done.run}: to take it back, memlog import undo {done.run}"
+        named = "" if done.store is None else f" --project {shlex.quote(str(done.project))}"
+        yield escape_controls(f"import   {done.run}: to take it back, memlog{named} import undo {done.run}")
     for event in done.first if done.format == "jsonl" else ():
         speaker = "/".join(event[key] for key in ("role", "name") if event.get(key))
         content = " ".join(event["content"].split())

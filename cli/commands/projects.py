@@ -22,7 +22,7 @@ from memlog.cli.output.answer import (
 )
 from memlog.cli.output.output import count_noun, escape_controls
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
-from memlog.service.engine.operation import call_and_require_answer
+from memlog.service.engine.operation import bind_operation, call_and_require_answer
 from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
@@ -37,7 +37,7 @@ _COLUMNS: Columns = {
 @click.group(cls=Group)
 @click.pass_context
 def projects(ctx: click.Context) -> None:
-    """List, show and remove projects. Each has its own store in the platform's user data folder."""
+    """List, show, link and remove projects. Each has its own store in the platform's user data folder."""
     ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
 
 
@@ -95,6 +95,26 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
         "result": "removed" if done.done else "nothing was removed",
     }
     return Answer(done, table_of_named_values(values), notes=[*_removal_notes(done)])
+
+
+@request_command("projects.links", group=projects, gets="context")
+def links(_: click.Context, __: Given) -> Answer:
+    found = Projects(projects_folder()).links()
+    return list_answer("links", found, {"project": "project", "folder": "folder"})
+
+
+@request_command("projects.link", group=projects, types={"project": PROJECT}, gets="context")
+def link(_: click.Context, given: Given) -> Answer:
+    made = bind_operation(Projects(projects_folder()), "link")(given)
+    values = {"folder": made.folder, "project": made.project, "result": "linked"}
+    return Answer(made, table_of_named_values(values))
+
+
+@request_command("projects.unlink", group=projects, gets="context")
+def unlink(_: click.Context, given: Given) -> Answer:
+    found = call_and_require_answer(Projects(projects_folder()).unlink, given)
+    values = {"folder": found.folder, "project": found.project, "result": "no longer linked"}
+    return Answer(found, table_of_named_values(values))
 
 
 def _unfinished_removals(found: list[Project]) -> Iterator[str]:

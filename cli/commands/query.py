@@ -1,17 +1,23 @@
 """memlog query."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
 import click
+from msgspec.structs import asdict
 
 import memlog
 from memlog import Evidence, Hit
+from memlog.cli.options.open_store import open_store, store_opener
 from memlog.cli.options.request_options import Given, request_command
+from memlog.cli.options.settings import Settings, projects_folder
 from memlog.cli.options.zone import format_minute
 from memlog.cli.output.answer import Answer, Columns, Table, notes_on_omitted_parts, table_of_records
-from memlog.cli.output.output import bold, dim, highlight, one_line
+from memlog.cli.output.output import bold, dim, escape_controls, highlight, one_line
 from memlog.cli.output.turns import indent_rest, surroundings_lines
+from memlog.service.engine.operation import bind_operation
+from memlog.service.projects import Projects
 from memlog.service.retrieval.search import Highlighter, create_highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -30,11 +36,37 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     names={"k": "-k", "kinds": "--in"},
     types={"kinds": _Kinds(list(_KINDS))},
     settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
+    gets="context",
 )
-def query(result: "memlog.SearchResult", given: Given) -> Answer:
+@click.option("--all-projects", is_flag=True, help="Search the stores of all projects.")
+def query(ctx: click.Context, given: Given, *, all_projects: bool) -> Answer:
+    if not all_projects:
+        with open_store(ctx) as store:
+            found = bind_operation(store, "search")(given)
+        return _search_answer(found, given, notes_on_omitted_parts(found.silent))
+    if ctx.ensure_object(Settings).names_store_or_project:
+        raise click.UsageError("--all-projects: a store or a project is named; leave out one of the two")
+    known = Projects(projects_folder(), store_opener(ctx))
+    everywhere = known.search(**asdict(given))
+    return _search_answer(everywhere, given, [*_notes_on_projects(everywhere.silent)])
+
+
+def _notes_on_projects(silent: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield what was left out, with all projects of which it is true."""
+    projects: dict[tuple[str, str], list[str]] = {}
+    for project, sides in silent.items():
+        for each in sides.items():
+            projects.setdefault(each, []).append(escape_controls(project))
+    for (side, why), names in projects.items():
+        yield f"{', '.join(names)}: {side}: {why}"
+
+
+def _search_answer(
+    result: "memlog.SearchResult | memlog.ProjectsSearchResult", given: Given, omitted: list[str]
+) -> Answer:
     matched = create_highlighter(given)
     notes = [] if result.hits else ["nothing found"]
-    if result.hits and result.certain is False:
+    if result.hits and isinstance(result, memlog.SearchResult) and result.certain is False:
         notes.append("nothing certain")
     if not result.synced:
         notes.append("the read model may be behind the log")
@@ -45,15 +77,16 @@ def query(result: "memlog.SearchResult", given: Given) -> Answer:
         text=(
             line for rank, hit in enumerate(result.hits, start=1) for line in _hit_lines(rank, hit, matched)
         ),
-        notes=[*notes, *notes_on_omitted_parts(result.silent)],
+        notes=[*notes, *omitted],
     )
 
 
-def _hits_table(hits: list[Hit]) -> Table:
+def _hits_table(hits: Sequence[Hit]) -> Table:
     ranks = count(1)
     columns: Columns = {
         "rank": lambda _: next(ranks),
         "score": lambda hit: f"{hit.score:.3f}",
+        **({"project": "project"} if any(isinstance(hit, memlog.ProjectHit) for hit in hits) else {}),
         "kind": "kind",
         "chat": "chat",
         "who": _speaker_or_category,
@@ -72,7 +105,8 @@ def _hits_table(hits: list[Hit]) -> Table:
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Format a hit as lines; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _speaker_or_category(hit), format_minute(hit.ts), *_hit_notes(hit)]
+    project = hit.project if isinstance(hit, memlog.ProjectHit) else None
+    head = [project, hit.kind, hit.chat, _speaker_or_category(hit), format_minute(hit.ts), *_hit_notes(hit)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {highlight(snippet, matched(snippet))}",

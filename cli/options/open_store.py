@@ -166,10 +166,15 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -
     return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add_and_print_warnings)
 
 
-def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
-    """Return a function that opens the store in a given folder with that store's settings."""
+def store_opener(
+    ctx: click.Context, on_stored: Callable[..., None] | None = None
+) -> "Callable[[Path], memlog.Store]":
+    """Return a function that opens the store in a given folder with that store's settings.
+
+    on_stored: called with the positions of stored events.
+    """
     settings = ctx.ensure_object(Settings)
-    return lambda path: _open_with_settings(settings.with_store_at(path), print_note, None)
+    return lambda path: _open_with_settings(settings.with_store_at(path), print_note, on_stored)
 
 
 def _open_with_settings(

@@ -91,6 +91,11 @@ class Settings:
         return "project" in self.options or self.find_value_and_origin("store")[1] != "default"
 
     @property
+    def names_store_or_project(self) -> bool:
+        """Whether anything names the store or the project, even a variable that others override."""
+        return self.names_store or self.find_value_and_origin("project", of_store=False)[1] != "default"
+
+    @property
     def store_options(self) -> list[str]:
         """The options that select this store, for another process's command line."""
         if "project" in self.options:

@@ -27,6 +27,7 @@ import memlog.service.documents.indexing
 import memlog.service.documents.sources
 import memlog.service.engine.prompts
 import memlog.service.exchange.exchange
+import memlog.service.exchange.formats
 import memlog.service.exchange.histories
 import memlog.service.exchange.importing
 import memlog.service.llm.extraction
@@ -339,6 +340,7 @@ class AsyncDataExchange(Awaitable):
         *,
         project: str | None = ...,
         map: Union[str, pathlib.Path, None] = ...,
+        chosen: memlog.service.exchange.formats.ChosenSessions | None = ...,
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...

@@ -365,6 +365,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "document_not_found": ("source or document", "store.documents.list()"),
     "event_not_found": ("event or memory", "store.search(TEXT) returns ids"),
     "import_not_found": ("import", "store.exchange.list_imports()"),
+    "link_not_found": ("linked folder", "Projects.links()"),
     "memory_not_found": ("memory", "store.memories.list()"),
     "project_not_found": ("project", "Projects.list()"),
     "session_not_found": ("chat", "store.conversations.sessions()"),

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Reads
+from memlog.eventlog.fields import Local, Reads
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import IMPORT_LOCK
@@ -22,7 +22,7 @@ from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_file_access_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
-from memlog.service.exchange.formats import check_format, format_names
+from memlog.service.exchange.formats import ChosenSessions, check_format, format_names, load_importer
 
 if TYPE_CHECKING:
     from memlog.query.imports import ImportRun
@@ -46,9 +46,14 @@ class DataExchange(OperationGroup):
             Paths, Meta(title="PATH"), "The files, folders or archives of the other program."
         ] = (),
         *,
-        project: Annotated[str | None, "Import only this project of the other program (chatdo only)."] = None,
+        project: Annotated[
+            str | None, "Import only this project of the other program (chatdo and coding agents only)."
+        ] = None,
         map: Annotated[
             PathField | None, Meta(title="FILE"), "A TOML file that tells what the records mean (jsonl only)."
+        ] = None,
+        chosen: Annotated[
+            ChosenSessions | None, Local(is_callback=False), "Import only these sessions of coding agents."
         ] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
@@ -60,7 +65,8 @@ class DataExchange(OperationGroup):
         sources use the same ids, the second source's records get different ids. The report accounts for every
         record.
 
-        A store is for one project: if a source has several projects, choose one.
+        A store is for one project: if a source has several projects, choose one. Only sessions of coding
+        agents may all go into one store.
 
         Raises:
             BadInput: there is no such format or project, a path does not exist or has no data in the format,
@@ -68,9 +74,14 @@ class DataExchange(OperationGroup):
             Busy, LogError: as `Store.append`; earlier imported records stay.
         """
         from memlog.service.exchange.archives import opened_archive
-        from memlog.service.exchange.formats import load_importer
+        from memlog.service.exchange.checkouts import Checkouts
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.maps import read_map
+        from memlog.service.exchange.session_projects import (
+            check_paths_exist,
+            project_of_checkout,
+            sort_sessions,
+        )
         from memlog.service.exchange.source import Tables
 
         sources = [Path(path) for path in paths]
@@ -78,24 +89,29 @@ class DataExchange(OperationGroup):
             missing = "format" if format is None else "path"
             raise BadInput(f"no {missing}", hint="name a format, and the files or folders to import")
         importer = load_importer(format)
-        _check_project(project, list_projects(format, sources), format)
+        if importer.find_sessions is None:
+            check_project(project, list_projects(format, sources), format)
+        elif chosen is None and project is not None:
+            if is_file_access_restricted():  # git would tell about folders that it may not read
+                raise BadInput("a server imports all sessions", hint="omit the project")
+            sessions = sort_sessions(format, sources, project_of_checkout(Checkouts()))
+            check_project(project, [*sessions], format)
+            chosen = sessions[project]
+        check_paths_exist(sources)
         if map is not None and format != "jsonl":
             raise BadInput(f"{format} takes no map", hint="use jsonl for files of your own, or omit the map")
-        chosen = None if map is None else read_map(Path(map))
+        records = None if map is None else read_map(Path(map))
         report = ImportReport(format=format, dry_run=dry_run, project=project)
         if not dry_run:
             make_folder_and_parents(self._engine.path)  # for the lock file
         lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
-            importing = Importing(report, self._engine, tables, progress, chosen)
+            importing = Importing(report, self._engine, tables, progress, records, chosen)
             for path in sources:
                 with opened_archive(path) as archive:
                     importing.import_path(importer, path, archive)
         if not report.found:
-            raise BadInput(
-                f"no {format} data in {', '.join(escape_invalid_utf8(each) for each in sources)}",
-                hint="see docs/importing.md for the files of each format",
-            )
+            raise no_data_error(format, sources)
         return report
 
     @operation("read")
@@ -149,18 +165,17 @@ class DataExchange(OperationGroup):
         return self._read(lambda db: write_tables(db, Path(path), replace=replace))
 
 
-def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
+def list_projects(format: str, paths: Sequence[Path]) -> list[str]:
     """Return the names of the projects in the data at `paths`; [] if the format has no projects.
 
     Raises:
         BadInput: a path does not exist.
     """
     from memlog.service.exchange.archives import opened_archive
-    from memlog.service.exchange.formats import load_importer
+    from memlog.service.exchange.session_projects import check_paths_exist
     from memlog.service.exchange.source import ForeignFiles, Tables
 
-    if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"the path does not exist: {escape_invalid_utf8(missing[0])}", hint="check the path")
+    check_paths_exist(paths)
     if (projects := load_importer(format).projects) is None:
         return []
     found: set[str] = set()
@@ -171,11 +186,21 @@ def list_projects(format: str, paths: Iterable[Path]) -> list[str]:
     return sorted(found)
 
 
-def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
+def no_data_error(format: str, paths: Iterable[Path]) -> BadInput:
+    """Return the error for paths without data in a format."""
+    return BadInput(
+        f"no {format} data in {', '.join(escape_invalid_utf8(each) for each in paths)}",
+        hint="see docs/importing.md for the files of each format",
+    )
+
+
+def check_project(chosen: str | None, projects: Sequence[str], name: str) -> None:
     """Raise BadInput if the project is unknown, or if none of several projects is chosen."""
     named = ", ".join(map(escape_invalid_utf8, projects))
     if chosen is not None and chosen not in projects:
         hint = f"use one of: {named}" if projects else f"omit the project: {name} has no projects"
+        if load_importer(name).find_sessions is not None:
+            hint += "; store.exchange.import_from(FORMAT, PATHS) takes all into one store"
         raise BadInput(f"there is no project {escape_invalid_utf8(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
         raise BadInput(f"the source has several projects: {named}", hint="choose one: project=NAME")

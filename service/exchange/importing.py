@@ -53,7 +53,7 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
 from memlog.service.exchange.archives import Archive
-from memlog.service.exchange.formats import Importer, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import ChosenSessions, Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding, StoredChange
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
@@ -214,7 +214,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     run: the id of the import, by which it can be undone; None if it brought nothing.
 
-    project: the only project that was read, if a project was chosen.
+    project: the only project that was read, if a project was chosen. store: the folder of its store, if the
+        import chose the store.
     skipped: the number of records by reason. unreadable: how many records and files. known: events that were
         stored before, and are not written again, even if they have `changed` in the source.
     restored: events of an import that was undone; they count again.
@@ -231,6 +232,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     dry_run: bool
     run: str | None = None
     project: str | None = None
+    store: str | None = None
     found: int = 0
     used: int = 0
     skipped: dict[str, int] = {}
@@ -263,6 +265,7 @@ class Importing:
     """One import of one or several sources.
 
     engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
+    chosen: the only sessions to import; None for all.
     """
 
     def __init__(
@@ -272,8 +275,9 @@ class Importing:
         tables: Tables,
         progress: Progress | None,
         map: RecordMap | None = None,
+        chosen: ChosenSessions | None = None,
     ) -> None:
-        self._map = map
+        self._map, self._chosen = map, chosen
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -285,7 +289,7 @@ class Importing:
 
     def import_path(self, importer: Importer, path: Path, archive: Archive | None) -> None:
         """Import the sources at a path, or in the archive there; see `import_source`."""
-        if archive is not None:
+        if archive is not None and (self._chosen is None or self._chosen.has_rest):
             deque(self._count_records(archive.problems), maxlen=0)
         patterns = importer.sources
         files = ForeignFiles(path, self._tables, archive=archive)
@@ -346,7 +350,7 @@ class Importing:
 
     def _open_source(self, path: Path, archive: Archive | None) -> ForeignFiles:
         report, log = self._report, self._engine.log_path
-        options = report.project, log, self._map, archive, self._is_stored
+        options = report.project, log, self._map, archive, self._is_stored, self._chosen
         return ForeignFiles(path, self._tables, self._suffix, *options)
 
     def _count_records(self, records: Iterable[Record]) -> Iterator[Used]:

@@ -22,7 +22,7 @@ from memlog.projector.disk_table import DiskTable
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.archives import Archive
-from memlog.service.exchange.formats import Skipped, Unreadable
+from memlog.service.exchange.formats import ChosenSessions, Skipped, Unreadable
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
@@ -94,6 +94,7 @@ class ForeignFiles:
     map: how its records become messages, where the format takes one.
     archive: the archive that has them.
     is_stored: whether a stream of the store has, or had, an event with an id.
+    chosen: the only sessions to read; None for all.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     where: the line that was read last.
     """
@@ -108,9 +109,11 @@ class ForeignFiles:
         map: RecordMap | None = None,
         archive: Archive | None = None,
         is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
+        chosen: ChosenSessions | None = None,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
         self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
+        self._chosen = chosen
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = _ShortNames()
         self.where = ""
@@ -118,8 +121,20 @@ class ForeignFiles:
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the matching files of a folder, sorted, or the path itself if it is a file.
 
-        Links that point outside the folder are left out, and named in `unknown`.
+        Links that point outside the folder are left out, and named in `unknown`. If sessions are chosen, only
+        their files are returned.
         """
+        if self._chosen is None:
+            return self._find_all_files(*patterns)
+        if self._chosen.has_rest:
+            self._find_all_files(*patterns)  # for the links
+        return sorted(self._chosen.files.get(self.path, ()))
+
+    def is_chosen(self, session: str) -> bool:
+        """Whether the lines of a session are to be read. session: its name; "" for a line of none."""
+        return self._chosen is None or (session in self._chosen.names if session else self._chosen.has_rest)
+
+    def _find_all_files(self, *patterns: str) -> list[Path]:
         if self._archive is not None and self.path == self._archive.path:
             return self._archive.find_files(*patterns)
         if not self.path.is_dir():

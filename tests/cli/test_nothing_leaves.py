@@ -27,11 +27,15 @@ _CALLS = "trace=%file,socket,connect,sendto,fsync,fdatasync"
 _MADE = re.compile(r"\bO_CREAT\b|^\d+ +(?:mkdir|rename|symlink|link|mknod)")
 _NAMED = re.compile(r'"([^"]*)"')
 
-IN_ORDER = sorted(CALLED, key=lambda path: (path[0] == "append", path[-1] in ("archive", "delete", "remove")))
-"""Every command, in an order in which each has something to do."""
+IN_ORDER = sorted(
+    (path for path in CALLED if path != ("projects", "link")),
+    key=lambda path: (path[0] == "append", path[-1] in ("archive", "delete", "remove")),
+)
+"""Every command, in an order in which each has something to do; but the one that writes beside all stores."""
 
-REFUSED = {"serve", "extract", "daily distil", "projects show", "projects remove"}
-"""The server refuses an address that others reach; no language model is configured; there is no project."""
+REFUSED = {"serve", "extract", "daily distil", "projects show", "projects remove", "projects unlink"}
+"""The server refuses an address that others reach; no language model is configured; there is no project, and
+no link."""
 
 _ALL_OF_THEM = """
 import json, sys

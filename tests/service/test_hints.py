@@ -16,8 +16,12 @@ from tests.support.places import ROOT
 OF_A_SHELL = re.compile(
     rf"memlog (?:{'|'.join(sorted(path[0] for path in TREE if path))})\b|(?:^|[\s(])--[a-z]|MEMLOG_[A-Z]"
 )
-OTHERWISE = {"eventlog/files/locks.py", "eventlog/settings.py", "query/gate.py"}
-"""How to start a program otherwise that root has started; what settings mean; and a pattern for commands."""
+OTHERWISE = {
+    *("eventlog/files/locks.py", "eventlog/settings.py", "query/gate.py"),
+    "service/exchange/checkouts.py",
+}
+"""How to start a program otherwise that root has started; what settings mean; a pattern for commands; what is
+asked of git."""
 
 
 def texts() -> Iterator[tuple[str, str]]:

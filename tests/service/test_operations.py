@@ -154,11 +154,11 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
 CANARY = "zqzq8beside"
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [name for name in ALL if name != "projects.search"])
 def test_an_operation_neither_reads_nor_changes_a_store_beside_its_own(
     name: str, filled: Store, tmp_path: Path
 ) -> None:
-    """Not even one in which things have the same names."""
+    """Not even one in which things have the same names; but for the search of all stores."""
     said = memlog.Message(channel="x", chat_id="1", id="m1", role="user", content=f"tea {CANARY}")
     with memlog.open(tmp_path / "beside") as beside:
         beside.append(said)

@@ -52,6 +52,7 @@ GIVEN: dict[str, Any] = {
     "format": "memory-folder",
     "run": "1a2b3c4d",
     **{"conflict": "merge.0", "keep": ["green"]},
+    "project": "store",
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
 """What calls give, by field."""
@@ -71,6 +72,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "memories.unmerge": {"memory_id": "white"},
     "memories.update": {"content": "likes oolong tea"},
     "projects.get": {"name": "store"},
+    "projects.import_from": {"format": "codex"},
     "projects.remove": {"name": "store", "dry_run": True},
     "workspaces.remove": {"name": "agent"},
 }
@@ -103,7 +105,8 @@ def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dic
     paths = {"path": str(folder / ("agent" if name == "workspaces.add" else "notes"))}
     paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
     paths |= {"path": str(folder / "out.db")} if name == "exchange.export_sqlite" else {}
-    paths |= {"home": str(folder)}
+    paths |= {"paths": [str(folder / "threads")]} if name == "projects.import_from" else {}
+    paths |= {"home": str(folder), "folder": paths["path"]}
     fields = fields_of(ALL[name].request)
     # Without these, the command shows what is there.
     also = ("format", "paths") if name == "exchange.import_from" else ()
@@ -156,6 +159,10 @@ def filled_store(folder: Path) -> Iterator[Store]:
     (folder / "agent").mkdir()
     (folder / "agent/MEMORY.md").write_text("# Memory\n\nAnn likes rye bread.\n")
     (folder / "USER.md").write_text("city: Oulu\n")
+    (folder / "threads").mkdir()
+    (folder / "threads/rollout-1.jsonl").write_text(
+        '{"id":"1"}\n{"type":"message","role":"user","content":"Is the tea hot?"}\n'
+    )
     with (
         serving() as server,
         memlog.open(
@@ -190,6 +197,7 @@ def filled_store(folder: Path) -> Iterator[Store]:
         store.facts.set("city", "Oulu", single=True)
         store.documents.add(folder / "notes")
         store.workspaces.add(folder / "agent")
+        memlog.Projects(folder).link(folder / "notes", "store")
         (folder / "notes/cocoa.md").write_text("Cocoa keeps for a year.\n")
         (folder / "agent/MEMORY.md").write_text("Ann likes white bread.\n")
         yield store

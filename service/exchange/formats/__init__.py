@@ -2,7 +2,8 @@
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
 `SOURCES`, patterns of the files that are sources if a folder is not one; `projects`, which yields the names
-of projects: `read` then yields only the requested one; and `HAS_UNIQUE_IDS = True` if no two sources can use
+of projects: `read` then yields only the requested one; `sessions`, which yields the sessions of a coding
+agent: `read` then yields only the chosen ones; and `HAS_UNIQUE_IDS = True` if no two sources can use
 one id for different records, as with UUIDs: then a source is read once. Where the program has a folder of its
 own, there are `VARIABLE`, `HOMES`, `SESSIONS` and, if it deletes sessions, `days_kept`; see `Importer`. A
 format is named after its module, with hyphens. The ids of events derive from the source's ids, never from
@@ -81,6 +82,31 @@ class Unreadable(NamedTuple):
     why: str
 
 
+class ForeignSession(NamedTuple):
+    """A file of a session, or what else a source has of one.
+
+    name: of the session, and of its chat. folder: in which it worked first. remote: that of the folder's
+    repository, according to the session.
+    """
+
+    name: str
+    path: Path
+    folder: str | None = None
+    remote: str | None = None
+
+
+class ChosenSessions(NamedTuple):
+    """The sessions that one pass reads of sources that are divided between projects.
+
+    names: theirs. files: the files with lines of theirs, by source.
+    has_rest: whether this pass also reads what belongs to no session.
+    """
+
+    names: set[str]
+    files: dict[Path, set[Path]]
+    has_rest: bool
+
+
 class ValuesById(Protocol):
     """Values by id, of which a bounded part is in memory; see `memlog.projector.disk_table.DiskTable`."""
 
@@ -112,6 +138,9 @@ class ForeignData(Protocol):
 
     def find_logs(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns, each once."""
+
+    def is_chosen(self, session: str) -> bool:
+        """Whether the lines of a session are to be read. session: its name; "" for a line of none."""
 
     def is_folder(self, path: Path) -> bool:
         """Whether there is a folder at `path`."""
@@ -179,6 +208,8 @@ class Importer(NamedTuple):
 
     sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
+    find_sessions: yields the files of the sessions in a source, of which it reads the beginnings; those of a
+        session begin with its own. None if the format has no sessions.
     has_unique_ids: whether no two sources use one id for different records.
     variable: the environment variable with the program's folder. homes: patterns for its folders below a
     person's home folder. sessions: patterns for the files of its conversations in such a folder.
@@ -188,6 +219,7 @@ class Importer(NamedTuple):
     read: Read
     sources: Sequence[str]
     projects: Callable[[ForeignData], Iterator[str]] | None
+    find_sessions: Callable[[ForeignData], Iterator[ForeignSession]] | None
     has_unique_ids: bool
     variable: str | None
     homes: Sequence[str]
@@ -277,6 +309,7 @@ def load_importer(name: str) -> Importer:
         module.read,
         getattr(module, "SOURCES", ()),
         getattr(module, "projects", None),
+        getattr(module, "sessions", None),
         getattr(module, "HAS_UNIQUE_IDS", False),
         getattr(module, "VARIABLE", None),
         getattr(module, "HOMES", ()),

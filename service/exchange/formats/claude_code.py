@@ -7,11 +7,21 @@ Thinking, and what the program wrote in the user's name, are left out; keys are 
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import ChatDescribed, Message
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
+from memlog.service.exchange.formats import (
+    ForeignData,
+    ForeignSession,
+    Reason,
+    Record,
+    Skipped,
+    Unreadable,
+    Used,
+    ValuesById,
+)
 from memlog.service.exchange.transcripts import (
     Line,
     LineMark,
@@ -47,15 +57,16 @@ _HARNESS = (
 _ENVELOPE = re.compile(r"\s*<(ide_opened_file|ide_selection|system-reminder)>.*?(?:</\1>|\Z)\s*", re.DOTALL)
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
 _STORED_OUTPUT = re.compile(r"<persisted-output>.*?([\w.-]{1,200}\.txt)\s", re.DOTALL)
+_HEAD = 200
+"""In how many lines of a file its folder is searched."""
+
 _SEARCHED = 2000
 """In how many characters of a result the name of its file is searched."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions and subagents, and the prompts of sessions that are gone."""
-    is_home = source.is_folder(source.path / "projects")
-    files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
-    sessions = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
+    transcripts, histories = _find_transcripts_and_histories(source)
 
     def read_marks(path: Path) -> Iterator[LineMark]:
         for line in source.read_json_lines(path):
@@ -63,12 +74,51 @@ def read(source: ForeignData) -> Iterator[Record]:
                 yield LineMark(line["uuid"], str(line.get("timestamp")), is_of_fork="forkedFrom" in line)
 
     seen = source.new_table()
-    for path in sort_by_writer(source, sessions, read_marks):
+    for path in sort_by_writer(source, transcripts, read_marks):
         yield from convert_lines(source, path, _TranscriptFile(source, path, seen).convert)
-    names, equal = {path.stem for path in sessions}, Counter[str]()
-    for path in files:
-        if path.name == "history.jsonl":
-            yield from (_convert_prompt(source, each, names, equal) for each in source.read_json_lines(path))
+    names, equal = {path.stem for path in transcripts}, Counter[str]()
+    for path in histories:
+        for line in source.read_json_lines(path):
+            if source.is_chosen(_text_of(line, "sessionId") or ""):
+                yield _convert_prompt(source, line, names, equal)
+
+
+def sessions(source: ForeignData) -> Iterator[ForeignSession]:
+    """Yield the file of each session, then of each subagent, then the sessions of prompts."""
+    transcripts, histories = _find_transcripts_and_histories(source)
+    for path in sorted(transcripts, key=_is_of_agent):
+        found = None
+        for line in islice(source.read_json_lines(path), _HEAD):
+            session = _text_of(line, "sessionId") if _is_of_agent(path) else None
+            found = ForeignSession(session or _name_of(path), path, _text_of(line, "cwd"))
+            if found.folder:
+                break
+        yield from filter(None, [found])
+    for path in histories:
+        lines = source.read_json_lines(path)
+        prompts = {_text_of(line, "sessionId"): _text_of(line, "project") for line in lines}
+        yield from (ForeignSession(name, path, folder) for name, folder in prompts.items() if name)
+
+
+def _find_transcripts_and_histories(source: ForeignData) -> tuple[list[Path], list[Path]]:
+    is_home = source.is_folder(source.path / "projects")
+    files = source.find_files(*(("projects/**/*.jsonl", "history.jsonl") if is_home else ("**/*.jsonl",)))
+    transcripts = [path for path in files if path.name not in ("history.jsonl", "journal.jsonl")]
+    return transcripts, [path for path in files if path.name == "history.jsonl"]
+
+
+def _name_of(path: Path) -> str:
+    return path.stem.encode(errors="replace").decode()
+
+
+def _is_of_agent(path: Path) -> bool:
+    return path.name.startswith("agent-")
+
+
+def _text_of(line: object, member: str) -> str | None:
+    """Return the text of a member of a line; None if it has none."""
+    value = line.get(member) if isinstance(line, dict) else None
+    return value if isinstance(value, str) and value else None
 
 
 def days_kept(source: ForeignData) -> int | None:
@@ -112,8 +162,8 @@ class _TranscriptFile(Transcript):
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "claude-code")
         self._path, self._seen, self._last = path, seen, None
-        self._name = path.stem.encode(errors="replace").decode()
-        self._agent = self._name.removeprefix("agent-") if self._name.startswith("agent-") else None
+        self._name = _name_of(path)
+        self._agent = self._name.removeprefix("agent-") if _is_of_agent(path) else None
 
     def convert(self, line: Line) -> Record:
         """Return the record of a line."""

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 from memlog.eventlog.events import Message
 from memlog.service.exchange.formats import (
     ForeignData,
+    ForeignSession,
     Reason,
     Record,
     Skipped,
@@ -54,6 +56,9 @@ _KINDS: dict[Reason, str] = {
 }
 _SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
 _CALLS = "function_call custom_tool_call local_shell_call web_search_call tool_search_call".split()
+_HEAD = 20
+"""In how many lines of a file its folder is searched."""
+
 _THREAD = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(_[0-9a-f-]{36})?\.jsonl")
 _SHELL = "<user_shell_command>"  # a person's, but not a turn of the conversation
 _HARNESS = re.compile(
@@ -67,17 +72,40 @@ _EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with co
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all rollouts; the lines of a copy of a rollout count once."""
-    folders = (
-        ("sessions/**/", "archived_sessions/**/") if source.is_folder(source.path / "sessions") else ("**/",)
-    )
-    endings = ("rollout-*.jsonl", "rollout-*.jsonl.zst")
     threads: defaultdict[str, list[Path]] = defaultdict(list)
-    for path in source.find_logs(*(folder + ending for folder in folders for ending in endings)):
+    for path in _find_rollouts(source):
         threads[_identify(path)[0]].append(path)
     for paths in threads.values():
         seen: set[str] = set()
         for path in paths:
             yield from convert_lines(source, path, _Rollout(source, path, threads, seen).convert)
+
+
+def sessions(source: ForeignData) -> Iterator[ForeignSession]:
+    """Yield the file of each thread."""
+    for path in _find_rollouts(source):
+        found = None
+        for line in islice(source.read_json_lines(path), _HEAD):
+            kind, payload = _unwrap(line) if isinstance(line, dict) else ("None", {})
+            found = found or ForeignSession(_identify(path)[0], path)
+            if kind == "session_meta" and found.remote is None:
+                remote = (parse_object(payload.get("git")) or {}).get("repository_url")
+                found = found._replace(
+                    name=str(payload.get("id") or found.name),
+                    remote=remote if isinstance(remote, str) else None,
+                )
+            if isinstance(payload.get("cwd"), str):
+                found = found._replace(folder=payload["cwd"])
+                break
+        yield from filter(None, [found])
+
+
+def _find_rollouts(source: ForeignData) -> list[Path]:
+    folders = (
+        ("sessions/**/", "archived_sessions/**/") if source.is_folder(source.path / "sessions") else ("**/",)
+    )
+    endings = ("rollout-*.jsonl", "rollout-*.jsonl.zst")
+    return source.find_logs(*(folder + ending for folder in folders for ending in endings))
 
 
 def _identify(path: Path) -> tuple[str, str]:

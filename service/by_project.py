@@ -1,0 +1,246 @@
+"""Imports into the stores of projects, each record into that of its project; searches all of them."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, MemlogError, NotFound
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import CONVERSATIONS, LOG
+from memlog.eventlog.log.streams import conversation_stream
+from memlog.eventlog.settings import Mode
+from memlog.projector.catchup import Progress
+from memlog.query.search.hits import Hit
+from memlog.query.search.request import Search
+from memlog.service.engine.operation import bind_operation
+from memlog.service.exchange.checkouts import Checkouts
+from memlog.service.exchange.exchange import check_project, list_projects, no_data_error
+from memlog.service.exchange.formats import ChosenSessions, ForeignSession, check_format, load_importer
+from memlog.service.exchange.importing import ImportReport
+from memlog.service.exchange.session_projects import project_of_checkout, sort_sessions
+from memlog.service.project_links import ProjectLink, project_linked_to
+from memlog.service.store import Store
+
+
+class ProjectStores(NamedTuple):
+    """The stores of projects.
+
+    names: of the projects that have one. path: returns the folder of a project's store.
+    open: opens the store in a folder.
+    """
+
+    names: Sequence[str]
+    path: Callable[[str], Path]
+    open: Callable[[Path], Store]
+
+
+class StayingSessions(msgspec.Struct, kw_only=True):
+    """Sessions of linked folders that stay in a project which has them already.
+
+    project: that has them. linked_to: where they would go, if the import that brought them were undone.
+    """
+
+    project: str
+    linked_to: str
+    sessions: int
+
+
+class ProjectImports(msgspec.Struct, kw_only=True):
+    """The reports of an import, one for each project.
+
+    left_out: projects whose names no store can have. staying: sessions of linked folders that stay elsewhere.
+    notes: why folders stand for projects that git might have named.
+    """
+
+    projects: list[ImportReport] = []
+    left_out: list[str] = []
+    staying: list[StayingSessions] = []
+    notes: list[str] = []
+
+
+class _Pass(NamedTuple):
+    """The import of one project of a format. chosen: its sessions; None for a format without sessions."""
+
+    project: str
+    format: str
+    paths: Sequence[Path]
+    chosen: ChosenSessions | None
+
+
+def import_by_project(
+    stores: ProjectStores,
+    links: Sequence[ProjectLink],
+    sources: Mapping[str, Sequence[Path]],
+    *,
+    project: str | None,
+    home: Path | None,
+    progress: Progress | None,
+    dry_run: bool,
+) -> ProjectImports:
+    """Import each project of the sources into its own store; see `Projects.import_sources`."""
+    done, checkouts, passes = ProjectImports(), Checkouts(home), list[_Pass]()
+    for format, paths in sources.items():
+        sorting = _SessionSorting(stores, links, format, checkouts)
+        passes += _find_passes(format, paths, sorting)
+        done.staying += sorting.staying()
+    done.notes = checkouts.notes
+    format = next(iter(sources), "")
+    if not passes:
+        raise no_data_error(format, [path for paths in sources.values() for path in paths])
+    if project is not None:
+        check_project(project, sorted({each.project for each in passes}), format)
+    for each in sorted(passes, key=lambda each: (each.project, each.format)):
+        if project not in (None, each.project):
+            continue
+        try:
+            path = stores.path(each.project)
+        except BadInput as error:
+            done.left_out.append(f"left out: {error.message}")
+            continue
+        with stores.open(path) as store:
+            report = store.exchange.import_from(
+                each.format,
+                each.paths,
+                project=each.project,
+                chosen=each.chosen,
+                progress=progress,
+                dry_run=dry_run,
+            )
+        report.store = str(path)
+        done.projects.append(report)
+    return done
+
+
+def _find_passes(format: str, paths: Sequence[Path], sorting: "_SessionSorting") -> Iterator[_Pass]:
+    importer = load_importer(check_format(format))
+    if importer.find_sessions is not None:
+        for name, chosen in sort_sessions(format, paths, sorting.project_of).items():
+            yield _Pass(name, format, paths, chosen)
+    elif importer.projects is not None:
+        yield from (_Pass(name, format, paths, None) for name in list_projects(format, paths))
+    else:
+        raise BadInput(f"{format} has no projects", hint="store.exchange.import_from(FORMAT, PATHS)")
+
+
+class _SessionSorting:
+    """Chooses the projects of sessions: the one that has them, else one by a link, else by their checkout."""
+
+    def __init__(
+        self, stores: ProjectStores, links: Sequence[ProjectLink], format: str, checkouts: Checkouts
+    ) -> None:
+        self._stores, self._links, self._format = stores, links, format
+        self._project_of_checkout = project_of_checkout(checkouts)
+        self._elsewhere: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._holders: defaultdict[str, list[str]] = defaultdict(list)
+        for project in stores.names:
+            for stream in {*_find_streams(stores.path(project) / LOG / CONVERSATIONS, format)}:
+                self._holders[stream].append(project)
+        self._chats_of = cache(self._find_chats)
+
+    def project_of(self, session: ForeignSession) -> str:
+        """Return the project of a session."""
+        linked = project_linked_to(session.folder, self._links)
+        chosen = linked or self._project_of_checkout(session)
+        stream = conversation_stream(self._format, session.name).removeprefix(f"{CONVERSATIONS}/")
+        holders = self._holders.get(stream, [])
+        if not {*holders} - {chosen}:
+            return chosen
+        chat = f"{self._format}:{session.name}"
+        having = [each for each in holders if (chats := self._chats_of(each)) is None or chat in chats]
+        if not having or chosen in having:
+            return chosen
+        if linked is not None:
+            self._elsewhere[having[0], linked] += 1
+        return having[0]
+
+    def staying(self) -> list[StayingSessions]:
+        """Return the sessions of linked folders that stay where an earlier import put them."""
+        return [
+            StayingSessions(project=holder, linked_to=linked, sessions=count)
+            for (holder, linked), count in sorted(self._elsewhere.items())
+        ]
+
+    def _find_chats(self, project: str) -> set[str] | None:
+        """Return the chats with messages in a project, and the sessions of subagents.
+
+        None if every chat in its log counts: what was forgotten must not come back in another store. Only an
+        import that was undone leaves chats that may.
+        """
+        try:
+            with self._stores.open(self._stores.path(project)) as store:
+                if not any(each.is_undone for each in store.exchange.list_imports()):
+                    return None
+                found = store.conversations.sessions(all=True)
+        except NotFound:
+            return set()
+        except MemlogError:
+            return None
+        chats = {each.chat for each in found if each.messages}
+        return chats | {chat.rpartition(".")[0] for chat in chats}
+
+
+def _find_streams(folder: Path, format: str) -> Iterator[str]:
+    """Yield the names of the folders of a format's conversations, and those of the sessions of subagents."""
+    if disk.is_folder(folder):
+        with disk.entries(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(f"{format}_"):
+                    yield from (entry.name, entry.name.rpartition(".")[0])
+
+
+class ProjectHit(Hit, kw_only=True):
+    """A hit in the store of a project."""
+
+    project: str
+
+
+class ProjectsSearchResult(msgspec.Struct, kw_only=True):
+    """The hits in the stores of all projects, best first.
+
+    synced: whether all read models had caught up with their logs.
+    silent: by project, what was left out, and why: sides as in a `SearchResult`; `store`, if it failed.
+    took_ms: milliseconds.
+    """
+
+    hits: list[ProjectHit]
+    mode: Mode
+    synced: bool
+    silent: dict[str, dict[str, str]]
+    took_ms: float
+
+
+def search_projects(stores: ProjectStores, request: Search) -> ProjectsSearchResult:
+    """Search the stores of all projects; see `Projects.search`."""
+    started = time.perf_counter()
+    result = ProjectsSearchResult(hits=[], mode=request.mode, synced=True, silent={}, took_ms=0.0)
+    answered = 0
+    for project in stores.names:
+        try:
+            with stores.open(stores.path(project)) as store:
+                found = bind_operation(store, "search")(request)
+        except MemlogError as error:
+            result.silent[project] = {"store": error.message}
+            if not answered and project == stores.names[-1]:
+                raise
+            continue
+        answered += 1
+        result.hits += [
+            ProjectHit(project=project, **{name: getattr(hit, name) for name in hit.__struct_fields__})
+            for hit in found.hits
+        ]
+        result.synced = result.synced and found.synced
+        if found.silent:
+            result.silent[project] = found.silent
+    newest_first = sorted(result.hits, key=lambda hit: hit.ts, reverse=True)
+    best_first = sorted(newest_first, key=lambda hit: hit.score, reverse=True)
+    distinct: dict[tuple[str, str], ProjectHit] = {}
+    for hit in best_first:  # a fork and its original may be in two projects
+        distinct.setdefault((hit.event_id, hit.content), hit)
+    result.hits = [*distinct.values()][: request.k]
+    result.took_ms = round((time.perf_counter() - started) * 1000, 3)
+    return result

@@ -1,0 +1,161 @@
+"""Names the project of a folder: its git remote, or its checkout, or the folder itself."""
+
+import os
+import re
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from memlog.eventlog.codec.hashing import short_sha256
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder
+
+_SECONDS = 10
+"""How long a call of git may take."""
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE)
+_SCP = re.compile(r"(?:[^/]*@)?(\[[^\]/]+\]|[^/:@]+):(.*)")
+_OTHER_PROGRAM = re.compile(r"[a-z0-9+.-]+::", re.IGNORECASE)
+"""How a remote begins that a program of its own reads: `ext::ssh …`."""
+
+_REMOTES = ("config", "--local", "-z", "--get-regexp", r"^remote\..*\.url$")
+
+_LONGEST = 255
+_DIGITS = 16
+"""How many hex digits stand for the rest of a long name."""
+
+
+class Checkouts:
+    """Names the projects of folders. Of each folder, git reads its paths and its remotes once.
+
+    home: of the person. What git finds there counts for sessions in `home` itself alone: a checkout of
+        settings is not the project of all folders.
+    notes: why a folder stands for a project that git might have named.
+    """
+
+    def __init__(self, home: Path | None = None) -> None:
+        self._home = None if home is None else os.path.realpath(home)
+        self._git = shutil.which("git")
+        self._found: dict[str, tuple[str | None, str | None]] = {}
+        self.notes: list[str] = []
+
+    def project_of(self, folder: str | None, remote: str | None = None) -> str | None:
+        """Return the project of a session; None if neither its folder nor its remote is known.
+
+        folder: where it worked first. remote: what the session says about it, which counts where the folder
+            is gone or has none.
+        """
+        told = normalise_remote(remote or "")
+        if folder is None or not folder.startswith("/") or "\0" in folder:
+            return None if told is None else shorten_project_name(told)
+        path = Path(os.path.realpath(folder))
+        left = next(each for each in (path, *path.parents) if _is_folder(each))
+        is_gone = left != path
+        named, checkout = (told, None) if is_gone and told else self._ask_git(str(left), str(path))
+        return shorten_project_name(named or told or checkout or escape_invalid_utf8(path))
+
+    def _ask_git(self, folder: str, asked: str) -> tuple[str | None, str | None]:
+        """Return the remote and the main checkout of an existing folder, where it has one.
+
+        asked: the folder that the session names.
+        """
+        if folder not in self._found:
+            self._found[folder] = self._find_remote_and_checkout(folder)
+        remote, checkout = self._found[folder]
+        is_of_all = checkout in ("/", self._home) and asked != checkout
+        return (None, None) if is_of_all else (remote, checkout)
+
+    def _find_remote_and_checkout(self, folder: str) -> tuple[str | None, str | None]:
+        common = self._run_git(folder, "rev-parse", "--git-common-dir")
+        if not common:
+            return None, None
+        shared = Path(os.path.realpath(Path(folder, os.fsdecode(common).removesuffix("\n"))))
+        checkout = shared.parent if shared.name == ".git" else shared
+        urls: dict[str, str] = {}
+        for entry in self._run_git(folder, *_REMOTES).decode(errors="replace").split("\0"):
+            key, _, url = entry.partition("\n")
+            urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
+        names = sorted(urls, key=lambda name: (name != "origin", name))
+        remote = next(filter(None, (normalise_remote(urls[name]) for name in names)), None)
+        return remote, escape_invalid_utf8(checkout)
+
+    def _run_git(self, folder: str, *words: str) -> bytes:
+        """Return what a command of git prints that runs nothing else; b"" if there is none."""
+        if self._git is None:
+            return self._note("git is not installed: folders stand for projects")
+        # Of the caller's environment, nothing may choose another repository.
+        environment = {"PATH": os.defpath, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        environment |= {} if self._home is None else {"HOME": self._home}
+        try:
+            done = subprocess.run(  # noqa: S603 - a list of arguments; the folder is absolute
+                [self._git, "-C", folder, *words],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return self._note(f"git cannot be asked about a folder, which stands for a project: {error}")
+        said = done.stderr.decode(errors="replace").strip()
+        if done.returncode and said and "not a git repository" not in said:
+            why = said.splitlines()[0]
+            return self._note(f"git refuses a folder, which stands for a project: {escape_invalid_utf8(why)}")
+        return b"" if done.returncode else done.stdout
+
+    def _note(self, note: str) -> bytes:
+        self.notes += [] if self.notes else [note]
+        return b""
+
+
+def _is_folder(path: Path) -> bool:
+    with suppress(OSError):
+        return disk.is_folder(path)
+    return False
+
+
+def normalise_remote(url: str) -> str | None:
+    """Return the address of a repository, the same for all ways to it; None if it is none.
+
+    That is `github.com/anna/tea`: host and path without scheme, user, password, port and `.git`. Of a
+    repository on this machine, it is the path.
+    """
+    url = url.strip()
+    if (found := _URL.fullmatch(url)) is not None:
+        place, _, path = re.split(r"[?#]", found[2])[0].partition("/")
+        if found[1].lower() == "file":
+            return _strip_ending(f"/{path}")
+        return _join(re.sub(r":\d*\Z", "", place.rpartition("@")[2]), path)
+    if _OTHER_PROGRAM.match(url):
+        return None
+    if (found := _SCP.fullmatch(url)) is not None:
+        return _join(found[1], found[2])
+    return _strip_ending(url)
+
+
+def _join(host: str, path: str) -> str | None:
+    return _strip_ending(f"{host.lower()}/{path}") if host else None
+
+
+def _strip_ending(path: str) -> str | None:
+    path = re.sub(r"/+", "/", path).rstrip("/").removesuffix(".git").rstrip("/")
+    return escape_invalid_utf8(path) if path.strip("./") else None
+
+
+def shorten_project_name(name: str) -> str:
+    """Return a name that a project can have; of a longer one the beginning, and a hash of it."""
+    if _is_name(name):
+        return name
+    ending = f"-{short_sha256(name.encode()).hexdigest()[:_DIGITS]}"
+    heads = (name[:length] for length in range(_LONGEST, -1, -1))
+    return next(f"{head}{ending}" for head in heads if _is_name(f"{head}{ending}"))
+
+
+def _is_name(name: str) -> bool:
+    try:
+        project_folder(name)
+    except BadInput:
+        return False
+    return True
