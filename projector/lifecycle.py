@@ -21,8 +21,8 @@ from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
 from memlog.eventlog.log.streams import escape_invalid_utf8, segments_of
 from memlog.eventlog.settings import DEFAULTS
-from memlog.projector import catchup, core_file, sqlite
-from memlog.projector.core_file import CoreView
+from memlog.projector import catchup, sqlite
+from memlog.projector.core_view import CoreView
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.fill import Embedded, fill_missing_vectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
@@ -60,7 +60,7 @@ class Generations:
 
     def _parse_current(self) -> Path | None:
         try:
-            name = (core_file.read(self._current) or b"").decode().strip()
+            name = (file_io.read_file(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
         path = self.folder / name
@@ -102,10 +102,10 @@ class Generations:
         The caller must hold the build lock and the projector lock.
         """
         predecessor = self.current()
-        core_file.sync(path)
+        file_io.sync_path(path)
         # Sync the file's name, too: otherwise CURRENT could name a missing file after a power cut.
-        core_file.sync(self.folder)
-        core_file.replace(self._current, path.name.encode() + b"\n")
+        file_io.sync_path(self.folder)
+        file_io.replace_file(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:

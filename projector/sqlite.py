@@ -5,8 +5,10 @@ If none can, everything except vectors works.
 """
 
 import errno
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
@@ -21,7 +23,7 @@ import msgspec
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at, write_all
-from memlog.projector.limits import has_inherited_connection, make_connection_type, track_connection
+from memlog.eventlog.files.forks import keep_alive
 
 Connection = sqlite3.Connection
 """A connection; the classes of pysqlite3 and sqlean have the same methods."""
@@ -378,3 +380,54 @@ def _upsert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...], newe
         f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
         + (f" WHERE excluded.{newer_by} > {newer_by}" if newer_by else "")
     )
+
+
+# SQLite keeps in memory which locks a process holds on a file. A forked child has the memory but not the
+# locks, so it must neither use nor close such a connection, nor open its file: each would rely on those
+# locks.
+# https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_
+
+_FileId = tuple[int, int]
+_open_connections: dict[int, tuple["weakref.ref[sqlite3.Connection]", _FileId]] = {}
+_inherited_files: set[_FileId] = set()
+
+
+@cache
+def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
+    """Return a subclass of the binding's connection class whose connections are untracked when closed."""
+    base: type[sqlite3.Connection] = binding.Connection
+
+    class Connection(base):  # type: ignore[valid-type,misc]
+        def close(self) -> None:
+            super().close()
+            _open_connections.pop(id(self), None)
+
+    return Connection
+
+
+def track_connection(db: sqlite3.Connection, path: Path) -> None:
+    """Track an open connection to the file at `path` until it is closed or garbage-collected."""
+    status = status_at(path)
+    if status is not None:
+        number = id(db)
+        ref = weakref.ref(db, lambda _: _open_connections.pop(number, None))
+        _open_connections[number] = ref, (status.st_dev, status.st_ino)
+
+
+def has_inherited_connection(path: Path) -> bool:
+    """Whether the parent of this process had the file at `path` open when it forked."""
+    status = status_at(path) if _inherited_files else None
+    return status is not None and (status.st_dev, status.st_ino) in _inherited_files
+
+
+def _keep_connections_alive() -> None:
+    """Leave all connections to the parent, keeping them alive, since collecting one would close it."""
+    for ref, file_id in _open_connections.values():
+        db = ref()
+        if db is not None:
+            keep_alive(db)
+            _inherited_files.add(file_id)
+    _open_connections.clear()
+
+
+os.register_at_fork(after_in_child=_keep_connections_alive)

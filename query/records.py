@@ -16,7 +16,7 @@ from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
-from memlog.projector import core_file
+from memlog.projector import core_view
 from memlog.projector.sqlite import Connection, count_rows, to_json_list
 from memlog.projector.subjects.facts import PROFILE
 from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
@@ -268,7 +268,7 @@ class CoreMemory(msgspec.Struct):
 
 def core_memory(db: Connection) -> CoreMemory:
     """Return the current core memory."""
-    return CoreMemory(**core_file.core_memory(db))
+    return CoreMemory(**core_view.read_core_memory(db))
 
 
 class CoreValueSource(msgspec.Struct, frozen=True):

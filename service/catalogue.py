@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
-from memlog.query.context.fence import escape_invisible, python_escape
+from memlog.query.context.escaping import escape_invisible, python_escape
 from memlog.query.request import Request
 from memlog.service.engine.operation import (
     PLACES,

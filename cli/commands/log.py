@@ -13,7 +13,7 @@ from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import escape_controls, print_lines, print_note
 from memlog.eventlog.settings import MOST
-from memlog.service.engine.create import LogEntry, LogReader, describe_fault, event_members
+from memlog.service.engine.log_reader import LogEntry, LogReader, describe_fault, event_members
 
 
 @click.group(cls=Group)

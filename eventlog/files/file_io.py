@@ -1,4 +1,4 @@
-"""Reads and writes log files: appends complete lines, and overwrites bytes in place."""
+"""Reads and writes files: appends complete lines, overwrites bytes in place, and replaces small files."""
 
 import errno
 import os
@@ -186,6 +186,41 @@ def replacing_file(path: Path, draft: Path) -> Iterator[int]:
     with closing_descriptor(open_file(draft, disk.WRITE | disk.NEW)) as fd:
         yield fd
     disk.rename(draft, path)
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace the file at `path` durably; only its owner may read it."""
+    with replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+    sync_path(path.parent)
+
+
+def write_new_file(path: Path, data: bytes) -> None:
+    """Write and sync a new file at `path`, replacing an old one; only its owner may read it."""
+    with suppress(FileNotFoundError):
+        disk.unlink(path)
+    with closing_descriptor(open_file(path, disk.WRITE | disk.NEW)) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+
+
+def read_file(path: Path) -> bytes | None:
+    """Read a file; return None if it is missing. Never follows links or blocks on a pipe.
+
+    Raises OSError; FileExistsError if it is not a regular file.
+    """
+    try:
+        with closing_descriptor(open_regular(path, disk.READ)) as fd:
+            return read_all(fd)
+    except FileNotFoundError:
+        return None
+
+
+def sync_path(path: Path) -> None:
+    """Sync a file, or the names in a folder, to disk."""
+    with closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
+        disk.sync(fd)
 
 
 def write_all(fd: int, data: bytes) -> None:

@@ -10,7 +10,6 @@ from memlog.eventlog.codec.content_ids import fold_content as text_folded
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.phrases import Holds
-from memlog.query.changes import Changes, keeps_health_words, says_change
 from memlog.query.conflicts import ids_of_contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
@@ -18,6 +17,7 @@ from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import memories_outside_scope
 from memlog.query.context.token_counters import CHARACTERS, round_tokens, weigh_text
 from memlog.query.event_index import POSITION, LinePosition
+from memlog.query.outdated_memories import OutdatedMemoryFinder, keeps_health_words, says_change
 
 _SHOWN = """
 archived_at IS NULL AND (?1 OR chat_id IS NULL OR chat_id IN (SELECT value FROM json_each(?2)))
@@ -74,7 +74,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 
 
 def entries_that_always_hold(
-    db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
+    db: Connection, request: BuildContext, changes: OutdatedMemoryFinder, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
     """Return what always holds within the request's scope; with `explain`, also what does not fit.
 

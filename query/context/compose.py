@@ -15,7 +15,6 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.fields import Chat, GivenEntry
 from memlog.projector.sqlite import Connection, to_json_list, transaction
-from memlog.query.changes import Changes, swap_changed_with_newer
 from memlog.query.context.always import entries_that_always_hold
 from memlog.query.context.entries import ContextEntry, Part, core_entries
 from memlog.query.context.filling import EligibleEntries, EligibleEntry, Filling, OmittedEntry
@@ -25,6 +24,7 @@ from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scope import core_rows_in_scope
 from memlog.query.context.token_counters import Counter, round_tokens, weigh_text
 from memlog.query.event_index import Key
+from memlog.query.outdated_memories import OutdatedMemoryFinder, swap_changed_with_newer
 from memlog.query.time_words import NamedTime
 
 _WIDE = "derived before chats were separated; the weekly job regenerates them for each person"
@@ -97,7 +97,7 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
     with transaction(db, "DEFERRED"):
         of_core = core_rows_in_scope(db, None if request.scope == "store" else frozenset(request.own_chats))
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
-        changes = Changes(db)
+        changes = OutdatedMemoryFinder(db)
         always = entries_that_always_hold(db, request, changes, LinePrinter(request).line_of_entry)
         if request.form == "session":
             core, always = [], []
@@ -131,7 +131,7 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
 
 
 def _mark_and_swap_changed_hits(
-    changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits
+    changes: OutdatedMemoryFinder, always: Sequence[EligibleEntry], hits: ContextHits
 ) -> ContextHits:
     """Set `changed_by` on the listed hits, and swap a hit with the newer memory if that is listed later.
 

@@ -26,7 +26,7 @@ from memlog.query.context.entries import (
     topic_and_rank,
     window_entries,
 )
-from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.rendering import Printer
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits

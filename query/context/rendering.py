@@ -1,6 +1,6 @@
 """Prints a context in one of four forms, piece by piece, so that its size is known in advance.
 
-text: one line per entry, between the first and last line from `fence`. json: one object per entry, for
+text: one line per entry, between the first and last line from `escaping`. json: one object per entry, for
 programs. messages: for a language model's API: a system message with everything but the window, then the
 window's messages and the current message. session: the lines of the Java MemoryService.
 """
@@ -11,8 +11,9 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.query.context import fence
+from memlog.query.context import escaping
 from memlog.query.context.entries import STABLE, ContextEntry
+from memlog.query.context.escaping import escape_leading_bracket, escape_text
 from memlog.query.context.request import BuildContext
 from memlog.query.conversations import speaker_label
 from memlog.query.search.hits import LATER
@@ -74,10 +75,8 @@ class LinePrinter:
         if entry.is_disputed:
             marks += " (disputed)"
         if entry.part in STABLE:
-            return (
-                f"- {fence.escape_leading_bracket(fence.escape_text(self.statement_of_entry(entry)))}{marks}"
-            )
-        statement = fence.escape_text(self.statement_of_entry(entry) + chat)
+            return f"- {escape_leading_bracket(escape_text(self.statement_of_entry(entry)))}{marks}"
+        statement = escape_text(self.statement_of_entry(entry) + chat)
         return f"- [{entry.label}] {statement}{marks} [{entry.citation}]"
 
     def statement_of_entry(self, entry: ContextEntry) -> str:
@@ -107,33 +106,33 @@ class _TextPrinter(Printer):
         self._lines = lines
 
     def frame_around_entries(self) -> str:
-        return f"{fence.FIRST_LINE}\n{fence.LAST_LINE}\n"
+        return f"{escaping.FIRST_LINE}\n{escaping.LAST_LINE}\n"
 
     def text_of_entry(self, entry: ContextEntry) -> str:
         return f"{self._lines.line_of_entry(entry)}\n"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         lines = "".join(map(self.text_of_entry, entries))
-        return f"{fence.FIRST_LINE}\n{lines}{fence.LAST_LINE}\n" if entries else ""
+        return f"{escaping.FIRST_LINE}\n{lines}{escaping.LAST_LINE}\n" if entries else ""
 
 
 class _SessionPrinter(Printer):
     def frame_around_entries(self) -> str:
-        return "{}\n\n{}\n".format(*fence.SESSION_LINES)
+        return "{}\n\n{}\n".format(*escaping.SESSION_LINES)
 
     def text_of_entry(self, entry: ContextEntry) -> str:
         importance = round(entry.importance or 0.0, 2)
-        return f"- [{entry.label}] {fence.escape_text(entry.content)} (importance: {importance})\n"
+        return f"- [{entry.label}] {escape_text(entry.content)} (importance: {importance})\n"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
-        first, last = fence.SESSION_LINES
+        first, last = escaping.SESSION_LINES
         return f"{first}\n{''.join(map(self.text_of_entry, entries))}\n{last}\n" if entries else ""
 
 
 class _JsonPrinter(Printer):
     def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
         rest = {"silent": silent, "synced": synced, "answered": answered}
-        self._rest = fence.escape_citations_in_json(
+        self._rest = escaping.escape_citations_in_json(
             ",".join(f'"{name}":{to_json_with_visible_escapes(value)}' for name, value in rest.items())
         )
 
@@ -172,8 +171,8 @@ class _MessagesPrinter(Printer):
     def _system_message(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._json_line_of_entry, entries))
         first, last = (
-            to_json_with_visible_escapes(fence.FIRST_LINE)[1:-1],
-            to_json_with_visible_escapes(f"\n{fence.LAST_LINE}")[1:-1],
+            to_json_with_visible_escapes(escaping.FIRST_LINE)[1:-1],
+            to_json_with_visible_escapes(f"\n{escaping.LAST_LINE}")[1:-1],
         )
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
@@ -183,15 +182,15 @@ class _MessagesPrinter(Printer):
     def _turn_message(self, entry: ContextEntry) -> str:
         if entry.role in _ROLES:
             return to_json_with_visible_escapes(
-                {"role": entry.role, "content": fence.escape_text(entry.content, keep_lines=True)}
+                {"role": entry.role, "content": escape_text(entry.content, keep_lines=True)}
             )
-        content = f"[{(entry.role or '').upper()}] {fence.escape_text(self._lines.statement_of_entry(entry))}"
+        content = f"[{(entry.role or '').upper()}] {escape_text(self._lines.statement_of_entry(entry))}"
         return to_json_with_visible_escapes({"role": "user", "content": content})
 
 
 def to_json_with_visible_escapes(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""Encode `value` as JSON, with invisible characters escaped (`\u202e`)."""
-    return fence.escape_invisible_in_json(msgspec.json.encode(value).decode())
+    return escaping.escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 
 def _entry_object(entry: ContextEntry) -> str:
@@ -203,6 +202,6 @@ def _entry_object(entry: ContextEntry) -> str:
         "changed_by": entry.changed_by,
         "disputed": entry.is_disputed or None,
     }
-    return fence.escape_citations_in_json(
+    return escaping.escape_citations_in_json(
         to_json_with_visible_escapes(names | {name: it for name, it in members.items() if it is not None})
     )

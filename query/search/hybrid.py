@@ -10,12 +10,12 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import vector_set_for
 from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
-from memlog.query.changes import are_word_forms, put_newer_first_and_mark_older
 from memlog.query.context import scores
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import core_rows_in_scope
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
 from memlog.query.filters import Filters
+from memlog.query.outdated_memories import are_word_forms, put_newer_first_and_mark_older
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.copies import drop_nested_copies, represent_copies_alike, text_keys
 from memlog.query.search.fulltext import Neighbourhood, candidate_priors, neighbourhood_of, passages_of

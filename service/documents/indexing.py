@@ -14,14 +14,13 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Position
-from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files import disk, file_io, locks
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import SOURCE_RECORDS
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.projector import core_file
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents import text_files
@@ -143,14 +142,16 @@ class SourceRecords:
         """Store a record: that of the last indexing, or that of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
-            core_file.replace(self._path_of_record(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
+            file_io.replace_file(
+                self._path_of_record(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record)
+            )
 
     def _path_of_record(self, suffix: str) -> Path:
         return self._folder / f"{self._stem}.{suffix}"
 
     def _read_record(self, kind: type[Record]) -> Record | None:
         try:
-            data = core_file.read(self._path_of_record(_SUFFIXES[kind]))
+            data = file_io.read_file(self._path_of_record(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # A record that is damaged, or of another version of memlog, counts as missing.

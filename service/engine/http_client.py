@@ -20,12 +20,12 @@ from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.files import file_io
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_or_create_store_key
 from memlog.eventlog.sections import Provider
-from memlog.projector import core_file
 
 T = TypeVar("T")
 
@@ -438,7 +438,7 @@ class Breaker:
             path = self._store / PROVIDERS
             make_folder_and_parents(path.parent)
             records = _known_records(self._store) | {self._name: record}
-            core_file.replace(path, msgspec.json.encode(records) + b"\n")
+            file_io.replace_file(path, msgspec.json.encode(records) + b"\n")
             del _unwritten[self._store, self._name]
 
 
@@ -460,7 +460,7 @@ def _known_records(store: Path) -> dict[str, ProviderRecord]:
 def _read_records(store: Path) -> dict[str, ProviderRecord] | None:
     """Return the records; None if the file is unreadable."""
     try:
-        data = core_file.read(store / PROVIDERS)
+        data = file_io.read_file(store / PROVIDERS)
         return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None

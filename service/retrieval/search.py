@@ -16,7 +16,6 @@ from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_spans
-from memlog.query.changes import swap_changed_with_newer
 from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
@@ -26,6 +25,7 @@ from memlog.query.event_index import Key
 from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
+from memlog.query.outdated_memories import swap_changed_with_newer
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search_read_model
 from memlog.query.search.nearest import HAS_KEY, embedded_part

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.search.request import parse_query
 

@@ -57,7 +57,9 @@ def put_newer_first_and_mark_older(db: Connection, hits: Sequence[Hit]) -> list[
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    newer = Changes(db).find_newer_memories_among([hit.id for hit in hits if hit.kind == "memory"])
+    newer = OutdatedMemoryFinder(db).find_newer_memories_among(
+        [hit.id for hit in hits if hit.kind == "memory"]
+    )
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
     return swap_changed_with_newer(hits)
@@ -76,7 +78,7 @@ def swap_changed_with_newer(hits: Sequence[Hit]) -> list[Hit]:
     return ordered
 
 
-class Changes:
+class OutdatedMemoryFinder:
     """Finds changes between memories in one state of the read model, caching every lookup."""
 
     def __init__(self, db: Connection) -> None:
