@@ -19,7 +19,7 @@ from memlog.eventlog.integrity.seal_losses import LOST, Loss, find_losses
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import WATERMARKS
 from memlog.eventlog.log.reader import Fingerprint, open_segment
-from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8, list_segments
 from memlog.projector import checkpoints, limits, schema, subjects
 from memlog.projector.checkpoints import (
     NOTHING_READ,
@@ -132,7 +132,7 @@ def catch_up(
     refused: dict[str, OSError] = {}
     # Read before the segments: seals made after the listing are left to the next catch-up.
     sealed = read_sealed_lengths(log)
-    segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
+    segments, strangers = list_segments(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(
         notes=[*_describe_unread_files(log, strangers), *starmap(_describe_refusal, refused.items())]
     )
@@ -168,7 +168,7 @@ def catch_up(
             reader.replay_stream_in_turn(stream)
     if watermarks is not None and begins_to_remember:
         # For example in a copied store, whose read model covers segments that have no new lines.
-        readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
+        readable = [each for each in list_segments(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += raise_watermarks(db, watermarks, readable)
     return report
 
@@ -203,7 +203,7 @@ def raise_watermarks(
 
 
 def _describe_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
-    return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+    return [f"{loss.stream}/{loss.description}{LOST}" for loss in lost]
 
 
 def _describe_unread_files(log: Path, strangers: list[Path]) -> list[str]:
@@ -224,8 +224,8 @@ def count_unread_bytes(db: Connection, log: Path) -> int:
     """Return the number of bytes of the log that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     return sum(
-        max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
-        for segment in segments_of(log)[0]
+        max(0, segment.read_status().st_size - known.get(segment.stream_and_filename, NOTHING_READ).offset)
+        for segment in list_segments(log)[0]
     )
 
 
@@ -233,9 +233,9 @@ def count_unread_lines(db: Connection, log: Path) -> int:
     """Return the number of complete lines of the log that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     count = 0
-    for segment in segments_of(log)[0]:
+    for segment in list_segments(log)[0]:
         with open_segment(segment) as fd:
-            offset = known.get(segment.key, NOTHING_READ).offset
+            offset = known.get(segment.stream_and_filename, NOTHING_READ).offset
             count += sum(block.count(b"\n") for block in read_blocks(fd, offset))
     return count
 
@@ -244,11 +244,11 @@ def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
     """Return the streams that must be replayed: a segment is gone, or bytes that were read have changed."""
     known = checkpoints.load_checkpoints(db)
     found = set()
-    for segment in segments_of(log)[0]:
-        checkpoint = known.pop(segment.key, NOTHING_READ)
+    for segment in list_segments(log)[0]:
+        checkpoint = known.pop(segment.stream_and_filename, NOTHING_READ)
         try:
             with open_segment(segment) as fd:
-                holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+                holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status_of_descriptor(fd)))
         except FileNotFoundError:
             holds = False
         if not holds:
@@ -302,7 +302,7 @@ class _Reader(msgspec.Struct):
             try:
                 with self.turn():
                     stretches = [
-                        _range_up_to(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
+                        _range_up_to(segment, self.bounds) for segment in list_segments(self.log, [stream])[0]
                     ]
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
@@ -325,8 +325,8 @@ class _Reader(msgspec.Struct):
 def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
     if bounds is not None:
         # No tail of a newest segment is projected: one at the bound is the rest of a truncated line.
-        return ReadRange(segment, bounds.get(segment.key, 0), not segment.is_newest)
-    return current_range(segment, segment.status().st_size)
+        return ReadRange(segment, bounds.get(segment.stream_and_filename, 0), not segment.is_newest)
+    return current_range(segment, segment.read_status().st_size)
 
 
 def _find_unread(
@@ -335,7 +335,7 @@ def _find_unread(
     """Return the ranges to read, by stream, including one for each missing segment with a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _unread_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
+        stretch = _unread_range(segment, known.pop(segment.stream_and_filename, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -351,7 +351,7 @@ def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | Non
         stretch = _range_up_to(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = FileHints.of(segment.status())
+        hints = FileHints.of(segment.read_status())
     except FileNotFoundError:
         return ReadRange(segment, None, True)  # trying to read it causes a replay of the stream
     return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)

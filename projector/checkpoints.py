@@ -75,7 +75,7 @@ class Checkpoint(Struct, frozen=True):
             return False
         if hints.inode == self.hints.inode and hints.size > self.hints.size:
             return self.fingerprint.matches_tail(fd)
-        return self.fingerprint.matches(fd)
+        return self.fingerprint.matches_all_bytes(fd)
 
 
 NOTHING_READ = Checkpoint()
@@ -98,7 +98,7 @@ def load_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
-        segment.key,
+        segment.stream_and_filename,
     ).fetchone()
     return _checkpoint_from_row(row) if row else NOTHING_READ
 
@@ -108,7 +108,7 @@ def save_checkpoint(db: Connection, segment: Segment, checkpoint: Checkpoint) ->
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*segment.key, checkpoint.lines, checkpoint.is_open)
+        (*segment.stream_and_filename, checkpoint.lines, checkpoint.is_open)
         + (*astuple(checkpoint.fingerprint), *astuple(checkpoint.hints)),
     )
 
@@ -120,10 +120,12 @@ def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator
     Must be used within the caller's transaction.
     """
     before = load_checkpoint(db, segment)
-    held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
+    held = before.still_holds(
+        segment, fd, FileHints.of(disk.status_of_descriptor(fd))
+    ) and before.fingerprint.matches_all_bytes(fd)
     yield
     if before != NOTHING_READ and held:
-        hints = replace(FileHints.of(disk.status(fd)), size=before.hints.size)
+        hints = replace(FileHints.of(disk.status_of_descriptor(fd)), size=before.hints.size)
         save_checkpoint(
             db, segment, replace(before, fingerprint=take_fingerprint(fd, before.offset), hints=hints)
         )

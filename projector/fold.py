@@ -9,7 +9,7 @@ from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.events import Event, Redacted, type_name_of_event
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, redactions_in
+from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, find_redactions
 from memlog.eventlog.log.streams import Segment
 from memlog.projector import checkpoints, subjects
 from memlog.projector.checkpoints import (
@@ -68,7 +68,7 @@ def fold_segment(
     with opened_segment(segment) as fd:
         while True:
             checkpoint = checkpoints.load_checkpoint(db, segment)
-            hints = FileHints.of(disk.status(fd))
+            hints = FileHints.of(disk.status_of_descriptor(fd))
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
             end = stretch.end_after(checkpoint.offset)
@@ -85,7 +85,7 @@ def fold_segment(
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
     """Return why a segment differs from its checkpoint; file sync may just have brought more of it."""
-    if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
+    if hints.size > checkpoint.offset and checkpoint.fingerprint.matches_all_bytes(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
 
@@ -96,13 +96,13 @@ def _fold_batch(
     decoded, bad = _decode_lines(segment, (line for line in lines if line.offset not in leave_out))
     redactions = _find_unrecorded_redactions(db, decoded)
     if redactions or _has_rows(db, "redactions", segment.stream):
-        ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
+        ids = {placed.id for placed in decoded} | {entry.event_id for entry in bad}
         redacted = _find_redacted_ids(db, segment, ids, redactions)
         # A redaction itself is never left out.
         decoded = [
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
         ]
-        bad = [entry for entry in bad if entry.id not in redacted]
+        bad = [entry for entry in bad if entry.event_id not in redacted]
     accepted, duplicates, conflicts = _classify_events(db, segment, decoded)
     _record_lines(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
@@ -253,15 +253,16 @@ def _record_lines(
     )
     columns = "stream, id, type, ts, day, number, writer, offset, at, length, line, content_sha256"
     insert(db, "events", columns, events, empty_is_null=("at",))
-    repeats = ((*segment.key, placed.line.offset, placed.id) for placed in duplicates)
+    repeats = ((*segment.stream_and_filename, placed.line.offset, placed.id) for placed in duplicates)
     insert(db, "duplicates", "stream, segment, offset, id", repeats)
     contradictions = (
-        (*segment.key, *_line_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
+        (*segment.stream_and_filename, *_line_extent(placed.line), placed.id, placed.content_sha256)
+        for placed in conflicts
     )
     insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
     quarantined = (
         (
-            *segment.key,
+            *segment.stream_and_filename,
             *_line_extent(entry.line),
             entry.event.reason,
             None if data is None else sha256(data).digest(),
@@ -286,7 +287,7 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
     behind = [(line.offset + line.length, line.nuls_after, line.number) for line in with_nuls]
     runs = [run for run in before + behind if run[1]]
-    insert(db, "nul_runs", _LINE, ((*segment.key, *run) for run in runs))
+    insert(db, "nul_runs", _LINE, ((*segment.stream_and_filename, *run) for run in runs))
     return len(runs)
 
 
@@ -341,7 +342,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
     )
     for stretch in stretches:
         with opened_segment(stretch.segment) as fd:
-            entries = redactions_in(stretch.segment, stretch.read_unread_lines(fd, read[stretch.segment]))
+            entries = find_redactions(stretch.segment, stretch.read_unread_lines(fd, read[stretch.segment]))
             found = [(position_event(entry, event), event) for entry, event in entries]
         record_redactions(db, found)
     redacted = _find_redacted_lines(db, stream, read)
@@ -359,7 +360,7 @@ def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if bytes before it have changed."""
     checkpoint = checkpoints.load_checkpoint(db, segment)
     with opened_segment(segment) as fd:
-        holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+        holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status_of_descriptor(fd)))
     return checkpoint if holds else NOTHING_READ
 
 

@@ -15,11 +15,11 @@ import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.file_io import file_version, is_regular, status_at
+from memlog.eventlog.files.file_io import file_version, is_regular_file, status_at
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
-from memlog.eventlog.log.streams import escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector import catchup, sqlite
 from memlog.projector.core_view import CoreView
@@ -40,7 +40,7 @@ class Generations:
     def current(self) -> Path | None:
         """Return the path of the live generation; None if there is none."""
         named = self._read_current()
-        while named is not None and not is_regular(named):
+        while named is not None and not is_regular_file(named):
             # Two successors may have replaced it since its name was read.
             self._known = None
             before, named = named, self._read_current()
@@ -90,7 +90,7 @@ class Generations:
                 db = sqlite.connect(path, "bulk")
             except DatabaseError:
                 # A build that has just finished removed it as a leftover.
-                if is_regular(path):
+                if is_regular_file(path):
                     raise
                 continue
             sqlite.remove_database(path)
@@ -113,7 +113,7 @@ class Generations:
 
         Processes that have a removed generation open can read it until they close it.
         """
-        with disk.entries(self.folder) as entries:
+        with disk.scan_folder(self.folder) as entries:
             names = [entry.name for entry in entries]
         databases = {self.folder / (name.partition(".db")[0] + ".db") for name in names if ".db" in name}
         for database in databases - kept:
@@ -433,7 +433,7 @@ class Projector:
                         newer = catchup.catch_up(db, self.log, self.sizes)
                     report.add(newer)
                     watermarks = catchup.watermarks_of(self.log)
-                    lost = catchup.raise_watermarks(db, watermarks, segments_of(self.log, unread={})[0])
+                    lost = catchup.raise_watermarks(db, watermarks, list_segments(self.log, unread={})[0])
                     report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")

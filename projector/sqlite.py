@@ -23,7 +23,7 @@ import msgspec
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at, write_all
-from memlog.eventlog.files.forks import keep_alive
+from memlog.eventlog.files.forks import keep_object_alive
 
 Connection = sqlite3.Connection
 """A connection; the classes of pysqlite3 and sqlean have the same methods."""
@@ -425,7 +425,7 @@ def _keep_connections_alive() -> None:
     for ref, file_id in _open_connections.values():
         db = ref()
         if db is not None:
-            keep_alive(db)
+            keep_object_alive(db)
             _inherited_files.add(file_id)
     _open_connections.clear()
 

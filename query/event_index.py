@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_origin
 import msgspec
 
 from memlog.eventlog.codec.upcast import parse_line_id
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import list_fields
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.streams import chat_of_stream, conversation_stream
 from memlog.projector.sqlite import Connection, to_json_list
@@ -212,5 +212,5 @@ def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> 
 
 @cache
 def _field_names(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
-    of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
+    of_json = frozenset(field.name for field in list_fields(struct) if get_origin(field.kind) in (list, dict))
     return struct.__struct_fields__, of_json

@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.categories import CATEGORIES, OTHER, find_known_category
 from memlog.eventlog.fields import Chat, Local, Reads
 from memlog.eventlog.text import equivalent_forms
 from memlog.query.event_index import Sql, join_conditions
@@ -61,7 +61,7 @@ class Filters(Request, frozen=True, kw_only=True):
         str | None,
         "Only memories of this category; `other` includes unknown categories.",
         Reads(
-            lambda name: name if name in FOUND_UNDER else known_category(name),
+            lambda name: name if name in FOUND_UNDER else find_known_category(name),
             "category",
             choices=FOUND_UNDER,
         ),
@@ -200,6 +200,6 @@ def category_condition(column: str, categories: Iterable[str], *, known: Collect
     Raises:
         BadInput: a category is unknown.
     """
-    chosen = {category if category in known else known_category(category) for category in categories}
+    chosen = {category if category in known else find_known_category(category) for category in categories}
     sign, names = ("NOT IN", {*known} - chosen) if OTHER in chosen else ("IN", chosen)
     return f"{column} {sign} (SELECT value FROM json_each(?))", [json.dumps(sorted(names))]

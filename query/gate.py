@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
 from memlog.projector.text.phrases import FOLDED, WORD, Phrases, fold_phrase, is_chinese, space_chinese
@@ -157,7 +157,7 @@ def should_retrieve(text: str) -> Gate:
         BadInput: `text` is not a string.
     """
     if not isinstance(text, str):
-        raise BadInput(f"text is {shown_value(text)}", hint="pass a str")
+        raise BadInput(f"text is {format_value_for_message(text)}", hint="pass a str")
     prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")

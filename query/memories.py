@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, known_category_or_other, rate_of
+from memlog.eventlog.categories import CATEGORIES, find_decay_rate, find_known_category_or_other
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import MemoryKind
 from memlog.projector.sqlite import Connection
@@ -25,7 +25,7 @@ def freshness(category: str, age_days: int) -> float:
     Freshness halves with every half-life of the category, down to the category's floor. It changes daily, so
     it is never stored.
     """
-    curve = CATEGORIES[known_category_or_other(category)]
+    curve = CATEGORIES[find_known_category_or_other(category)]
     return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
 
 
@@ -224,4 +224,4 @@ def count_decayed_memories(db: Connection, decay: Decay) -> int:
         " GROUP BY m.category",
         (_STREAM, decay.event_id, decay.ts[:10]),
     )
-    return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)
+    return sum(count for category, count in counts if find_decay_rate(decay.rates, category) < 1)

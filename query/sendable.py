@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.outgoing import (
     TextToCheck,
-    has_key,
     is_private_category,
     mask_parts,
-    which_hold_keys,
+    tell_which_parts_hold_keys,
+    text_has_key,
 )
 from memlog.projector.passages import fulltext
 from memlog.projector.sqlite import Connection
@@ -48,21 +48,21 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
     For a passage, the whole document is checked: a key may be longer than a passage.
     """
-    if is_private_category(hit.category) or has_key(hit.content):
+    if is_private_category(hit.category) or text_has_key(hit.content):
         return False
     if hit.kind == "message" and hit.chat is not None:
         return not fulltext.message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])
     if hit.kind == "memory":
         if hit.category == FACTS:
             return not fulltext.fact_holds_key(db, hit.id)
-        return not has_key(hit.content, fulltext.select_memory_names(db, hit.id))
-    return not has_key(document_text(db, hit.event_id))
+        return not text_has_key(hit.content, fulltext.select_memory_names(db, hit.id))
+    return not text_has_key(document_text(db, hit.event_id))
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether `text` contains a key, or the rest of one that began in earlier messages of the chat."""
     before = fulltext.newest_messages(db, chat)
     if before and before[-1].text == text:
-        return which_hold_keys(before)[-1]
+        return tell_which_parts_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")
-    return which_hold_keys([*before, TextToCheck(text, by=asks)])[-1]
+    return tell_which_parts_hold_keys([*before, TextToCheck(text, by=asks)])[-1]

@@ -87,7 +87,7 @@ def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 def _to_named_time(
     find: Callable[[str, date], Days | None], text: str, zone: tzinfo | None
 ) -> NamedTime | None:
-    days = find(text, timestamps.in_zone(timestamps.now(), zone).date())
+    days = find(text, timestamps.convert_to_zone(timestamps.now(), zone).date())
     if days is None:
         return None
     first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])

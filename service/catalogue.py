@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import list_fields
 from memlog.query.context.escaping import escape_invisible, python_escape
 from memlog.query.request import Request
 from memlog.service.engine.operation import (
@@ -77,7 +77,7 @@ def call_operation(
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
-    of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
+    of_paths = [each.name for each in list_fields(kind) if each.reads and each.reads.form == "path"]
     with naming_chats_by_folders_of_store(owner):
         request = kind.of(given, name)
     with allowing_files_below(exports if known[name].writes_paths else root):

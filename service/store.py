@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overlo
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memlog.eventlog.errors import BadInput, NotFound, shown_value
+from memlog.eventlog.errors import BadInput, NotFound, format_value_for_message
 from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
 from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
@@ -61,7 +61,7 @@ def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]
         return [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
-            f"not an event: {shown_value(given)}",
+            f"not an event: {format_value_for_message(given)}",
             hint="pass a struct, for example memlog.Message, or a list of them",
         )
     return given
@@ -356,7 +356,7 @@ class Store(StoreGroups):
 
 def _check_argument(name: str, value: object, is_right: bool, what_is: str) -> None:
     if not is_right:
-        raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
+        raise BadInput(f"{name} is {format_value_for_message(value)}", hint=f"use {what_is}")
 
 
 open = Store

@@ -61,7 +61,7 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
     print_lines(
         _format_entry(entry, raw=raw, positions=positions)
         for entry in _report_and_skip_bad_entries(entries)
-        if (since or "") <= entry.ts and (until is None or entry.ts < until)
+        if (since or "") <= entry.event_time and (until is None or entry.event_time < until)
     )
     if left_out["duplicate"]:
         print_note(f"{left_out['duplicate']} lines repeat an event, which is printed once")

@@ -21,7 +21,7 @@ from memlog.cli.options.settings import (
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, print_note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Checked, fields_of
+from memlog.eventlog.fields import Checked, list_fields
 
 if TYPE_CHECKING:
     from memlog.eventlog.log.writer import Log
@@ -112,7 +112,7 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
     """
     found = {
         field.name: settings.find_value_and_origin(f"{section}.{field.key}")
-        for field in fields_of(kind)
+        for field in list_fields(kind)
         if field.description
     }
     origins = {name: origin for name, (_, origin) in found.items()}

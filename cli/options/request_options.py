@@ -20,7 +20,7 @@ from memlog.service.engine.operation import (
     operation_named,
     operations_of,
 )
-from memlog.service.engine.requests import Field, Request, description_of, fields_of
+from memlog.service.engine.requests import Field, Request, description_of, list_fields
 
 if TYPE_CHECKING:
     from memlog import Store as Store
@@ -210,7 +210,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             UsageError: the request rejects a value.
         """
         values: dict[str, Any] = {}
-        for field in fields_of(request):
+        for field in list_fields(request):
             if field.struct:
                 values[field.name] = self.build_request_and_take_values(field.struct, ctx, given)
             elif field.name in self.settings:
@@ -300,7 +300,7 @@ def _metavar(field: Field) -> str:
 
 def _flatten_fields(request: type[Request]) -> Iterator[Field]:
     """Yield a request's fields, replacing nested requests by their own fields."""
-    for field in fields_of(request):
+    for field in list_fields(request):
         if field.struct:
             yield from _flatten_fields(field.struct)
         else:

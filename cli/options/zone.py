@@ -34,7 +34,7 @@ def format_minute(ts: str | None) -> str:
     if not ts:
         return ""
     try:
-        moment = timestamps.in_zone(ts, time_zone_of_run())
+        moment = timestamps.convert_to_zone(ts, time_zone_of_run())
     except (OverflowError, ValueError, OSError):  # beyond the range of datetime
         return f"{ts[:16].replace('T', ' ')} UTC"
     name = "" if ZONE.is_told else f" {_zone_name(moment)}"
@@ -47,7 +47,7 @@ def _zone_name(moment: datetime) -> str:
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
     if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
         return key
-    return timestamps.zone_name(moment)
+    return timestamps.name_zone_at(moment)
 
 
 def _zone_or_none(name: str) -> tzinfo | None:

@@ -16,7 +16,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked
 from memlog.eventlog.settings import DEFAULTS, PASSAGE, ChunkOverlap, ChunkTokens
-from memlog.eventlog.text import break_before
+from memlog.eventlog.text import find_break_before
 from memlog.projector.limits import can_be_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
@@ -128,7 +128,7 @@ def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
     while start < len(text):
         # Most scripts have several bytes per character.
         limit = start + len(text[start : start + size].encode()[:size].decode(errors="ignore"))
-        end = limit if limit == len(text) else break_before(text, start, limit)
+        end = limit if limit == len(text) else find_break_before(text, start, limit)
         content = text[start:end]
         if content.strip():
             yield Chunk(None, start, end, content)

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, has_key, which_hold_keys
+from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, tell_which_parts_hold_keys, text_has_key
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.analyzer import analyse_for_index, memory_label, passage_text
 
@@ -65,13 +65,13 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     if row is None:
         return False
     before, behind = neighbouring_messages(db, where, values)
-    return which_hold_keys([*before, text_to_check(*row), *behind])[len(before)]
+    return tell_which_parts_hold_keys([*before, text_to_check(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
     """Whether a fact's value contains a key, taking its topic into account."""
     row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
-    return row is not None and has_key(row[0], row[1:])
+    return row is not None and text_has_key(row[0], row[1:])
 
 
 def select_memory_names(db: Connection, memory_id: str) -> list[str]:

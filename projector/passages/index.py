@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.secrets.outgoing import has_key
+from memlog.eventlog.secrets.outgoing import text_has_key
 from memlog.projector.limits import are_short_names
 from memlog.projector.passages import chunking, fulltext, vectors
 from memlog.projector.passages.chunking import Chunk, ChunkSizes
@@ -269,7 +269,7 @@ def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[
         owner = tuple(row) if row else (number,)
         if owner not in known:
             known[owner] = row is not None and _holds_key(db, shelf, owners, row)
-        if known[owner] or has_key(text):
+        if known[owner] or text_has_key(text):
             found.add(number)
     return found
 
@@ -283,7 +283,7 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
     if name == "fact_id":
         return fulltext.fact_holds_key(db, value)
     whole = _join_source(db, shelf, name, value, stream)
-    return has_key(whole, fulltext.select_memory_names(db, value) if name == "memory_id" else ())
+    return text_has_key(whole, fulltext.select_memory_names(db, value) if name == "memory_id" else ())
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:

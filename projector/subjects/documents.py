@@ -55,7 +55,7 @@ def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
         return None if mtime is None else _parse_time(mtime)
     try:
-        return timestamps.from_seconds(mtime)
+        return timestamps.timestamp_from_seconds(mtime)
     except ValueError:
         return None
 

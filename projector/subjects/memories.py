@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.categories import rate_of, resolve_alias, resolve_rate_aliases
+from memlog.eventlog.categories import find_decay_rate, resolve_alias, resolve_rate_aliases
 from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -178,7 +178,7 @@ class _Decays:
         known = (salience, category, start, spared)
         if known not in self._known:
             decays = zip(self._rates[start:], self._days[start:], strict=True)
-            factors = (rate_of(rates, category) for rates, day in decays if day not in spared)
+            factors = (find_decay_rate(rates, category) for rates, day in decays if day not in spared)
             self._known[known] = reduce(mul, factors, salience)
         return self._known[known]
 

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.text import nfkc, split_into_pieces
+from memlog.eventlog.text import normalise_to_nfkc, split_into_pieces
 from memlog.projector.text.language_files import languages, split_pairs
 from memlog.projector.text.stemming import ENGLISH
 
@@ -190,7 +190,7 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 def normalise_compatible(text: str) -> str:
     """Return `text` in NFKC without invisible characters; unchanged if that would make it much longer."""
-    found = nfkc(text).translate(_INVISIBLE)
+    found = normalise_to_nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 

@@ -96,7 +96,7 @@ class LinePrinter:
         if ts is None:
             return ""
         try:
-            return timestamps.in_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
+            return timestamps.convert_to_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
         except (OverflowError, ValueError, OSError):  # beyond the range of datetime
             return ts[:16].replace("T", " ")
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.text import nfkc
+from memlog.eventlog.text import normalise_to_nfkc
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import EnglishWords, FactWords
@@ -108,7 +108,7 @@ def split_into_folded_words(text: str) -> list[str]:
 
 def fold_visible(text: str) -> str:
     """Fold `text` and remove its invisible characters."""
-    folded = nfkc(nfkc(text).casefold())
+    folded = normalise_to_nfkc(normalise_to_nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from memlog.eventlog.text import nfc
+from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.documents import FILE_PATH
 from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
@@ -180,6 +180,6 @@ def normalise_words(text: str) -> str:
 
     Other symbols are kept, since they may be part of code.
     """
-    folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
+    folded = [word.rstrip(_ENDS) or word for word in normalise_to_nfc(text).casefold().split()]
     joined = " ".join(folded)
     return joined.lstrip(_OPENS).rstrip(f"{_ENDS} ") or joined

@@ -13,7 +13,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
 from memlog.eventlog.settings import DEFAULTS, Fusion, Hits
 from memlog.eventlog.settings import Mode as Mode
-from memlog.eventlog.text import break_before
+from memlog.eventlog.text import find_break_before
 from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of
 from memlog.projector.text.tokens import gram_length, is_spaceless, other_spelling
@@ -211,7 +211,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 def parse_query(text: str) -> FtsQuery:
     """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
-    text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
+    text = text[: find_break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
     rest = _PHRASE.sub(" ", text)
     words = question_words(rest)

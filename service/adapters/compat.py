@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import BadInput, NotFound, shown_value
+from memlog.eventlog.errors import BadInput, NotFound, format_value_for_message
 from memlog.eventlog.events import FactStored, Message, SessionBreak
 from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, chat_id_to_text
 from memlog.eventlog.settings import DEFAULTS, Hits
@@ -28,7 +28,7 @@ from memlog.service.store import Store
 def _to_chat_id_text(given: str | int) -> str:
     name = chat_id_to_text(given)
     if not isinstance(name, str):
-        raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
+        raise BadInput(f"chat_id is {format_value_for_message(given)}", hint="pass a str or an int")
     return name
 
 
@@ -36,7 +36,9 @@ def _to_timestamp(given: str) -> str:
     try:
         return timestamps.normalise_timestamp(given, naive_is_utc=True)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"created_at is {shown_value(given)}", hint="write 2026-02-24T10:15:00Z") from error
+        raise BadInput(
+            f"created_at is {format_value_for_message(given)}", hint="write 2026-02-24T10:15:00Z"
+        ) from error
 
 
 ChatId = Annotated[

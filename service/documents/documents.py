@@ -246,7 +246,7 @@ class Documents(OperationGroup):
             engine.path, engine.log.append, Core(engine).take_over, engine.readers, engine.redact
         )
         self._lock_timeout = engine.lock_timeout
-        self._own_writers = engine.log.own_writers
+        self._own_writers = engine.log.read_own_writer_names
 
     @property
     def readers(self) -> Readers:

@@ -203,7 +203,7 @@ def remove_all_records(store: Path) -> None:
         OSError: a record cannot be removed.
     """
     with suppress(FileNotFoundError):
-        with disk.entries(store / SOURCE_RECORDS) as entries:
+        with disk.scan_folder(store / SOURCE_RECORDS) as entries:
             paths = [Path(entry.path) for entry in entries if not entry.name.endswith(".lock")]
         for path in paths:
             disk.unlink(path)

@@ -33,7 +33,7 @@ class Root:
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
         """The folder entered last, and its descriptor."""
-        self.identity = file_identity(disk.status(self._fd))
+        self.identity = file_identity(disk.status_of_descriptor(self._fd))
 
     def __enter__(self) -> Self:
         return self
@@ -48,7 +48,7 @@ class Root:
         Raises:
             OSError: the folder cannot be listed, or a part of its path is a link.
         """
-        with disk.entries(self._open_folder(folder)) as entries:
+        with disk.scan_folder(self._open_folder(folder)) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
@@ -67,11 +67,11 @@ class Root:
             OSError: the file is gone, or a folder above it is gone or a link.
         """
         folder, name = self._open_parent_folder(path)
-        return disk.look(name, folder=folder)
+        return disk.status_of_path(name, folder=folder)
 
     def check_not_replaced(self) -> None:
         """Raise OSError unless the root's path still leads to this folder."""
-        if file_identity(disk.look(self.path, follow=True)) != self.identity:
+        if file_identity(disk.status_of_path(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
     def _open_parent_folder(self, path: str) -> tuple[int, str]:

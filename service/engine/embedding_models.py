@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.eventlog.fields import Checked, read_argument, to_path
-from memlog.eventlog.files.forks import SplitByFork, keep_alive
+from memlog.eventlog.files.forks import SplitByFork, keep_object_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
     Embedder,
@@ -51,9 +51,9 @@ class LocalModel(SplitByFork):
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
-            keep_alive(self._loaded)
+            keep_object_alive(self._loaded)
         if _bundled_embedder.cache_info().currsize:
-            keep_alive(_bundled_embedder())
+            keep_object_alive(_bundled_embedder())
         self._loaded = None
         _bundled_embedder.cache_clear()
 
@@ -265,9 +265,9 @@ class StoreEmbedder:
 
 def _check_texts_hold_no_key(texts: Sequence[str]) -> None:
     # Imported here: most programs embed no texts of their own.
-    from memlog.eventlog.secrets.outgoing import TextToCheck, which_hold_keys
+    from memlog.eventlog.secrets.outgoing import TextToCheck, tell_which_parts_hold_keys
 
-    holding = which_hold_keys([TextToCheck(text) for text in texts])
+    holding = tell_which_parts_hold_keys([TextToCheck(text) for text in texts])
     if any(holding):
         message = f"text {holding.index(True) + 1} contains what looks like a key, so none is sent"
         raise EmbeddingError(message, hint="leave it out, or embed it with a model of this machine")

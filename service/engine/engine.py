@@ -134,7 +134,7 @@ class Engine:
     def draft(self, event: Event) -> "Draft":
         """Check and encode an event that records the current client, for `Log.append_drafts`."""
         (given,) = add_client_to_events([event])
-        return self.log.draft(given)
+        return self.log.draft_event(given)
 
     @cached_property
     def log(self) -> "Log":

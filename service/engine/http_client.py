@@ -24,7 +24,7 @@ from memlog.eventlog.files import file_io
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import Outgoing, compute_keyed_hash, load_or_create_store_key
 from memlog.eventlog.sections import Provider
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class Endpoint:
         # A provider may quote the request, and this message outlives events that are forgotten.
         with suppress(MemlogError):
             label = (
-                f": words {keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
+                f": words {compute_keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
                 if told
                 else ""
             )
@@ -365,14 +365,14 @@ class Breaker:
             failures=record.failures,
             error=record.failure,
             failed_at=record.failed_at,
-            rests_until=timestamps.from_seconds(record.rests_until) if record.rests else None,
+            rests_until=timestamps.timestamp_from_seconds(record.rests_until) if record.rests else None,
         )
 
     def check_available(self) -> None:
         """Raise ProviderError if the provider must not be used now, because it failed."""
         record = self.read_record()
         if record.rests:
-            until = timestamps.from_seconds(record.rests_until)
+            until = timestamps.timestamp_from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
             raise provider_error(f"{why} (not retried before {until})", retryable=True, is_resting=True)
 

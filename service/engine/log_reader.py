@@ -10,16 +10,16 @@ from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import LogEntry as LogEntry
 from memlog.eventlog.log.reader import (
-    accepted_events,
-    entries_in_log_order,
+    collect_redacted_keys,
     is_redacted,
-    last_entries,
     members_in_current_schema,
-    redacted_keys,
-    redactions_among,
+    read_accepted_events,
+    read_entries_in_log_order,
+    read_last_entries,
+    read_redacted_keys,
     select_segments,
 )
-from memlog.eventlog.log.streams import Segment, segments_of
+from memlog.eventlog.log.streams import Segment, list_segments
 from memlog.eventlog.log.tail import Follower, wait_for_polls
 
 
@@ -41,19 +41,21 @@ class LogReader:
 
     def lines(self) -> Iterator[LogEntry]:
         """Yield every line as it was written, stream by stream."""
-        return entries_in_log_order(self._segments_or_raise())
+        return read_entries_in_log_order(self._segments_or_raise())
 
     def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
         """Yield every event once, in chronological order.
 
-        leave_out: called with each skipped line and the reason; see `reader.accepted_events`.
+        leave_out: called with each skipped line and the reason; see `reader.read_accepted_events`.
         """
-        return accepted_events(self._segments_or_raise(), leave_out)
+        return read_accepted_events(self._segments_or_raise(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
         """Return the last `count` lines. With `all`, redacted lines are included."""
         segments = self._segments_or_raise()
-        return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
+        return read_last_entries(
+            segments, count, redacted=frozenset() if all else read_redacted_keys(segments)
+        )
 
     def follow(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
@@ -64,15 +66,15 @@ class LogReader:
         all: whether to include lines that are already redacted when they are read.
         """
         follower = Follower(self._find_segments, notify)
-        redacted = set() if all else redacted_keys(self._find_segments())
-        last = last_entries(self._find_segments(), count, redacted=redacted)
+        redacted = set() if all else read_redacted_keys(self._find_segments())
+        last = read_last_entries(self._find_segments(), count, redacted=redacted)
         yield (entry for entry in last if not follower.is_new(entry))
         for _ in wait_for_polls(self._log):
             if all:
                 yield follower.new_entries()
                 continue
             new = list(follower.new_entries())
-            redacted |= redactions_among(new)
+            redacted |= collect_redacted_keys(new)
             yield (entry for entry in new if not is_redacted(entry, redacted))
 
     def _find_segments(self) -> list[Segment]:
@@ -80,7 +82,7 @@ class LogReader:
 
     def _segments_or_raise(self) -> list[Segment]:
         found = self._find_segments()
-        if found or not segments_of(self._log)[0]:
+        if found or not list_segments(self._log)[0]:
             return found
         if self._chat is not None:
             hint = "store.conversations.sessions() lists the chats"

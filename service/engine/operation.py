@@ -28,9 +28,9 @@ from typing import (
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
+from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, convert_system_error
 from memlog.eventlog.events import Event, Position
-from memlog.eventlog.fields import fields_of, other_chat_names
+from memlog.eventlog.fields import list_fields, other_chat_names
 from memlog.eventlog.log.streams import chat_of_folder
 from memlog.query.request import Request, check_names_are_known, unpack_single_list
 
@@ -131,7 +131,7 @@ class Operation:
             first = (values.pop(name) for name in self.arguments if name != self._variadic_name)
             return self._method(owner, *first, *rest, **values)
         except OSError as error:
-            raise system_error(error) from error
+            raise convert_system_error(error) from error
 
     @property
     def request(self) -> type[Request]:
@@ -252,7 +252,7 @@ class Operation:
     def documentation(self) -> str:
         """Return the full docstring: what the operation does, its arguments, and its errors."""
         says, raises, errors = inspect.cleandoc(self.request.__doc__ or "").partition("Raises:")
-        arguments = "".join(f"{each.name}: {each.description}\n" for each in fields_of(self.request))
+        arguments = "".join(f"{each.name}: {each.description}\n" for each in list_fields(self.request))
         return f"{says.rstrip()}\n\n{arguments}\n{raises}{errors}".rstrip() + "\n"
 
 
@@ -354,7 +354,7 @@ def call_and_require_answer(operation: Callable[[Q], T], request: Q) -> Any:  # 
 
 def _identifying_values(request: Request) -> list[str]:
     """Return the values of a request's required fields; if there are none, of all fields that are set."""
-    fields = fields_of(type(request))
+    fields = list_fields(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
 

@@ -22,7 +22,7 @@ from memlog.eventlog.files.folders import (
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
-from memlog.eventlog.log.reader import FileState, changed_streams, log_state
+from memlog.eventlog.log.reader import FileState, find_changed_streams, read_log_state
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
@@ -389,7 +389,7 @@ class ReadModel(SplitByFork):
         """Catch up with the streams that changed; see `SharedCatchUp.catch_up_or_join`."""
         streams = None
         if before is not None and state is not None and before.live == state.live:
-            changed = changed_streams(self.projector.log, before.log, state.log)
+            changed = find_changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
         done = self.projector.catch_up(lock_timeout=lock_timeout, streams=streams)
         is_whole = done.read.is_whole and done.rebuilt is None
@@ -402,7 +402,7 @@ class ReadModel(SplitByFork):
         live = self.projector.generations.current()
         if live is None:
             return None
-        return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
+        return _State(live, self.projector.core_view.state(), read_log_state(self.projector.log))
 
     def pass_on_notes(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, in their order for people; return the projection."""

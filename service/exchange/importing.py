@@ -26,13 +26,13 @@ from memlog.eventlog.events import (
     Message,
     MessageUpdated,
     Position,
+    collect_warnings,
     type_name_of_event,
-    warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
@@ -150,7 +150,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     digest = content_hash_without_openssl(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
-    ending = "-".join(filter(None, (claimed, keyed_hash(key, digest)[:_HASH_LENGTH])))
+    ending = "-".join(filter(None, (claimed, compute_keyed_hash(key, digest)[:_HASH_LENGTH])))
     ts = claimed if is_trusted else now
     return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
 
@@ -602,7 +602,7 @@ class Importing:
         self._unsynced += positions
         if len(self._unsynced) >= _MAX_UNSYNCED:
             self._acknowledge()
-        told = warnings_of(positions)
+        told = collect_warnings(positions)
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
 

@@ -16,13 +16,13 @@ from memlog.eventlog.events import (
     CoreMemoryUpdated,
     Event,
     Position,
-    warnings_of,
+    collect_warnings,
 )
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
-from memlog.eventlog.text import nfc
+from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection
 from memlog.query.context.scope import choose_automatic_scope, core_rows_in_scope
 from memlog.query.event_index import streams_containing_name
@@ -167,7 +167,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
 def _stored_key(section: dict[str, str], key: str) -> str:
     """Return the key of the section that is canonically equivalent to `key`; otherwise `key`."""
-    return next((known for known in section if nfc(known) == nfc(key)), key)
+    return next((known for known in section if normalise_to_nfc(known) == normalise_to_nfc(key)), key)
 
 
 def _check_chat_and_section(given: Any) -> None:  # noqa: ANN401 - the request
@@ -292,7 +292,7 @@ class Core(OperationGroup):
         )
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        done.warnings = warnings_of(self._append(_set_event(each, ids[each]) for each in done.set))
+        done.warnings = collect_warnings(self._append(_set_event(each, ids[each]) for each in done.set))
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -318,7 +318,7 @@ class Core(OperationGroup):
         events: list[Event] = [_set_event(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
-            done.warnings = warnings_of(self._append(events))
+            done.warnings = collect_warnings(self._append(events))
         return done
 
     def _find_changes(

@@ -13,7 +13,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
+from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, collect_warnings
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.secrets.detection import mask_event
 from memlog.eventlog.settings import MOST
@@ -378,7 +378,7 @@ class Facts(OperationGroup):
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
             chat=scope,
             positions=positions,
-            warnings=warnings_of(positions),
+            warnings=collect_warnings(positions),
         )
 
     @operation("read")

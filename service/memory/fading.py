@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, read_rates
+from memlog.eventlog.categories import CATEGORIES, read_decay_rates
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
 from memlog.query.memories import Decay, Memory, count_decayed_memories, faded_memories, find_decay
@@ -55,7 +55,7 @@ def append_todays_decay(append: Append, decide: Deciding, rates: Mapping[str, fl
     event_id = f"decay-{timestamps.today()}"
     if not rates:
         raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
-    event = SalienceDecayed(id=event_id, rates=read_rates(rates))
+    event = SalienceDecayed(id=event_id, rates=read_decay_rates(rates))
     standing = decide(lambda db: find_decay(db, event_id))
     if standing is not None:
         return _decay_report(standing, None)

@@ -11,7 +11,7 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key, text_has_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
@@ -106,7 +106,7 @@ class EmbeddingClient:
         if is_remote or reads.first.rerank is not None:
             # The whole question is checked, with its chat so far, although only its beginning is embedded.
             self.has_key = (
-                has_key(text)
+                text_has_key(text)
                 if chat is None
                 else reads.run_with_repair(
                     lambda read_model: question_has_key(
@@ -233,7 +233,9 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
 def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     key = load_or_create_store_key(log.store)
     given = record.event
-    given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
+    given.stable, given.turn = (
+        block and compute_keyed_hash(key, block) for block in (record.stable, record.turn)
+    )
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 

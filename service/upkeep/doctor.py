@@ -16,7 +16,7 @@ from memlog.eventlog.errors import (
     EmbeddingError,
     LogError,
     MemlogError,
-    system_error,
+    convert_system_error,
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import is_line_start
@@ -28,13 +28,13 @@ from memlog.eventlog.integrity.seal_losses import (
     LOSS_REMEDY,
     Loss,
     Ownership,
-    arriving_segments,
+    find_arriving_segments,
+    find_grown_segments,
     find_losses,
-    grown_segments,
 )
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
-from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, segments_of
+from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, list_segments
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
@@ -191,7 +191,7 @@ def examine_log(log: Path) -> list[Finding]:
     Raises:
         OSError: the log cannot be read.
     """
-    segments, strangers = segments_of(log)
+    segments, strangers = list_segments(log)
     seals = read_seals(log)
     sealed = count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
     unread = (
@@ -211,7 +211,7 @@ def examine_log(log: Path) -> list[Finding]:
 
 def _check_log_format(log: Path) -> Finding:
     try:
-        has_format = log_format.check_writable(log)
+        has_format = log_format.check_version_may_write(log)
     except LogError as error:
         return Finding("log format", "problem", error.message, error.hint)
     message = (
@@ -225,7 +225,7 @@ def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
         if not segment.is_newest:
             continue
         with open_segment(segment) as fd:
-            is_whole = is_line_start(fd, disk.status(fd).st_size)
+            is_whole = is_line_start(fd, disk.status_of_descriptor(fd).st_size)
         if not is_whole:
             message = (
                 f"{_segment_name(segment)} does not end with a newline: a writer is active, or was killed"
@@ -234,7 +234,7 @@ def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
 
 
 def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
-    if broken := [line for line in seals.damaged if line.damage != "torn"]:
+    if broken := [line for line in seals.damaged_lines if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
         message = count_with_words(
             len(broken), f"line of {files} is damaged", f"lines of {files} are damaged"
@@ -245,12 +245,14 @@ def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[F
     unlike_read = Watermarks(log.parent).find_differences()
     lost: list[Loss | OpenLoss] = [*find_losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
-        yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
-    for longer in grown_segments(log):
-        yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
+        yield Finding("seals", "problem", f"{loss.stream}/{loss.description}", LOSS_REMEDY)
+    for longer in find_grown_segments(log):
+        yield Finding(
+            "seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.description}", longer.remedy
+        )
     for text in unlike_read:
         if isinstance(text, ReturnedText):
-            yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "store.erasure.scrub()")
+            yield Finding("erasures", "warning", f"{text.stream}/{text.description}", "store.erasure.scrub()")
     yield from _check_missing_seals(log, segments, seals)
 
 
@@ -266,7 +268,7 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
     if own := len(unsealed) - foreign:
         message = count_with_words(own, "older segment has no seal", "older segments have no seal")
         yield Finding("seals", "warning", message, "store.maintenance.seal()")
-    if coming := foreign + len(arriving_segments(log)):
+    if coming := foreign + len(find_arriving_segments(log)):
         one = "segment of another writer has not arrived whole"
         message = count_with_words(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
@@ -382,7 +384,7 @@ def examine_store(
         try:
             found = look()
         except OSError as error:
-            found = Finding(check, "problem", system_error(error).message, _MAKE_READABLE)
+            found = Finding(check, "problem", convert_system_error(error).message, _MAKE_READABLE)
         findings += found if isinstance(found, list) else [found]
     return findings
 
@@ -454,7 +456,7 @@ def _check_disk_space(read_model: ReadModel) -> Finding:
     folder = _nearest_folder(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
     current = read_model.projector.generations.current()
-    needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
+    needed = _LITTLE_ROOM + (0 if current is None else disk.status_of_path(current).st_size)
     if free < needed:
         message = f"{free:,} bytes are free; a rebuild may need {needed:,}"
         return Finding("disk", "warning", message, "free some space; rm -r cache is always safe")
@@ -488,7 +490,9 @@ def _check_owner(store: Path, *, fix: bool) -> Finding:
 
 
 def _check_permissions(store: Path, *, fix: bool) -> Finding:
-    open_ones = [path for path in _own_paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+    open_ones = [
+        path for path in _own_paths(store) if stat.S_IMODE(disk.status_of_path(path).st_mode) & 0o077
+    ]
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
     are = count_with_words(len(open_ones), "file or folder is", "files or folders are")
@@ -501,7 +505,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
             "chmod -R go= on the store, or store.maintenance.examine(fix=True)",
         )
     for path in open_ones:
-        disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+        disk.set_mode(path, stat.S_IMODE(disk.status_of_path(path).st_mode) & 0o700)
     return Finding("permissions", "fixed", message)
 
 

@@ -57,7 +57,7 @@ def find_secrets_in_log(log: Path) -> Iterator[SecretPlace]:
                     for kind in kinds:
                         yield SecretPlace(
                             kind=kind,
-                            id=mask_keys(entry.id),
+                            id=mask_keys(entry.event_id),
                             stream=mask_keys(entry.segment.stream),
                             segment=entry.segment.name.filename,
                             offset=entry.line.offset,

@@ -128,7 +128,7 @@ class Jobs(OperationGroup):
         if schedule is not None:
             slot = schedule.latest_slot(now)
             is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
-            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next_slot(now).ts
+            job.due, job.next = schedule.description, slot.ts if is_due else schedule.next_slot(now).ts
         if last is not None:
             job.last, job.period, job.steps = last.ts, last.period, last.steps
         return job

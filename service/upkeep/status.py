@@ -205,5 +205,5 @@ def _bytes_below(folder: Path) -> int:
     for parent, _, files in os.walk(folder):
         for name in files:
             with suppress(FileNotFoundError):
-                total += disk.look(Path(parent, name)).st_size
+                total += disk.status_of_path(Path(parent, name)).st_size
     return total

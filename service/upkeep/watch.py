@@ -18,7 +18,7 @@ from memlog.eventlog.errors import Busy
 from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.log.reader import FileState, log_state
+from memlog.eventlog.log.reader import FileState, read_log_state
 from memlog.eventlog.log.tail import SWEEP_SECONDS, wait_for_polls
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector.catchup import Progress
@@ -62,7 +62,7 @@ class Rows(Worker):
             return False
         projector = self._read_model.projector
         # Taken before reading, so that the next poll sees what is appended meanwhile.
-        state = log_state(self._log), projector.generations.current()
+        state = read_log_state(self._log), projector.generations.current()
         if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None

@@ -65,7 +65,7 @@ class WatchLock:
         if self._fd is None:
             return False
         try:
-            return is_same_file_at(self._path, disk.status(self._fd))
+            return is_same_file_at(self._path, disk.status_of_descriptor(self._fd))
         except OSError:
             return False
 

@@ -16,7 +16,7 @@ from unittest import mock
 
 import memlog
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.writer import Log
 from memlog.projector import sqlite
 
@@ -255,7 +255,7 @@ OPERATIONS: dict[str, Operation] = {
     "digest": lambda store: store.maintenance.digest(),
     "decay": lambda store: store.memories.decay(),
     "prune": lambda store: store.memories.prune(),
-    "seal": lambda store: seal_all(store.path),
+    "seal": lambda store: seal_unsealed_segments(store.path),
     "append": lambda store: store.append([_said(0)]),
     "forget": lambda store: store.erasure.forget(match="tea"),
     "scrub": lambda store: store.erasure.scrub(),

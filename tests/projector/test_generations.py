@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.verify import hash_dump
@@ -115,7 +115,7 @@ def log_bytes(store):
 
 
 def test_deleting_model_and_cache_loses_nothing(week):
-    seal_all(week)
+    seal_unsealed_segments(week)
     with memlog.open(week) as store:
         store.maintenance.project(embed=False)
         before = store.maintenance.verify()

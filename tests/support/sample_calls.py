@@ -13,7 +13,7 @@ from memlog import Store
 from memlog.cli.options.request_options import RequestCommand
 from memlog.service.catalogue import operations, project_operations
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import fields_of
+from memlog.service.engine.requests import list_fields
 from tests.support.command_tree import COMMANDS, does_something
 from tests.support.command_tree import Path as Words
 from tests.support.provider import serving
@@ -102,7 +102,7 @@ def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dic
     paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
     paths |= {"path": str(folder / "out.db")} if name == "exchange.export_sqlite" else {}
     paths |= {"home": str(folder)}
-    fields = fields_of(ALL[name].request)
+    fields = list_fields(ALL[name].request)
     # Without these, the command shows what is there.
     also = ("format", "paths") if name == "exchange.import_from" else ()
     needed = {

@@ -28,8 +28,8 @@ from memlog.service.engine.requests import (
     Request,
     description_of,
     fields_from_texts,
-    fields_of,
     json_schema_of_request,
+    list_fields,
 )
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
@@ -52,7 +52,7 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 def has_get_route(operation: Operation) -> bool:
     """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
     is_read = operation.effect == "read" and not operation.writes_paths
-    return is_read and not any(each.name in _TEXTS for each in fields_of(operation.request))
+    return is_read and not any(each.name in _TEXTS for each in list_fields(operation.request))
 
 
 def openapi_document(served: Operations, version: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _openapi_paths_of_earlier_services(paths: dict[str, Any]) -> dict[str, Any]:
 
 def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
     schema = json_schema_of_request(operation.request)
-    fields = {field.name: field for field in fields_of(operation.request)}
+    fields = {field.name: field for field in list_fields(operation.request)}
     return [
         {"name": name, "in": "query", "required": name in schema["required"], "schema": kind}
         for name, kind in schema["properties"].items()

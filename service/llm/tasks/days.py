@@ -49,7 +49,7 @@ class DaysTask(Distilling[DayBatch]):
     def pending_and_sendable_days(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
         """Return the daily events that are not distilled, and those of them that may be sent."""
 
-        today = timestamps.in_zone(timestamps.now(), self._questions.zone).date()
+        today = timestamps.convert_to_zone(timestamps.now(), self._questions.zone).date()
         until = self._until or str(today - timedelta(days=1))
 
         def find(db: Connection) -> tuple[list[DailyEvent], list[DailyEvent]]:

@@ -310,8 +310,8 @@ class ExtractTask(Distilling[MessageBatch]):
         ]
 
     def _build_system_message(self, prompt: str) -> str:
-        zone = getattr(self._questions.zone, "key", None) or timestamps.zone_name(
-            timestamps.in_zone(timestamps.now(), None)
+        zone = getattr(self._questions.zone, "key", None) or timestamps.name_zone_at(
+            timestamps.convert_to_zone(timestamps.now(), None)
         )
         text = f"{prompt}\nTimes are of the zone {zone}.\n"
         return text if self._mode is None else f"{text}\nThe conversation is of the mode: {self._mode}\n"
@@ -357,10 +357,10 @@ class ExtractTask(Distilling[MessageBatch]):
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
-        return str(timestamps.in_zone(ts, self._questions.zone).date())
+        return str(timestamps.convert_to_zone(ts, self._questions.zone).date())
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
-        time = timestamps.in_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
+        time = timestamps.convert_to_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
         shown = task.shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 

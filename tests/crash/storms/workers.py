@@ -241,7 +241,7 @@ class ForkedWriter(ForkedWorker):
             batch = batch or [next(self._names) for _ in range(self._rng.randint(*self.batches))]
             drafts = [draft_event(event_of(self._seed, name)) for name in batch]
             say({"submitted": batch})
-            for outcome in self._log.append_each(drafts):
+            for outcome in self._log.append_drafts_individually(drafts):
                 if isinstance(outcome, MemlogError):
                     raise outcome
                 say(outcome)

@@ -169,11 +169,11 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     assert not is_as_sealed(log)
     store.erasure.scrub()
     assert is_as_sealed(log)
-    assert read_seals(log).damaged == []
+    assert read_seals(log).damaged_lines == []
 
 
 def is_as_sealed(log: Path) -> bool:
-    return read_seals(log).valid[STREAM, OLD].is_of(measure_segment(log, STREAM, OLD))
+    return read_seals(log).valid_seals[STREAM, OLD].is_of(measure_segment(log, STREAM, OLD))
 
 
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
