@@ -28,7 +28,7 @@ from memlog.projector.checkpoints import (
     HistoryChanged,
     ReadRange,
     Tally,
-    current_range,
+    find_range_to_read,
 )
 from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
-def projection_id(sizes: ChunkSizes) -> str:
+def compute_projection_id(sizes: ChunkSizes) -> str:
     """Return a hash, in 16 hex digits, of everything that determines the rows, except the log."""
     shapes = (
-        *schema.statements(),
+        *schema.list_statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
         f"analyzer {analyzer.VERSION}, snowball {stemming.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
@@ -57,10 +57,10 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
     """Store the projection id in a new read model."""
-    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
+    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (compute_projection_id(sizes),))
 
 
-def stored_projection_id(db: Connection) -> str | None:
+def read_stored_projection_id(db: Connection) -> str | None:
     """Return the projection id of a read model; None if it has none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
@@ -134,7 +134,10 @@ def catch_up(
     sealed = read_sealed_lengths(log)
     segments, strangers = list_segments(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(
-        notes=[*_describe_unread_files(log, strangers), *starmap(_describe_refusal, refused.items())]
+        notes=[
+            *_describe_unread_files(log, strangers),
+            *starmap(_describe_unreadable_stream, refused.items()),
+        ]
     )
 
     def is_read(stream: str) -> bool:
@@ -147,8 +150,8 @@ def catch_up(
     if refused or streams is not None:
         only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
     report.notes += _describe_losses(find_losses(log, only=only, sealed=sealed))
-    work = _find_unread(log, segments, known, bounds)
-    watermarks = watermarks_of(log) if remembers and work else None
+    work = _find_unread_ranges(log, segments, known, bounds)
+    watermarks = open_watermarks_of_log(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else count_unread_bytes(db, log) if progress else 0
@@ -161,7 +164,7 @@ def catch_up(
         except PermissionError as error:
             if not Path(error.filename or "").is_relative_to(log):
                 raise
-            report.notes.append(_describe_refusal(stream, error))
+            report.notes.append(_describe_unreadable_stream(stream, error))
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
@@ -173,7 +176,7 @@ def catch_up(
     return report
 
 
-def watermarks_of(log: Path) -> "Watermarks":
+def open_watermarks_of_log(log: Path) -> "Watermarks":
     """Return the watermarks of the store that a log belongs to."""
     from memlog.eventlog.log.watermarks import Watermarks
 
@@ -215,7 +218,7 @@ def _describe_unread_files(log: Path, strangers: list[Path]) -> list[str]:
     return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
 
-def _describe_refusal(stream: str, error: OSError) -> str:
+def _describe_unreadable_stream(stream: str, error: OSError) -> str:
     place = escape_invalid_utf8(str(error.filename or stream))
     return f"{place}: {error.strerror}: skipped; chown it to the store's owner"
 
@@ -248,7 +251,9 @@ def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
         checkpoint = known.pop(segment.stream_and_filename, NOTHING_READ)
         try:
             with open_segment(segment) as fd:
-                holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status_of_descriptor(fd)))
+                holds = checkpoint.matches_open_segment(
+                    segment, fd, FileHints.of_status(disk.status_of_descriptor(fd))
+                )
         except FileNotFoundError:
             holds = False
         if not holds:
@@ -287,7 +292,7 @@ class _Reader(msgspec.Struct):
                         self.report.notes += notes
                 if tally is None:
                     return True
-                self._add_to_report(tally)
+                self._add_counts_to_report(tally)
                 if is_done:
                     return True
         # Invariant: only a deadline leaves lines unread.
@@ -310,13 +315,13 @@ class _Reader(msgspec.Struct):
                         notes = raise_watermarks(self.db, self.watermarks, segments)
                         notes += _describe_losses(self.watermarks.find_losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
-                return self._add_to_report(tally)
+                return self._add_counts_to_report(tally)
             except (HistoryChanged, FileNotFoundError):
                 continue
         raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def _add_to_report(self, tally: Tally) -> None:
-        self.report.add(tally)
+    def _add_counts_to_report(self, tally: Tally) -> None:
+        self.report.add_counts(tally)
         if self.progress is not None:
             # A replayed stream counts twice.
             self.progress(_READING, min(self.report.bytes, self.total), self.total)
@@ -326,16 +331,16 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
     if bounds is not None:
         # No tail of a newest segment is projected: one at the bound is the rest of a truncated line.
         return ReadRange(segment, bounds.get(segment.stream_and_filename, 0), not segment.is_newest)
-    return current_range(segment, segment.read_status().st_size)
+    return find_range_to_read(segment, segment.read_status().st_size)
 
 
-def _find_unread(
+def _find_unread_ranges(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
     """Return the ranges to read, by stream, including one for each missing segment with a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _unread_range(segment, known.pop(segment.stream_and_filename, NOTHING_READ), bounds)
+        stretch = _find_unread_range(segment, known.pop(segment.stream_and_filename, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -345,16 +350,20 @@ def _find_unread(
     return work
 
 
-def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
+def _find_unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
     """Return the unread range of a segment; None if the file's status shows that nothing is new."""
     if bounds is not None:
         stretch = _range_up_to(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = FileHints.of(segment.read_status())
+        hints = FileHints.of_status(segment.read_status())
     except FileNotFoundError:
         return ReadRange(segment, None, True)  # trying to read it causes a replay of the stream
-    return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)
+    return (
+        None
+        if checkpoint.segment_has_nothing_new(segment, hints)
+        else find_range_to_read(segment, hints.size)
+    )
 
 
 def build_read_model(

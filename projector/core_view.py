@@ -56,18 +56,18 @@ class CoreView:
 
     def is_current(self, db: Connection) -> bool:
         """Whether the view and its copy match the core memory in `db`; checked without the lock."""
-        due, state = _render_core_memory(read_core_memory(db)), self.state()
+        due, state = _render_core_memory(read_core_memory(db)), self.read_file_versions()
         if self._equal == (state, due):
             return True
         is_equal = file_io.read_file(self.path) == file_io.read_file(self._written) == due
         self._equal = (state, due) if is_equal else None
         return is_equal
 
-    def state(self) -> list[tuple[int, ...]]:
+    def read_file_versions(self) -> list[tuple[int, ...]]:
         """Return the file versions of the view and its copy; see `file_version`."""
         return [file_io.file_version(file_io.status_at(path)) for path in (self.path, self._written)]
 
-    def write_current(self, db: Connection) -> str | None:
+    def write_current_memory(self, db: Connection) -> str | None:
         """Write the core memory in `db` to the view; the caller must hold the projector lock. Raises OSError.
 
         Leaves a manual change in place, and returns a note about it the first time; otherwise returns None.
@@ -87,12 +87,12 @@ class CoreView:
         disk.rename(self._pending, self._written)
         return None
 
-    def read(self) -> Shown | None:
+    def read_view(self) -> Shown | None:
         """Return the view and memlog's last version; None if there is no view. Notes any manual change.
 
         A change that was noted is not reported again. Raises Busy.
         """
-        with self._locked():
+        with self._holding_projector_lock():
             view, written = (
                 file_io.read_file(self.path),
                 file_io.read_file(self._written),
@@ -107,7 +107,7 @@ class CoreView:
 
         Raises Busy.
         """
-        with self._locked():
+        with self._holding_projector_lock():
             if file_io.read_file(self.path) == view:
                 file_io.replace_file(self._written, view)
 
@@ -116,7 +116,7 @@ class CoreView:
 
         A manually changed view is kept, and so is the copy of memlog's last version.
         """
-        with self._locked():
+        with self._holding_projector_lock():
             for path in (self.path, self._written):
                 with suppress(FileNotFoundError):
                     disk.unlink(path.with_name(f"{path.name}.new"))
@@ -124,7 +124,7 @@ class CoreView:
                 with suppress(FileNotFoundError):
                     disk.unlink(self._pending)
 
-    def _locked(self) -> AbstractContextManager[None]:
+    def _holding_projector_lock(self) -> AbstractContextManager[None]:
         return holding_lock(self._lock, "the read model", self._lock_timeout)
 
     def _note_manual_change_once(self, edited: bytes | None) -> str | None:

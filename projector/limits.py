@@ -45,7 +45,7 @@ _NAMES = (
 )
 
 
-def can_be_structured(*texts: str) -> bool:
+def are_short_enough_to_structure(*texts: str) -> bool:
     """Whether texts are short enough to be split by format and tokens, and to be indexed with stems."""
     return sum(map(len, texts)) <= LONGEST_STRUCTURED
 
@@ -55,9 +55,9 @@ def are_short_names(*names: str | None) -> bool:
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
-def entries_within_limit(fact: ev.FactStored) -> list[str]:
+def take_list_entries_within_limit(fact: ev.FactStored) -> list[str]:
     """Return the entries of a ranked list that become facts: all, or the first ones if it is too long."""
-    names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
+    names = sum(map(len, [fact.id or "", *_list_texts_of_event(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]
 
@@ -67,12 +67,12 @@ def why_indexed_plainly(event: Event) -> Reason | None:
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
-    if isinstance(event, ev.FactStored) and len(entries_within_limit(event)) <= len(rest):
+    if isinstance(event, ev.FactStored) and len(take_list_entries_within_limit(event)) <= len(rest):
         return "long_list"
-    if not can_be_structured(*_texts_of(event, _TEXTS), *rest):
+    if not are_short_enough_to_structure(*_list_texts_of_event(event, _TEXTS), *rest):
         return "long_text"
-    return None if are_short_names(*_texts_of(event, _NAMES)) else "long_names"
+    return None if are_short_names(*_list_texts_of_event(event, _NAMES)) else "long_names"
 
 
-def _texts_of(event: Event, names: Sequence[str]) -> list[str]:
+def _list_texts_of_event(event: Event, names: Sequence[str]) -> list[str]:
     return [value for name in names if (value := getattr(event, name, None))]

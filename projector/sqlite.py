@@ -79,7 +79,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
 
 
 @cache
-def binding() -> ModuleType:
+def choose_binding() -> ModuleType:
     """Return the SQLite module to use. Raises DatabaseError if none has SQLite 3.40 or newer."""
     found = [import_module(name) for name in _CANDIDATES if find_spec(name) is not None]
     usable = [module for module in found if module.sqlite_version_info >= _MINIMUM]
@@ -92,25 +92,25 @@ def binding() -> ModuleType:
 
 
 @cache
-def error_types() -> tuple[type[Exception], ...]:
+def error_types_of_binding() -> tuple[type[Exception], ...]:
     """Return the binding's exception types; pysqlite3's do not derive from `sqlite3.Error`."""
-    return (binding().Error,)
+    return (choose_binding().Error,)
 
 
 def describe_binding() -> str:
     """Return the name of the binding and its SQLite version, such as `pysqlite3 3.53.4`."""
-    return f"{binding().__name__} {binding().sqlite_version}"
+    return f"{choose_binding().__name__} {choose_binding().sqlite_version}"
 
 
 def why_no_vectors() -> str | None:
     """Return why vector search does not work with this SQLite; None if it does."""
-    if not _loads_extensions(binding()):
+    if not _loads_extensions(choose_binding()):
         return f"{describe_binding()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
     return "the package sqlite-vec is not installed" if path is None else _why_not_loaded(path)
 
 
-def vec_version(db: Connection) -> str | None:
+def version_of_sqlite_vec(db: Connection) -> str | None:
     """Return the version of sqlite-vec; None if vector search does not work."""
     if why_no_vectors() is not None:
         return None
@@ -122,10 +122,10 @@ def connect(path: Path | None, mode: Mode) -> Connection:
     """Open the existing database at `path`, or a new one in memory if `path` is None.
 
     Threads may share the connection, but must take turns. Raises DatabaseError; if its code is NO_ROOM,
-    `connect_without_room` can still read the file.
+    `connect_without_side_files` can still read the file.
     """
     try:
-        return _open(path, mode)
+        return _open_database(path, mode)
     except DatabaseError as error:
         why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
@@ -134,25 +134,25 @@ def connect(path: Path | None, mode: Mode) -> Connection:
         raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
 
 
-def connect_without_room(path: Path) -> Connection:
+def connect_without_side_files(path: Path) -> Connection:
     """Open a database for reading without room for SQLite's side files. Raises DatabaseError."""
     has_commits_beside = _file_size(path.with_name(f"{path.name}-wal")) > 0
-    return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
+    return connect(path, "alone" if has_commits_beside and not _has_wal_index(path) else "immutable")
 
 
-def _open(path: Path | None, mode: Mode) -> Connection:
+def _open_database(path: Path | None, mode: Mode) -> Connection:
     if path is not None and has_inherited_connection(path):
         message = f"{path}: another thread had it open when this process was forked"
         raise DatabaseError(message, hint="fork while no thread is reading, or use spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
     with converting_errors(path or "a database in memory"):
-        db: Connection = binding().connect(
+        db: Connection = choose_binding().connect(
             uri,
             uri=True,
             isolation_level=None,
             check_same_thread=False,
             timeout=5.0,
-            factory=make_connection_type(binding()),
+            factory=make_connection_type(choose_binding()),
         )
         if path is not None:
             track_connection(db, path)
@@ -186,10 +186,12 @@ def _access_mode(path: Path, mode: Mode) -> str:
         return "mode=rw"
     # A writer, running or killed, has commits in the WAL, which immutable ignores. SQLite needs both side
     # files to read them, and cannot create or extend one here.
-    return "mode=ro" if _has_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    return (
+        "mode=ro" if _has_wal_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    )
 
 
-def _has_index(path: Path) -> bool:
+def _has_wal_index(path: Path) -> bool:
     """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
     return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
@@ -204,12 +206,12 @@ def converting_errors(path: Path | str) -> Iterator[None]:
     """Convert SQLite errors in the context to DatabaseError. path: the file to name in messages."""
     try:
         yield
-    except error_types() as error:
+    except error_types_of_binding() as error:
         result = _result_code(error)
         raise DatabaseError(
             f"{path}: {error}",
             hint=_NO_ROOM if result in _DISK_ERRORS else DISPOSABLE,
-            code=NO_ROOM if result == _FULL else DAMAGED if _is_damage(error) else None,
+            code=NO_ROOM if result == _FULL else DAMAGED if _is_damage_error(error) else None,
         ) from error
 
 
@@ -219,7 +221,7 @@ def _result_code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def is_busy(error: Exception) -> bool:
+def is_busy_error(error: Exception) -> bool:
     """Whether another process held the lock for too long (SQLITE_BUSY, SQLITE_LOCKED)."""
     return _result_code(error) in (5, 6)
 
@@ -229,7 +231,7 @@ def is_statement_error(error: Exception) -> bool:
     return _result_code(error) in (None, 1)
 
 
-def _is_damage(error: Exception) -> bool:
+def _is_damage_error(error: Exception) -> bool:
     """Whether the error means that the file is damaged.
 
     This includes missing tables and violated constraints, since memlog's statements are correct.
@@ -240,7 +242,7 @@ def _is_damage(error: Exception) -> bool:
     return code not in _NOT_DAMAGE
 
 
-def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
+def fetch_required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
     """Return the first row of a query that must have one in every intact read model.
 
     Raises DatabaseError with the code DAMAGED if there is none.
@@ -302,10 +304,10 @@ def _loads_extensions(module: ModuleType) -> bool:
 @cache
 def _why_not_loaded(path: Path) -> str | None:
     """Return SQLite's error if sqlite-vec is damaged or built for another platform; otherwise None."""
-    db = binding().connect(":memory:")
+    db = choose_binding().connect(":memory:")
     try:
         _load_vec0(db)
-    except error_types() as error:
+    except error_types_of_binding() as error:
         return f"{describe_binding()} cannot load {path}: {error}"
     finally:
         db.close()
@@ -339,7 +341,7 @@ def to_json_list(values: Collection[Any]) -> str:
     return msgspec.json.encode(values).decode()
 
 
-def insert(
+def insert_rows(
     db: Connection,
     table: str,
     columns: str,
@@ -356,17 +358,19 @@ def insert(
     db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({', '.join(places)})", rows)
 
 
-def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
+def upsert_row(
+    db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None
+) -> None:
     """Insert a row, or replace the one with the same `key`; with `newer_by`, only if that value increases."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
-def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
+def delete_rows(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
     """Delete the rows that match `where`."""
     db.execute(f"DELETE FROM {table} WHERE {where}", values)
 
 
-def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
+def update_rows(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
     """Update one column. rows: for each update, the new value and the parameters of `where`."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 

@@ -13,7 +13,7 @@ from urllib.request import pathname2url
 
 import msgspec
 
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 
 _PATIENCE = 2.0
 """Seconds to wait for a program that writes to its database."""
@@ -57,7 +57,7 @@ def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePa
         skipped and counted as too long.
     """
     most = sum(Path(file).stat().st_size for file in (path, f"{path}-wal") if Path(file).exists())
-    with closing(binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
+    with closing(choose_binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         connection.execute("PRAGMA trusted_schema = OFF")
         made = connection.execute(_TABLE, (table,)).fetchone()
@@ -111,7 +111,7 @@ def _read_pages(
             if size > _PAGE_BYTES or len(page.rows) >= 10_000:
                 yield page
                 page, size = TablePage([]), 0
-    except binding().Error as error:
+    except choose_binding().Error as error:
         page.error = str(error)
     page.is_last = True
     yield page

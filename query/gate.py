@@ -14,7 +14,14 @@ import msgspec
 from memlog.eventlog.errors import BadInput, format_value_for_message
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
-from memlog.projector.text.phrases import FOLDED, WORD, Phrases, fold_phrase, is_chinese, space_chinese
+from memlog.projector.text.phrases import (
+    FOLDED,
+    WORD,
+    Phrases,
+    fold_phrase,
+    is_chinese,
+    put_spaces_around_chinese,
+)
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?:https?|ftp|file)://\S+")
@@ -200,9 +207,13 @@ def _words_around_topic_names(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _load_phrases(name: str) -> Phrases:
-    tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
-    phrases = [phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))]
-    facts = language_files.languages("facts").values() if name == "memory" else ()
+    tables = [getattr(each.gate, name) for each in language_files.load_languages_with_table("gate").values()]
+    phrases = [
+        phrase
+        for table in tables
+        for phrase in language_files.split_phrases(put_spaces_around_chinese(table))
+    ]
+    facts = language_files.load_languages_with_table("facts").values() if name == "memory" else ()
     return Phrases([*phrases, *(word for each in facts for word in _words_around_topic_names(each.facts))])
 
 
@@ -214,7 +225,7 @@ class _Clause:
     """
 
     def __init__(self, text: str) -> None:
-        self.words = WORD.findall(space_chinese(text))
+        self.words = WORD.findall(put_spaces_around_chinese(text))
         self.begins, self.kinds = _social_beginning(self.words)
         self.memory = _find_phrase("memory", self.words, range(len(self.words)))
 
@@ -244,7 +255,7 @@ def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
     """Return how many words at the start belong to social phrases, and the kinds of those phrases."""
     place, kinds = 0, set[str]()
     while place < len(words):
-        lengths = {kind: _load_phrases(kind).length_at(words, place) for kind in _SOCIAL}
+        lengths = {kind: _load_phrases(kind).length_of_phrase_at(words, place) for kind in _SOCIAL}
         kind = max(lengths, key=lengths.__getitem__)
         if not lengths[kind]:
             break
@@ -259,7 +270,7 @@ def _find_phrase(
     name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
 ) -> str | None:
     for place in places:
-        length = _load_phrases(name).length_at(words, place)
+        length = _load_phrases(name).length_of_phrase_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
             phrase = words[place : place + length]
             return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)

@@ -118,9 +118,9 @@ def says_change(text: str) -> bool:
 
 
 def _has_phrase(member: str, text: str) -> bool:
-    words = phrases.WORD.findall(phrases.space_chinese(phrases.fold_phrase(text[:_READ])))
+    words = phrases.WORD.findall(phrases.put_spaces_around_chinese(phrases.fold_phrase(text[:_READ])))
     known = _load_phrases(member)
-    return any(known.length_at(words, place) for place in known.possible_places(words))
+    return any(known.length_of_phrase_at(words, place) for place in known.possible_places(words))
 
 
 def _may_change(
@@ -151,7 +151,7 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
     If it doesn't, "allergic" may mean another substance. True if `older` is not about health.
     """
-    if not phrases.reasons_to_always_tell(older) & phrases.Holds.HEALTH:
+    if not phrases.reasons_to_always_tell_text(older) & phrases.Holds.HEALTH:
         return True
     words = [word for word in _search_words(older) if not re.search(r"\d", word)]
     known = _search_words(newer)
@@ -160,9 +160,13 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
 @cache
 def _load_phrases(member: str) -> phrases.Phrases:
-    tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
+    tables = (
+        getattr(each.changes, member) for each in language_files.load_languages_with_table("changes").values()
+    )
     return phrases.Phrases(
-        phrase for table in tables for phrase in language_files.split_phrases(phrases.space_chinese(table))
+        phrase
+        for table in tables
+        for phrase in language_files.split_phrases(phrases.put_spaces_around_chinese(table))
     )
 
 

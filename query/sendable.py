@@ -25,9 +25,9 @@ def mask_messages(
     db: Connection, chat: Chat, messages: Sequence[BufferedMessage | WindowMessage]
 ) -> list[str]:
     """Return the contents of consecutive messages with keys masked, even keys that span messages."""
-    before, _ = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
-    _, behind = fulltext.neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
-    own = [fulltext.text_to_check(each.role, each.name, each.content) for each in messages]
+    before, _ = fulltext.read_neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
+    _, behind = fulltext.read_neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
+    own = [fulltext.message_to_text_to_check(each.role, each.name, each.content) for each in messages]
     return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
@@ -61,7 +61,7 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether `text` contains a key, or the rest of one that began in earlier messages of the chat."""
-    before = fulltext.newest_messages(db, chat)
+    before = fulltext.read_newest_messages(db, chat)
     if before and before[-1].text == text:
         return tell_which_parts_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")

@@ -177,7 +177,7 @@ def _word_pattern(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _time_words() -> list[TimeWords]:
-    languages = language_files.languages("times").values()
+    languages = language_files.load_languages_with_table("times").values()
     return [language.times for language in languages if language.times is not None]
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memlog.projector.embedding.models import Model, is_bundled
+from memlog.projector.embedding.models import Model, is_bundled_model
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import VectorSet
@@ -44,7 +44,7 @@ passages of fixtures/told."""
 
 def supports_language(model: Model, text: str) -> bool:
     """Whether `model` can read the language of `text`: the bundled model only reads English."""
-    return not is_bundled(model) or detect_language(text) == ENGLISH
+    return not is_bundled_model(model) or detect_language(text) == ENGLISH
 
 
 def detect_background_language(text: str) -> str:
@@ -102,8 +102,8 @@ class StoreSample:
         """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
-        vector_set = vectors.vector_set_for(model)
-        of = db, vectors.model_of(db, vector_set)
+        vector_set = vectors.choose_vector_set_for_model(model)
+        of = db, vectors.read_model_of_vectors(db, vector_set)
         if self._of.get(vector_set) != of:
             self._of[vector_set], self._known[vector_set] = of, {}
         before, known = self._known[vector_set], {}

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from memlog.projector.text.marks import Marks, marked_spans
+from memlog.projector.text.marks import Marks, find_marked_spans
 from memlog.query.context.escaping import escape_text
 from memlog.query.context.token_counters import Counter, weigh_text
 from memlog.query.search.request import FtsQuery
@@ -79,7 +79,7 @@ class Excerpts:
 def _score_sentences(sentences: Sequence[str], marks: Marks) -> list[float]:
     """Score each sentence by which words of the question it contains; rare words count more."""
     found = [
-        {sentence[start:end].casefold() for start, end in marked_spans(sentence, marks)}
+        {sentence[start:end].casefold() for start, end in find_marked_spans(sentence, marks)}
         for sentence in sentences
     ]
     counts: dict[str, int] = {}

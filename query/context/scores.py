@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.embedding.models import Embedder, Models, is_bundled
+from memlog.projector.embedding.models import Embedder, Models, is_bundled_model
 from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.passages.vectors import MULTILINGUAL
 from memlog.projector.sqlite import Connection
@@ -340,7 +340,7 @@ class ScoredPrompt:
 
     @property
     def _is_bundled(self) -> bool:
-        return self.models.first is not None and is_bundled(self.models.first)
+        return self.models.first is not None and is_bundled_model(self.models.first)
 
     @cached_property
     def _similarity_stats(self) -> tuple[float, float]:

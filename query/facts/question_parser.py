@@ -133,7 +133,7 @@ def parse_questions(text: str) -> Iterator[Question]:
 
 def _languages_of(text: str) -> Sequence[str]:
     """Return the languages whose script occurs in `text`, or those in Latin script if none does."""
-    languages = language_files.languages("facts")
+    languages = language_files.load_languages_with_table("facts")
     scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [
         name

@@ -40,7 +40,9 @@ _AROUND = f"{_BEFORE}.,:;!?)]}}"
 @cache
 def fact_words() -> Mapping[str, FactWords]:
     """Return the fact words of every language that has `[facts]`, English first."""
-    words = {name: language.facts for name, language in language_files.languages("facts").items()}
+    words = {
+        name: language.facts for name, language in language_files.load_languages_with_table("facts").items()
+    }
     return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
@@ -202,7 +204,7 @@ def _to_plural(word: str) -> str:
 
 
 def _english_words() -> EnglishWords:
-    return language_files.languages("english")[ENGLISH].english
+    return language_files.load_languages_with_table("english")[ENGLISH].english
 
 
 _pairs = cache(language_files.split_pairs)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memlog.projector.passages.index import MEMORY
-from memlog.projector.passages.vectors import model_of
+from memlog.projector.passages.vectors import read_model_of_vectors
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.memories import Memory, select_memories
 from memlog.query.search.request import parse_query
@@ -69,7 +69,7 @@ def _search_terms(text: str) -> frozenset[str]:
 def _nearest_by_meaning(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    if model_of(db) is None:
+    if read_model_of_vectors(db) is None:
         return {}
     import numpy as np
 

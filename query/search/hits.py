@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.sqlite import Connection, required_row, to_json_list
-from memlog.projector.text.marks import Marks, position_of_first_mark
+from memlog.projector.sqlite import Connection, fetch_required_row, to_json_list
+from memlog.projector.text.marks import Marks, find_first_marked_word
 from memlog.query.conversations import Surroundings, speaker_label
 from memlog.query.event_index import POSITION, LinePosition, struct_of_row
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
@@ -382,7 +382,7 @@ _PASSAGES = (
 def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
     """Run `sql` for the `given` keys, each starting with its place, and return the rows by place."""
     rows = db.execute(sql, (to_json_list(given),))
-    return {place: row for place, *row in (required_row(rows) for _ in given)}
+    return {place: row for place, *row in (fetch_required_row(rows) for _ in given)}
 
 
 def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
@@ -390,7 +390,7 @@ def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]
-    match = position_of_first_mark(passage, marks)
+    match = find_first_marked_word(passage, marks)
     begin = start if match <= SNIPPET_LENGTH - _LEAD else start + match - _LEAD
     stop = min(begin + SNIPPET_LENGTH - 2, start + len(passage))
     return ("…" if begin > 0 else "") + text[begin:stop] + ("…" if stop < len(text) else "")

@@ -8,8 +8,8 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
-from memlog.projector.passages.vectors import vector_set_for
-from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
+from memlog.projector.passages.vectors import choose_vector_set_for_model
+from memlog.projector.sqlite import Connection, error_types_of_binding, is_statement_error, transaction
 from memlog.query.context import scores
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import core_rows_in_scope
@@ -279,7 +279,7 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
 def _search_fulltext(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
     try:
         return fulltext.best_matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
-    except error_types() as error:
+    except error_types_of_binding() as error:
         if not (request.is_raw and is_statement_error(error)):
             raise
         raise BadInput(
@@ -313,7 +313,14 @@ def _search_vectors(
     least = request.min_similarity
     return [
         nearest.nearest_candidates(
-            db, vector, quota.where, pool, least, comparison.reads, held, vector_set_for(comparison.embedder)
+            db,
+            vector,
+            quota.where,
+            pool,
+            least,
+            comparison.reads,
+            held,
+            choose_vector_set_for_model(comparison.embedder),
         )
         for comparison, vector in vectors
     ]

@@ -7,10 +7,16 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_multilingual, supports_language
+from memlog.projector.embedding.models import (
+    Embedder,
+    Models,
+    is_bundled_model,
+    is_multilingual_model,
+    supports_language,
+)
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
-from memlog.projector.passages.vectors import FIRST, VectorSet, vector_set_for
+from memlog.projector.passages.vectors import FIRST, VectorSet, choose_vector_set_for_model
 from memlog.projector.sqlite import Connection, to_json_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
@@ -43,12 +49,12 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
     """Return the question's vector as float32; if it can't be compared, None, with the reason in `silent`."""
-    name = "multilingual" if is_multilingual(embedder.id) else "vector"
+    name = "multilingual" if is_multilingual_model(embedder.id) else "vector"
     reason = (
         why_no_vectors()
         or (
             "no vectors yet: project the log"
-            if vectors.model_of(db, vector_set_for(embedder)) is None
+            if vectors.read_model_of_vectors(db, choose_vector_set_for_model(embedder)) is None
             else None
         )
         or vectors.why_incomparable(db, embedder)
@@ -68,7 +74,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 def embedded_part(text: str, embedder: Embedder) -> str:
     """Return the beginning of a question, up to the length that is embedded."""
-    return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
+    return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual_model(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
 def nearest_candidates(
@@ -123,7 +129,9 @@ def drop_dissimilar(
     """
     best: dict[int, float] = {}
     for comparison, vector in vectors:
-        for shelf, of_shelf in passages_by_place(db, found, vector_set_for(comparison.embedder)).items():
+        for shelf, of_shelf in passages_by_place(
+            db, found, choose_vector_set_for_model(comparison.embedder)
+        ).items():
             texts = db.execute(
                 f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
                 " WHERE chunk_no IN (SELECT value FROM json_each(?))",
@@ -189,7 +197,7 @@ def models_comparing_question(models: Models, text: str) -> list[Compared]:
     first, multilingual = models
     if multilingual is None:
         return [] if first is None else [Compared(first, partial(supports_language, first))]
-    if first is None or not is_bundled(first) or not is_english(text):
+    if first is None or not is_bundled_model(first) or not is_english(text):
         return [Compared(multilingual, None)]
     return [Compared(first, is_english), Compared(multilingual, lambda passage: not is_english(passage))]
 

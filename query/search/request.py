@@ -14,8 +14,13 @@ from memlog.eventlog.fields import Reads
 from memlog.eventlog.settings import DEFAULTS, Fusion, Hits
 from memlog.eventlog.settings import Mode as Mode
 from memlog.eventlog.text import find_break_before
-from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
-from memlog.projector.text.marks import Marks, marks_of
+from memlog.projector.text.analyzer import (
+    Word,
+    find_names_in_question,
+    split_into_written_words,
+    split_question_into_words,
+)
+from memlog.projector.text.marks import Marks, make_marks
 from memlog.projector.text.tokens import gram_length, is_spaceless, other_spelling
 from memlog.query.conversations import MAX_NEIGHBOURS
 from memlog.query.filters import Filters
@@ -191,7 +196,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def marks(self) -> Marks:
         """The marks that highlight the words in a hit."""
-        return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
+        return make_marks([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
     def terms(self) -> list[str]:
@@ -212,10 +217,10 @@ def parse_query(text: str) -> FtsQuery:
     """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: find_break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
-    phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
+    phrases = [split_into_written_words(phrase) for phrase in _PHRASE.findall(text)]
     rest = _PHRASE.sub(" ", text)
-    words = question_words(rest)
-    names = question_names(rest)
+    words = split_question_into_words(rest)
+    names = find_names_in_question(rest)
     telling = [word for word in words if not word.is_stop]
     kept = telling if telling or any(phrases) else words
     return FtsQuery(

@@ -89,7 +89,7 @@ class HeldVectors:
         return None
 
     def _drop_stale(self, db: Connection) -> None:
-        of = db, *(vectors.model_of(db, of) for of in vectors.SETS)
+        of = db, *(vectors.read_model_of_vectors(db, of) for of in vectors.SETS)
         if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}

@@ -16,7 +16,7 @@ from memlog.projector.embedding.models import (
     Kind,
     Model,
     Models,
-    bundled_model,
+    find_bundled_model,
     load_embedder,
 )
 from memlog.projector.sqlite import why_no_vectors
@@ -85,7 +85,7 @@ class LocalModel(SplitByFork):
     def find_known_model(self) -> Model | None:
         """See `EmbeddingModel.find_known_model`."""
         if self._loaded is None and self._folder is None:
-            return bundled_model()
+            return find_bundled_model()
         return EmbeddingModel(self).embedder_or_why()[0]
 
 
@@ -173,7 +173,7 @@ class EmbeddingModel:
 
         Return None unless the older model is the bundled one, and the settings ask for a model.
         """
-        known = bundled_model()
+        known = find_bundled_model()
         if self.is_off or known is None or known.id != model_id or why_no_vectors() is not None:
             return None
         return EmbeddingModel(LocalModel(None)).embedder_or_why()[0]

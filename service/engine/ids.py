@@ -73,7 +73,7 @@ class KnownIds(SplitByFork):
         self._live = None
 
     def _connection(self) -> Connection | None:
-        path = self._generations.current()
+        path = self._generations.find_live_file()
         if self._live is not None and self._live[0] != path:
             self.close()
         if path is not None and self._live is None:

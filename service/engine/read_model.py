@@ -318,7 +318,7 @@ class ReadModel(SplitByFork):
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
-                self.pass_on_notes(self.projector.replace_damaged(error))
+                self.pass_on_notes(self.projector.replace_damaged_generation(error))
             with converting_errors("the read model"):
                 return work()
 
@@ -336,23 +336,23 @@ class ReadModel(SplitByFork):
         if self.is_read_only:
             return self._open_read_only(), False
         self._shared_catch_up.check_not_reentered()
-        if not sync and self.projector.why_unusable() is None:
+        if not sync and self.projector.why_live_generation_unusable() is None:
             return self.projector.connect_to_live(), False
         try:
             done = self._shared_catch_up.catch_up_or_join(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
                 self.pass_on_notes(done)
             self._told_behind.clear()
-            for embedder in models.loaded:
+            for embedder in models.available_models:
                 self._embed_pending(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without a readable generation there is nothing to fall back on.
-            if error.code != NO_ROOM or self.projector.why_unusable() is not None:
+            if error.code != NO_ROOM or self.projector.why_live_generation_unusable() is not None:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
             return self.projector.connect_to_live(), False
         except Busy as error:
-            if self.projector.why_unusable() is not None:
+            if self.projector.why_live_generation_unusable() is not None:
                 raise
             if not self._told_behind:  # notify once, until a read has caught up again
                 self._told_behind.add(error.message)
@@ -368,7 +368,9 @@ class ReadModel(SplitByFork):
             return
         try:
             with suppress(Busy):
-                self.projector.embed(embedder, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+                self.projector.embed_passages(
+                    embedder, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT
+                )
         except EmbeddingError as error:
             silent["pending"] = error.message
         except OSError as error:
@@ -399,10 +401,10 @@ class ReadModel(SplitByFork):
         return done, is_whole
 
     def _current_state(self) -> "_State | None":
-        live = self.projector.generations.current()
+        live = self.projector.generations.find_live_file()
         if live is None:
             return None
-        return _State(live, self.projector.core_view.state(), read_log_state(self.projector.log))
+        return _State(live, self.projector.core_view.read_file_versions(), read_log_state(self.projector.log))
 
     def pass_on_notes(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, in their order for people; return the projection."""
@@ -423,9 +425,9 @@ class ReadModel(SplitByFork):
     def _open_read_only(self) -> Connection:
         """Return a read-only connection to the live generation. The store cannot be written."""
         where = escape_invalid_utf8(unwritable_folder(self.path) or self.path)
-        if self.projector.generations.current() is not None:
-            self.projector.connect_to_live(read_only=True)  # why_unusable() reads by this connection
-        if why := self.projector.why_unusable():
+        if self.projector.generations.find_live_file() is not None:
+            self.projector.connect_to_live(read_only=True)  # `why_live_generation_unusable` reads by it
+        if why := self.projector.why_live_generation_unusable():
             raise DatabaseError(
                 f"{why}, and {where} is not writable, so memlog cannot build one",
                 hint="run store.maintenance.project() as a user with write permission, or on a copy",
@@ -465,7 +467,7 @@ class ReadModel(SplitByFork):
 
 def report_missing_vectors(db: Connection, silent: dict[str, str]) -> None:
     """Add to `silent` how many passages have no vector yet, if any."""
-    if pending := index.count_all_pending(db):
+    if pending := index.count_pending_passages_of_all_sets(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
 

@@ -264,7 +264,7 @@ class Core(OperationGroup):
             Busy, LogError: as `Store.append`. It is safe to retry.
         """
         path = Path(path)
-        if self._is_view(path) and (shown := self._view.read()) is not None:
+        if self._is_view(path) and (shown := self._view.read_view()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = read_small_file(path)
         if has_json_suffix(path):

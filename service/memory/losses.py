@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from memlog.eventlog.text import normalise_width
 from memlog.projector.text import stemming
-from memlog.projector.text.language_files import languages
+from memlog.projector.text.language_files import load_languages_with_table
 from memlog.projector.text.tokens import is_cjk
 from memlog.service.memory.compared_text import (
     Text,
@@ -115,7 +115,7 @@ def _find_joining_words(text: str) -> _Joining:
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
-    words = languages("memories")[name].memories
+    words = load_languages_with_table("memories")[name].memories
     if not words.light:
         return _Joining()
     reaching = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.reaching.split())

@@ -15,7 +15,7 @@ from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
-from memlog.projector.text.marks import Marks, marked_spans
+from memlog.projector.text.marks import Marks, find_marked_spans
 from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
@@ -56,7 +56,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     result = reads.run_with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
         result.hits = swap_changed_with_newer(rerank(request.text, result.hits, result.silent)[: request.k])
-    if not client.models.loaded and request.mode == "vector":
+    if not client.models.available_models and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
@@ -178,9 +178,9 @@ def prepare_search(
     models, silent = client.models, dict(client.silent)
     first = models.first
     db, synced = read_model.connect_to_latest(sync=is_synced, models=models, silent=silent)
-    if models.loaded:
+    if models.available_models:
         report_missing_vectors(db, silent)
-    there = vectors.model_of(db) if client.embeds else None
+    there = vectors.read_model_of_vectors(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
     former = read_model.model.question_embedder_for(there)
@@ -326,4 +326,4 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 def create_highlighter(request: Search) -> Highlighter:
     """Return the highlighter for a search; it marks nothing in a vector-only search."""
     marks = Marks() if request.mode == "vector" else request.question.marks
-    return lambda text: marked_spans(text, marks)
+    return lambda text: find_marked_spans(text, marks)

@@ -40,11 +40,11 @@ from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
-from memlog.projector.embedding.models import Embedder, is_bundled
+from memlog.projector.embedding.models import Embedder, is_bundled_model
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.sqlite import (
     Connection,
-    binding,
+    choose_binding,
     converting_errors,
     count_rows,
     describe_binding,
@@ -140,7 +140,7 @@ def _check_model(read_model: ReadModel) -> Finding:
 def why_multilingual_is_needed(db: Connection, model: EmbeddingModel) -> str | None:
     """Return a message if many texts have no vector without the multilingual model; otherwise None."""
     known = model.find_known_model()
-    if model.multilingual is not None or known is None or not is_bundled(known):
+    if model.multilingual is not None or known is None or not is_bundled_model(known):
         return None
     foreign, every = count_not_english(db)
     if foreign < max(_FEW, _PART * every):
@@ -155,7 +155,10 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
         return [_finding_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
     projector = read_model.projector
     try:
-        if projector.generations.current() is None or projector.why_unusable() is not None:
+        if (
+            projector.generations.find_live_file() is None
+            or projector.why_live_generation_unusable() is not None
+        ):
             return []
         with converting_errors("the read model"):
             found = why_multilingual_is_needed(projector.connect_to_live(), read_model.model)
@@ -390,7 +393,7 @@ def examine_store(
 
 
 def _check_sqlite() -> Finding:
-    module = binding()
+    module = choose_binding()
     message = f"{describe_binding()} ({escape_invalid_utf8(str(module.__file__))})"
     if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
         return Finding("sqlite", "ok", message)
@@ -455,7 +458,7 @@ def is_network_file_system(kind: str) -> bool:
 def _check_disk_space(read_model: ReadModel) -> Finding:
     folder = _nearest_folder(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
-    current = read_model.projector.generations.current()
+    current = read_model.projector.generations.find_live_file()
     needed = _LITTLE_ROOM + (0 if current is None else disk.status_of_path(current).st_size)
     if free < needed:
         message = f"{free:,} bytes are free; a rebuild may need {needed:,}"
@@ -537,11 +540,11 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
     projector = read_model.projector
     if read_model.is_read_only:
         return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
-    why = projector.why_unusable()
+    why = projector.why_live_generation_unusable()
     if projector.frozen is not None:
         return Finding("read model", "warning", projector.frozen.message, projector.frozen.hint)
     if why is not None:
-        is_missing = projector.generations.current() is None
+        is_missing = projector.generations.find_live_file() is None
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
     with converting_errors("the read model"):
         unread = catchup.count_unread_bytes(projector.connect_to_live(), projector.log)
@@ -602,7 +605,7 @@ def _describe_conflict(found: Conflict) -> str:
 
 def _check_long_texts(read_model: ReadModel) -> list[Finding]:
     projector = read_model.projector
-    if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
+    if not disk.is_folder(projector.log) or projector.why_live_generation_unusable() is not None:
         return []
     with converting_errors("the read model"):
         found = count_plain_texts(projector.connect_to_live())

@@ -515,7 +515,7 @@ def _updating_markers(db: Connection, watermarks: Watermarks, segment: Segment, 
 def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     """Build a new generation, remove the others, and prune the cache. Return how many vectors were pruned."""
     projector = read_model.projector
-    projector.rebuild("scrubbed", progress=progress)
+    projector.rebuild_generation("scrubbed", progress=progress)
     projector.remove_other_generations()
     projector.core_view.remove_stale_copies(projector.connect_to_live())
     remove_all_records(read_model.path)
@@ -525,7 +525,7 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
 
 
 def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
-    current = read_model.projector.generations.current()
+    current = read_model.projector.generations.find_live_file()
     report.lines = sum(each.lines for each in erased)
     report.bytes = sum(each.bytes for each in erased)
     report.done = True

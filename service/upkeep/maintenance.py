@@ -341,7 +341,7 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
 def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Verification:
     """Compare the read model with a replay up to the same point, or explain why that is impossible."""
     projector = read_model.projector
-    if projector.generations.current() is None:
+    if projector.generations.find_live_file() is None:
         if lexists(read_model.path / CURRENT):
             return Verification(
                 problems=[
@@ -352,8 +352,8 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
     try:
         db = projector.connect_to_live(read_only=read_model.is_read_only)
         with converting_errors("the read model"):
-            standing = catchup.stored_projection_id(db)
-        if standing != catchup.projection_id(projector.sizes):
+            standing = catchup.read_stored_projection_id(db)
+        if standing != catchup.compute_projection_id(projector.sizes):
             return Verification(
                 notes=["the read model was built with other chunk sizes or by another memlog: not compared"]
             )
@@ -364,7 +364,7 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
             if mebibytes > _IN_MEMORY:
                 return Verification(notes=[_TOO_LONG.format(mebibytes)])
             return verify_read_model(db, projector.log, projector.sizes, read_only=True, progress=progress)
-        scratch = projector.generations.scratch_database
+        scratch = projector.generations.open_scratch_database
         return verify_read_model(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()

@@ -62,7 +62,7 @@ class Rows(Worker):
             return False
         projector = self._read_model.projector
         # Taken before reading, so that the next poll sees what is appended meanwhile.
-        state = read_log_state(self._log), projector.generations.current()
+        state = read_log_state(self._log), projector.generations.find_live_file()
         if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None
@@ -122,7 +122,7 @@ class Vectors(Worker):
                 last = time.monotonic()
                 if not self._shared.lock.holds_current_file():
                     self._read_model.close()
-                elif self._read_model.projector.generations.current() is not None:
+                elif self._read_model.projector.generations.find_live_file() is not None:
                     self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_if_due))
 
     def _embed_if_due(self) -> bool:
@@ -131,13 +131,13 @@ class Vectors(Worker):
         while self._has_work(projector.connect_to_live()):
             was_due = True
             models, silent = model.models_or_why()
-            if not models.loaded:
+            if not models.available_models:
                 self._notes += [f"no vectors: {why}" for why in silent.values()]
                 break
             started = time.perf_counter()
             done = Embedded()
-            for embedder in models.loaded:
-                done += projector.embed(
+            for embedder in models.available_models:
+                done += projector.embed_passages(
                     embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._show_progress
                 )
             embedded = done.computed + done.cached
@@ -149,8 +149,11 @@ class Vectors(Worker):
     def _has_work(self, db: Connection) -> bool:
         """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
         known = self._read_model.model.list_known_models()
-        is_other = any(vectors.model_of(db, vectors.vector_set_for(each)) != each.id for each in known)
-        return is_other or index.count_all_pending(db) > 0
+        is_other = any(
+            vectors.read_model_of_vectors(db, vectors.choose_vector_set_for_model(each)) != each.id
+            for each in known
+        )
+        return is_other or index.count_pending_passages_of_all_sets(db) > 0
 
 
 # File system events are only hints: a source is read again if names, sizes or times of its files have
@@ -235,7 +238,7 @@ class Folders(Worker):
         if not self._shared.lock.holds_current_file():
             self._read_model.close()
             self._watched.clear()
-        elif self._read_model.projector.why_unusable() is None:
+        elif self._read_model.projector.why_live_generation_unusable() is None:
             self._watch_only(self._read_model.run_with_repair(self._own_sources_and_note_others))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._refresh_source(each) for each in due) > 0
@@ -332,7 +335,8 @@ class DueJobs(Worker):
         pause = 0.0
         while not self._shared.stop.wait(pause):
             is_there = (
-                self._shared.lock.holds_current_file() and self._read_model.projector.generations.current()
+                self._shared.lock.holds_current_file()
+                and self._read_model.projector.generations.find_live_file()
             )
             if is_there:
                 self._run_and_report(self._run_jobs_if_due)

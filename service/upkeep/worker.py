@@ -185,7 +185,7 @@ class Worker(ABC):
 
     def _tell_of_work(self, done: WatchStep, started: float) -> None:
         """Report the work done since `started`, a value of `time.perf_counter()`."""
-        done.pending = index.count_all_pending(self._read_model.projector.connect_to_live())
+        done.pending = index.count_pending_passages_of_all_sets(self._read_model.projector.connect_to_live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))
 

@@ -134,7 +134,7 @@ class Copy:
         """Read all anew, which changes nothing."""
         self.projector.catch_up()
         before = hash_dump(self.projector.connect_to_live())
-        self.projector.rebuild("asked for")
+        self.projector.rebuild_generation("asked for")
         assert hash_dump(self.projector.connect_to_live()) == before
 
     def restart(self) -> None:

@@ -282,7 +282,7 @@ def grown_too_fast(small: dict[str, int], large: dict[str, int]) -> dict[str, fl
 def counted() -> Iterator[Callable[[Callable[[], object]], int]]:
     """A function that runs work and returns its steps, on connections that are opened inside the context."""
     count = 0
-    connected = sqlite._open
+    connected = sqlite._open_database
 
     def line(*_: object) -> Any:
         nonlocal count
@@ -311,7 +311,7 @@ def counted() -> Iterator[Callable[[Callable[[], object]], int]]:
         return count
 
     with (
-        mock.patch.object(sqlite, "_open", watched),
+        mock.patch.object(sqlite, "_open_database", watched),
         mock.patch.multiple(disk, sync=lambda _: None, sync_data=lambda _: None),
     ):
         yield steps

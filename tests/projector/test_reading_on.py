@@ -11,7 +11,7 @@ from memlog.eventlog.log.layout import WRITERS
 from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 from memlog.projector import fold
-from memlog.projector.checkpoints import Tally, current_range
+from memlog.projector.checkpoints import Tally, find_range_to_read
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import hash_dump
@@ -224,7 +224,7 @@ def test_what_is_no_segment_is_named_and_not_read(history):
 def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     """It measured the log, waited for its turn, and finds that the checkpoint is further on."""
     (segment,) = [each for each in list_segments(history.projector.log)[0] if each.path == history.new]
-    measured = current_range(segment, history.new.stat().st_size)
+    measured = find_range_to_read(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()
     tallies = list(fold_segment(history.projector.connect_to_live(), measured, history.projector.sizes))

@@ -160,7 +160,7 @@ def big(tmp_path_factory, request):
         memory.write(json.dumps(DECAY) + "\n")
     projector = Projector(store)
     projector.catch_up()
-    projector.embed(HashedWords(), batch=4096)
+    projector.embed_passages(HashedWords(), batch=4096)
     yield Big(projector.connect_to_live(), {(thing.kind, thing.key[1]): thing for thing, _ in written})
     projector.close()
 

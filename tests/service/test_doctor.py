@@ -67,7 +67,7 @@ def test_a_sqlite_with_the_fault_of_its_wal_is_named(store: Path, monkeypatch: p
         ((3, 53, 4), "ok"),
     ):
         module = SimpleNamespace(sqlite_version_info=version, __file__="/usr/lib/sqlite3.py")
-        monkeypatch.setattr(doctor, "binding", lambda module=module: module)
+        monkeypatch.setattr(doctor, "choose_binding", lambda module=module: module)
         (finding,) = found(store, "sqlite")
         assert finding.state == state, version
         assert "/usr/lib/sqlite3.py" in finding.finding, version

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from memlog import Ranking
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 from memlog.query.search.fulltext import LIKELIHOOD, SearchedMessage, SearchedPassage, candidate_priors
 from memlog.query.search.hits import (
     Candidate,
@@ -90,7 +90,7 @@ LIKELY = [
 
 def test_length_and_being_a_question_make_the_likelihood():
     for text, likelihood in LIKELY:
-        db = binding().connect(":memory:")
+        db = choose_binding().connect(":memory:")
         (found,) = db.execute(
             f"SELECT {LIKELIHOOD.format('content')} FROM (SELECT ? AS content)", (text,)
         ).fetchone()

@@ -157,7 +157,7 @@ def test_vectors_of_another_model_are_not_compared_by_those_of_the_first(passage
         passages.embed(number)
     assert not is_used(held, passages)
     passages.check(held)
-    assert vectors.model_of(passages.db) == "two"
+    assert vectors.read_model_of_vectors(passages.db) == "two"
 
 
 def test_another_generation_is_not_asked_by_what_is_held_of_the_first(passages, held, tmp_path):

@@ -65,7 +65,7 @@ def forget_and_scrub(path: Path) -> None:
 
 def embed(path: Path, meanwhile=lambda: None) -> Projector:
     projector = Projector(path)
-    projector.embed(Embedder(meanwhile))
+    projector.embed_passages(Embedder(meanwhile))
     return projector
 
 
@@ -107,7 +107,7 @@ def happens_once_after(monkeypatch, module, name: str, meanwhile) -> None:
 
 def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
     """It has taken its snapshot of the read model, and not replayed yet."""
-    happens_once_after(monkeypatch, verify, "fulltext_digest", lambda: forget_and_scrub(path))
+    happens_once_after(monkeypatch, verify, "hash_fulltext_index", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
         found = store.maintenance.verify()
     assert (found.problems, found.tampered, found.events) == ([], [], 2)

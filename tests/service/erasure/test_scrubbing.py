@@ -140,11 +140,14 @@ def test_history_that_was_rewritten_before_is_still_told(store):
         return done
 
     projector.catch_up = then_changed
-    rebuild, projector.rebuild = projector.rebuild, lambda *_, **__: pytest.fail("stop here")
+    rebuild, projector.rebuild_generation = (
+        projector.rebuild_generation,
+        lambda *_, **__: pytest.fail("stop here"),
+    )
     with pytest.raises(pytest.fail.Exception):
         store.erasure.scrub()
     projector.catch_up = catch_up
-    projector.rebuild = rebuild
+    projector.rebuild_generation = rebuild
     assert any("rewritten" in note for note in projector.catch_up().read.notes)
     assert "black tea" in [each.content for each in store.conversations.window(("cli", "1")).messages]
 
