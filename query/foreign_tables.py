@@ -50,7 +50,7 @@ class TablePage(msgspec.Struct, tag=True):
     is_last: bool = False
 
 
-def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
+def read_table_in_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
     """Yield a table's rows in pages. If reading fails, the last page says why.
 
     known: the columns to return, in order; a column the table lacks is None. Rows too long for any event are
@@ -88,7 +88,9 @@ def _read_pages(
     others = [name for name in real if name.lower() not in wanted]
     picked = [*map(_quote_name, columns), *(f"{_quote_name(name)} IS NOT NULL" for name in others)]
     # Rows that are older than a column do not store it, and return its default.
-    free = {wanted[name.lower()]: _default_text(real[name]) for name in real if name.lower() in wanted}
+    free = {
+        wanted[name.lower()]: _parse_text_of_default(real[name]) for name in real if name.lower() in wanted
+    }
     page, size = TablePage([]), 0
     try:
         for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quote_name(table)}"):
@@ -117,7 +119,7 @@ def _read_pages(
     yield page
 
 
-def _default_text(default: str | None) -> str | None:
+def _parse_text_of_default(default: str | None) -> str | None:
     """Return the text of a default such as `'manual'`; None unless it is a short string literal."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (

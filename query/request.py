@@ -75,7 +75,7 @@ def to_log_time(time: str | datetime) -> str:
     Raises:
         BadInput: not a time.
     """
-    return _timestamp_of(time, is_end=False)
+    return _convert_to_timestamp(time, is_end=False)
 
 
 def to_log_end(time: str | datetime) -> str:
@@ -84,22 +84,22 @@ def to_log_end(time: str | datetime) -> str:
     Raises:
         BadInput: not a time.
     """
-    return _timestamp_of(time, is_end=True)
+    return _convert_to_timestamp(time, is_end=True)
 
 
-def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
+def _convert_to_timestamp(time: str | datetime, *, is_end: bool) -> str:
     try:
         text = timestamps.format_datetime(time) if isinstance(time, datetime) else time
         return timestamps.parse_day_or_time(text, is_end=is_end)
     except (TypeError, ValueError) as error:
-        words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
+        words = parse_time_in_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
             return words
         hint = "use a datetime or a string, for example 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
         raise BadInput(f"invalid timestamp: {format_value_for_message(time)}", hint=hint) from error
 
 
-def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
+def parse_time_in_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
     """Return the start or, with `is_end`, the end of a time in words such as "last week"; None if not a time.
 
     zone: the time zone of days; None for the system's.
@@ -217,14 +217,14 @@ def json_schema_of_request(request: type[Request]) -> dict[str, Any]:
     fields = [field for field in list_fields(request) if not field.is_local]
     return {
         "type": "object",
-        "description": description_of(request),
+        "description": read_description_of_request(request),
         "properties": {field.name: _schema_of_field(field) for field in fields},
         "required": [field.name for field in fields if field.default is msgspec.NODEFAULT],
         "additionalProperties": False,
     }
 
 
-def description_of(request: type[Request]) -> str:
+def read_description_of_request(request: type[Request]) -> str:
     """Return a request's docstring without its `Raises` section."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]

@@ -16,7 +16,7 @@ from memlog.query.buffer import BufferedMessage
 from memlog.query.conversations import WindowMessage
 from memlog.query.filters import FACTS
 from memlog.query.memories import Memory
-from memlog.query.search.hits import Hit, document_text
+from memlog.query.search.hits import Hit, read_text_of_document
 
 _BY_ID = "channel = ? AND chat_id = ? AND id = ?"
 
@@ -33,17 +33,17 @@ def mask_messages(
 
 def mask_memories(memories: Sequence[Memory]) -> list[str]:
     """Return the contents of memories with keys masked."""
-    return mask_parts([to_text_to_check(memory) for memory in memories])
+    return mask_parts([memory_to_text_to_check(memory) for memory in memories])
 
 
-def to_text_to_check(memory: Memory) -> TextToCheck:
+def memory_to_text_to_check(memory: Memory) -> TextToCheck:
     """Convert a memory to the form that is searched for keys."""
     return TextToCheck(
         memory.content, fulltext.memory_names(memory.title, memory.content, memory.topic, memory.tags)
     )
 
 
-def may_be_sent(db: Connection, hit: Hit) -> bool:
+def may_hit_be_sent(db: Connection, hit: Hit) -> bool:
     """Whether a hit may be sent to a provider for reranking.
 
     For a passage, the whole document is checked: a key may be longer than a passage.
@@ -56,10 +56,10 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
         if hit.category == FACTS:
             return not fulltext.fact_holds_key(db, hit.id)
         return not text_has_key(hit.content, fulltext.select_memory_names(db, hit.id))
-    return not text_has_key(document_text(db, hit.event_id))
+    return not text_has_key(read_text_of_document(db, hit.event_id))
 
 
-def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
+def does_question_hold_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether `text` contains a key, or the rest of one that began in earlier messages of the chat."""
     before = fulltext.read_newest_messages(db, chat)
     if before and before[-1].text == text:

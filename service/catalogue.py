@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import list_fields
-from memlog.query.context.escaping import escape_invisible, python_escape
+from memlog.query.context.escaping import escape_for_python, escape_invisible
 from memlog.query.request import Request
 from memlog.service.engine.operation import (
     PLACES,
@@ -97,7 +97,7 @@ def escape_answer(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is
     """Convert an answer to JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
-        return escape_invisible(value, python_escape, kept="\n\t")
+        return escape_invisible(value, escape_for_python, kept="\n\t")
     if isinstance(value, dict):
         return {escape_answer(key): escape_answer(each) for key, each in value.items()}
     return [escape_answer(each) for each in value] if isinstance(value, list) else value

@@ -20,7 +20,7 @@ from memlog.service.engine.operation import (
     operation_named,
     operations_of,
 )
-from memlog.service.engine.requests import Field, Request, description_of, list_fields
+from memlog.service.engine.requests import Field, Request, list_fields, read_description_of_request
 
 if TYPE_CHECKING:
     from memlog import Store as Store
@@ -198,7 +198,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         from memlog.cli.output.help_pages import translate_hint
 
         return translate_hint(
-            f"{self._with_option_names(description_of(self.request_class))}\n{self.adds}".rstrip()
+            f"{self._with_option_names(read_description_of_request(self.request_class))}\n{self.adds}".rstrip()
         )
 
     def build_request_and_take_values(

@@ -61,7 +61,7 @@ class BackgroundVectors(NamedTuple):
     general: "NDArray[np.float32]"
 
 
-def background_texts(name: str) -> dict[str, list[str]]:
+def load_background_texts(name: str) -> dict[str, list[str]]:
     """Return a language's background texts by kind: sentences, personal prompts, general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
@@ -82,7 +82,7 @@ def multilingual_background_vectors() -> dict[str, BackgroundVectors]:
 def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVectors]:
     import numpy as np
 
-    counts = [len(of_kind) for name in names for of_kind in background_texts(name).values()]
+    counts = [len(of_kind) for name in names for of_kind in load_background_texts(name).values()]
     read = np.fromfile(path, np.float16).astype(np.float32).reshape(sum(counts), -1)
     parts = np.split(read, np.cumsum(counts)[:-1])
     return {name: BackgroundVectors(*parts[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
@@ -98,7 +98,7 @@ class StoreSample:
         self._of: dict[VectorSet, tuple[Connection, str | None]] = {}
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
-    def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
+    def load_vectors_by_language(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
         """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
@@ -121,7 +121,7 @@ class StoreSample:
         return {name: np.stack(of_language) for name, of_language in by_language.items()}
 
 
-def count_not_english(db: Connection) -> tuple[int, int]:
+def count_passages_not_in_english(db: Connection) -> tuple[int, int]:
     """Return the number of sampled passages not in English, and the size of the sample."""
     found = [
         detect_background_language(content) != ENGLISH

@@ -50,12 +50,12 @@ def escape_invisible(text: str, escape: Callable[[str], str], *, kept: str = "")
     )
 
 
-def python_escape(character: str) -> str:
+def escape_for_python(character: str) -> str:
     r"""Return the character as a Python escape: `\u202e`, `\n`, `\U000e0041`."""
     return character.encode("unicode_escape").decode()
 
 
-def json_escape(character: str) -> str:
+def escape_for_json(character: str) -> str:
     r"""Return the character as a JSON escape: `\u202e`, `\udb40\udc41`."""
     data = character.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))
@@ -112,7 +112,7 @@ def escape_text(text: str, *, keep_lines: bool = False) -> str:
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
     if keep_lines:
         marked = _ROLES.sub(r"\1\\\2", marked)
-    return escape_invisible(marked, python_escape, kept=kept)
+    return escape_invisible(marked, escape_for_python, kept=kept)
 
 
 def escape_leading_bracket(text: str) -> str:
@@ -122,9 +122,9 @@ def escape_leading_bracket(text: str) -> str:
 
 def escape_invisible_in_json(text: str) -> str:
     """Escape the invisible characters in a JSON document; it still decodes to the same value."""
-    return escape_invisible(text, json_escape)
+    return escape_invisible(text, escape_for_json)
 
 
 def escape_citations_in_json(text: str) -> str:
     r"""Escape the brackets of apparent citations in a JSON document: `\u005bM1]`."""
-    return _CITATION.sub(lambda match: json_escape(match[0]), text)
+    return _CITATION.sub(lambda match: escape_for_json(match[0]), text)

@@ -39,7 +39,7 @@ class Excerpts:
         # Texts are weighed as they are printed, with escapes.
         self._weight = cache(lambda text: weigh_text(escape_text(text), counter))
 
-    def excerpt(self, text: str) -> str:
+    def cut_to_best_sentences(self, text: str) -> str:
         """Return the sentences of `text` that best match the question, in order, with `…` for omissions.
 
         A text of at most `EXCERPT_TOKENS`, or of a single sentence, stays whole.

@@ -15,7 +15,7 @@ from memlog.query.context import escaping
 from memlog.query.context.entries import STABLE, ContextEntry
 from memlog.query.context.escaping import escape_leading_bracket, escape_text
 from memlog.query.context.request import BuildContext
-from memlog.query.conversations import speaker_label
+from memlog.query.conversations import format_speaker
 from memlog.query.search.hits import LATER
 
 _ROLES = ("user", "assistant")
@@ -62,7 +62,7 @@ class LinePrinter:
     """
 
     def __init__(self, request: BuildContext) -> None:
-        self._zone, self._chat = request.zone(), request.chat_name
+        self._zone, self._chat = request.load_time_zone(), request.name_of_current_chat
 
     def line_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
@@ -82,17 +82,17 @@ class LinePrinter:
     def statement_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's content, preceded by its date and its speaker or title where it has them."""
         # A daily event has a calendar day, not a time.
-        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
+        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_local_minute(entry.ts)
         if entry.part in ("passage", "window"):
             # Of the time of an old message, only the day is needed.
             when = minute[:10] if entry.part == "passage" else minute
-            return f"{when} {speaker_label(entry.role, entry.name)}: {entry.content}"
+            return f"{when} {format_speaker(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
         return f"{minute[:10]}: {content}" if minute and entry.part not in STABLE else content
 
-    def _format_minute(self, ts: str | None) -> str:
+    def _format_local_minute(self, ts: str | None) -> str:
         if ts is None:
             return ""
         try:
@@ -140,10 +140,10 @@ class _JsonPrinter(Printer):
         return self.render_entries([])
 
     def text_of_entry(self, entry: ContextEntry) -> str:
-        return f"{_entry_object(entry)},"
+        return f"{_entry_to_json_object(entry)},"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
-        return f'{{"entries":[{",".join(map(_entry_object, entries))}],{self._rest}}}\n'
+        return f'{{"entries":[{",".join(map(_entry_to_json_object, entries))}],{self._rest}}}\n'
 
 
 class _MessagesPrinter(Printer):
@@ -193,7 +193,7 @@ def to_json_with_visible_escapes(value: Any) -> str:  # noqa: ANN401 - whatever 
     return escaping.escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 
-def _entry_object(entry: ContextEntry) -> str:
+def _entry_to_json_object(entry: ContextEntry) -> str:
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS} | {

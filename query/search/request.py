@@ -142,20 +142,20 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
             force_setattr(self, "mode", "text")
 
     @cached_property
-    def where(self) -> Filters:
+    def filters_with_chat(self) -> Filters:
         """The filters, including `chat` if given."""
         filters = Filters.of(self.filters)
         return filters if self.chat is None else replace(filters, chat=self.chat)
 
     @cached_property
-    def ranked_by(self) -> Ranking:
+    def ranking_settings(self) -> Ranking:
         """The ranking; `ranking` itself may be a mapping."""
         return Ranking.of(self.ranking)
 
     @cached_property
-    def question(self) -> "FtsQuery":
+    def parsed_question(self) -> "FtsQuery":
         """The question, parsed for full-text search."""
-        return wrap_raw_query(self.text) if self.is_raw else parse_query(self.text)
+        return wrap_query_in_fts_syntax(self.text) if self.is_raw else parse_query(self.text)
 
 
 MAX_WORDS = 64
@@ -238,7 +238,7 @@ def _join_phrase(words: Sequence[str]) -> str:
     return " ".join(words[:MAX_WORDS])
 
 
-def wrap_raw_query(text: str) -> FtsQuery:
+def wrap_query_in_fts_syntax(text: str) -> FtsQuery:
     """Wrap a query in FTS5's own syntax; its parsed words serve only to place the snippet."""
     return FtsQuery(phrases=(), words=parse_query(text).words, fts5=text)
 

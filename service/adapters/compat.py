@@ -15,7 +15,7 @@ from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, chat
 from memlog.eventlog.settings import DEFAULTS, Hits
 from memlog.query.facts.answers import NOT_STORED, Fact
 from memlog.query.facts.question_parser import parse_questions
-from memlog.query.facts.topic_keys import comparable_key, make_topic_key
+from memlog.query.facts.topic_keys import make_topic_key, normalise_key_for_comparison
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
@@ -215,8 +215,10 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = comparable_key(make_topic_key(request.topic_key))
-        of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
+        key = normalise_key_for_comparison(make_topic_key(request.topic_key))
+        of_topic = [
+            each for each in store.facts.list() if normalise_key_for_comparison(each.topic_key) == key
+        ]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
     return {"facts": [_fact_answer(request, fact, fact.chat, fact.updated_at) for fact in found]}

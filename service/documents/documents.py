@@ -16,7 +16,14 @@ from memlog.eventlog.fields import SourceId, SourceKind
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
-from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, folder_tree
+from memlog.query.documents import (
+    Document,
+    DocumentFolder,
+    DocumentText,
+    Registered,
+    Source,
+    make_tree_of_folders,
+)
 from memlog.query.request import PathField
 from memlog.service.documents.indexing import (
     Indexing,
@@ -384,7 +391,7 @@ class Documents(OperationGroup):
         """
         names = [each.source_id for each in self._find_sources(source)]
         found = self._read(lambda db: [(name, queries.documents_of_source(db, name)) for name in names])
-        return [folder_tree(name, documents) for name, documents in found]
+        return [make_tree_of_folders(name, documents) for name, documents in found]
 
     @operation("read")
     def status(self, source: OnlySource = None) -> _Statuses:

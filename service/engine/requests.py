@@ -14,10 +14,10 @@ from memlog.eventlog.fields import Chat, ChatName, Local, Reads, to_path
 from memlog.eventlog.fields import Field as Field
 from memlog.eventlog.fields import list_fields as list_fields
 from memlog.query.request import Request as Request
-from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts
 from memlog.query.request import json_schema_of_request as json_schema_of_request
-from memlog.query.request import time_of_words as time_of_words
+from memlog.query.request import parse_time_in_words as parse_time_in_words
+from memlog.query.request import read_description_of_request as read_description_of_request
 from memlog.query.request import to_log_time
 
 if TYPE_CHECKING:

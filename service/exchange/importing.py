@@ -39,10 +39,10 @@ from memlog.projector.sqlite import Connection
 from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
+    find_id_suffixes,
+    find_ids_with_prefix,
     forgotten_ids,
-    id_suffixes,
     ids_in_use,
-    ids_of_prefix,
     line_places_of_ids,
 )
 from memlog.service.engine.engine import Engine
@@ -283,7 +283,7 @@ class Importing:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
         """
         prefix, project = self._report.format, self._report.project
-        in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
+        in_use = self._query_if_exists(lambda db: find_id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._begins_empty = in_use is None
         self._seen = DiskTable()
@@ -360,7 +360,7 @@ class Importing:
     def _read_streams(self, db: Connection) -> DiskTable:
         """Return the streams that have events of the format, by id, one a line."""
         streams = DiskTable()
-        for name, stream in ids_of_prefix(db, self._report.format):
+        for name, stream in find_ids_with_prefix(db, self._report.format):
             _add_stream(streams, name, stream)
         return streams
 

@@ -18,7 +18,13 @@ from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Failures, SetAside, event_to_set_aside, failures_of_today, tokens_of_today
+from memlog.query.buffer import (
+    Failures,
+    SetAside,
+    count_tokens_of_today,
+    event_to_set_aside,
+    failures_of_today,
+)
 from memlog.query.context.scope import (
     SourceEvent,
     sources_of_daily_events,
@@ -168,7 +174,7 @@ class Questions:
         most = self.rules.max_tokens_per_day
         spent = 0
         if self._is_bounded:
-            spent = max(self.model.breaker.tokens_spent_today(), self._engine.decide(tokens_of_today))
+            spent = max(self.model.breaker.tokens_spent_today(), self._engine.decide(count_tokens_of_today))
         if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"

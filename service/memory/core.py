@@ -24,9 +24,9 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection
-from memlog.query.context.scope import choose_automatic_scope, core_rows_in_scope
+from memlog.query.context.scope import choose_automatic_scope, read_core_memory_in_scope
 from memlog.query.event_index import streams_containing_name
-from memlog.query.records import CoreMemory, core_memory, deleted_core_keys
+from memlog.query.records import CoreMemory, deleted_core_keys, read_core_memory
 from memlog.query.request import PathField
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
@@ -242,7 +242,7 @@ class Core(OperationGroup):
 
     def _section_values(self, section: Section, *, creates: bool = False) -> dict[str, str]:
         """Return a section's values for all chats. With `creates`, create a missing store."""
-        rows = self._decide(lambda db: core_rows_in_scope(db, None), creates=creates).shown
+        rows = self._decide(lambda db: read_core_memory_in_scope(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
     @operation("append", reads_paths=True)
@@ -328,7 +328,10 @@ class Core(OperationGroup):
 
         base: the file before a manual edit; only its differences from the edited file count.
         """
-        standing, values = _values_by_key(self._decide(core_memory, creates=True)), _values_by_key(sections)
+        standing, values = (
+            _values_by_key(self._decide(read_core_memory, creates=True)),
+            _values_by_key(sections),
+        )
         before = {} if base is None else _values_by_key(base)
         wanted = {
             name: value
@@ -351,7 +354,7 @@ def _read_visible_memory(db: Connection, people: People, chat: str | None) -> Co
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
-    for row in core_rows_in_scope(db, None if is_of_all else own).shown:
+    for row in read_core_memory_in_scope(db, None if is_of_all else own).shown:
         getattr(memory, row.section)[row.key] = row.value
     return memory
 

@@ -72,7 +72,7 @@ class DailyEvents(OperationGroup):
         """
         days: dict[str, Any] = {"date": date, "since": since, "until": until}
         return self._read(
-            lambda db: records.daily_events(db, **days, channel=channel, uncompressed=uncompressed)
+            lambda db: records.list_daily_events(db, **days, channel=channel, uncompressed=uncompressed)
         )
 
     @operation("append")

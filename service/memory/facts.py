@@ -30,8 +30,13 @@ from memlog.query.facts.answers import (
     topic_with_key,
     topics_of_chat,
 )
-from memlog.query.facts.question_parser import ordinal_words, parse_number
-from memlog.query.facts.topic_keys import built_in_key, fact_words, make_topic_key, strip_possessive
+from memlog.query.facts.question_parser import load_ordinal_words, parse_number
+from memlog.query.facts.topic_keys import (
+    find_built_in_topic_key,
+    load_fact_words,
+    make_topic_key,
+    strip_possessive,
+)
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat_unless_found
 
@@ -124,7 +129,7 @@ def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     if odd := next((word for word in words if word in _all_words("no_topic")), None):
         raise NoCertainList(f"a topic name cannot contain {odd!r}")
     words[-1] = strip_possessive(words[-1], language)
-    if key := built_in_key(words, language):
+    if key := find_built_in_topic_key(words, language):
         return key
     lists = _list_words()[language]
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
@@ -161,7 +166,7 @@ def _find_ranks(region: str, language: str, topic: str, *, on_lines: bool) -> li
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
     ordinal = _ordinal_pattern(language, topic)
     if not on_lines and ordinal.match(region):
-        numbers = ordinal_words(language)
+        numbers = load_ordinal_words(language)
         return [(numbers[match[1].casefold()], match) for match in ordinal.finditer(region)]
     raise NoCertainList("no list with ranks follows the topic")
 
@@ -229,7 +234,7 @@ def _end_of_sentence(last: str) -> int:
 
 @cache
 def _list_words() -> Mapping[str, ListWords]:
-    return {name: table.lists for name, table in fact_words().items() if table.lists}
+    return {name: table.lists for name, table in load_fact_words().items() if table.lists}
 
 
 @cache
@@ -255,7 +260,7 @@ def _joint_pattern() -> re.Pattern[str]:
 @cache
 def _statement_patterns(language: str) -> tuple[re.Pattern[str], ...]:
     own = _list_words()[language]
-    numbers = fact_words()[language].numbers.cardinals.split()[2:]
+    numbers = load_fact_words()[language].numbers.cardinals.split()[2:]
     words = {
         "begins": _BEGINS,
         "topic": _TOPIC,
@@ -271,7 +276,7 @@ def _statement_patterns(language: str) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=64)  # bounded, since a topic can be any text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
-    words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
+    words = "|".join(sorted(map(re.escape, load_ordinal_words(language)), key=len, reverse=True))
     table = _list_words()[language].ordinal.replace("\n", "")
     pattern = table % {"ordinal": words, "topic": re.escape(topic)}
     return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)
@@ -462,7 +467,7 @@ class Facts(OperationGroup):
         standing = self._decide(lambda db: topic_with_key(topics_of_chat(db, scope), [key]))
         if standing is None:
             raise unknown_fact_error(f"no topic {key} {describe_place(scope, any_chat=False)}")
-        if rank is not None and standing.fact_at(rank) is None:
+        if rank is not None and standing.find_fact_at_rank(rank) is None:
             raise unknown_fact_error(missing_rank_message(standing, rank))
         return self._append(_removal_events(standing, rank))
 

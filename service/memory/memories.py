@@ -155,9 +155,9 @@ class Memories(OperationGroup):
         instead. At most 20 conflicts wait at a time; the others are queued. Of contradicting memories that a
         model distilled, the latest is kept, and its history has both texts.
         """
-        from memlog.query.conflicts import conflicts
+        from memlog.query.conflicts import list_conflicts
 
-        return self._read(lambda db: conflicts(db, self._engine.log_path))
+        return self._read(lambda db: list_conflicts(db, self._engine.log_path))
 
     @operation("append")
     def resolve(

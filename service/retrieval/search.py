@@ -16,7 +16,7 @@ from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, find_marked_spans
-from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
+from memlog.query.context.compose import Context, GivenContext, compose_context, make_record_of_context
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits, find_context_hits, find_prompt_message
@@ -27,10 +27,15 @@ from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
 from memlog.query.outdated_memories import swap_changed_with_newer
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search_read_model
-from memlog.query.search.nearest import HAS_KEY, embedded_part
+from memlog.query.search.hybrid import (
+    SearchResult,
+    find_core_memory_hits,
+    rate_relevance_of_hits,
+    search_read_model,
+)
+from memlog.query.search.nearest import HAS_KEY, cut_to_embedded_part
 from memlog.query.search.request import Search
-from memlog.query.sendable import may_be_sent, question_has_key
+from memlog.query.sendable import does_question_hold_key, may_hit_be_sent
 from memlog.service.engine.embedding_models import NO_MODEL
 from memlog.service.engine.read_model import ReadModel, ReadPool, report_missing_vectors
 
@@ -68,10 +73,12 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
         request,
         models,
         read_model.held_vectors,
-        lambda found: rate_hits(db, request, models, read_model.sample, found),
+        lambda found: rate_relevance_of_hits(db, request, models, read_model.sample, found),
     )
-    if request.where == Filters() or request.where == Filters(kinds=frozenset(["memory"])):
-        of_core = [] if request.is_raw else core_hits(db, request.question)
+    if request.filters_with_chat == Filters() or request.filters_with_chat == Filters(
+        kinds=frozenset(["memory"])
+    ):
+        of_core = [] if request.is_raw else find_core_memory_hits(db, request.parsed_question)
         result.hits = [*of_core, *result.hits][: request.k]
         result.certain = result.certain or bool(of_core)
     result.synced = synced
@@ -109,7 +116,7 @@ class EmbeddingClient:
                 text_has_key(text)
                 if chat is None
                 else reads.run_with_repair(
-                    lambda read_model: question_has_key(
+                    lambda read_model: does_question_hold_key(
                         read_model.connect_to_latest(sync=is_synced)[0], text, chat
                     )
                 )
@@ -117,7 +124,7 @@ class EmbeddingClient:
         questions = reads.first.questions
         self.models = Models(*(each and questions.wrap(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
-            before = _EmbeddedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
+            before = _EmbeddedBefore(embedder, None if self.has_key else cut_to_embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
 
 
@@ -166,7 +173,7 @@ def create_reranker(
     from memlog.service.retrieval.rerank import Reranker
 
     def is_sendable(hit: Hit) -> bool:
-        return read(lambda db: may_be_sent(db, hit))
+        return read(lambda db: may_hit_be_sent(db, hit))
 
     return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
 
@@ -214,7 +221,7 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
         if request.part == "stable":
             given, _ = reads.run_with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
             return given
-        client = EmbeddingClient(reads, request.text, chat=request.conversation, is_synced=request.sync)
+        client = EmbeddingClient(reads, request.text, chat=request.current_chat, is_synced=request.sync)
         given, record = reads.run_with_repair(
             lambda read_model: _search_and_build(read_model, request, client)
         )
@@ -276,7 +283,7 @@ def _build_context(
         prompt_key = find_prompt_message(db, request)
         given = compose_context(db, request, hits(request, prompt_key), synced=synced)
         is_recorded = request.record and request.part != "stable" and given.entries
-        record = context_to_record(db, request, given, prompt_key) if is_recorded else None
+        record = make_record_of_context(db, request, given, prompt_key) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
     return given, record
 
@@ -325,5 +332,5 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 
 def create_highlighter(request: Search) -> Highlighter:
     """Return the highlighter for a search; it marks nothing in a vector-only search."""
-    marks = Marks() if request.mode == "vector" else request.question.marks
+    marks = Marks() if request.mode == "vector" else request.parsed_question.marks
     return lambda text: find_marked_spans(text, marks)

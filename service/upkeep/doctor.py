@@ -52,7 +52,7 @@ from memlog.projector.sqlite import (
     why_no_vectors,
 )
 from memlog.query.conflicts import count_open_conflicts
-from memlog.query.context.background import count_not_english
+from memlog.query.context.background import count_passages_not_in_english
 from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_messenger_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
@@ -142,7 +142,7 @@ def why_multilingual_is_needed(db: Connection, model: EmbeddingModel) -> str | N
     known = model.find_known_model()
     if model.multilingual is not None or known is None or not is_bundled_model(known):
         return None
-    foreign, every = count_not_english(db)
+    foreign, every = count_passages_not_in_english(db)
     if foreign < max(_FEW, _PART * every):
         return None
     return f"{foreign} of {every} texts are not in English, and only words find them: {INSTALL}"

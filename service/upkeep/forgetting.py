@@ -259,9 +259,11 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
 
 def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Select the events of a memory, of those merged into it, and of profile values derived from it."""
-    names = event_index.memory_with_memories_merged_into_it(db, memory_id)
+    names = event_index.find_memory_and_those_merged_into_it(db, memory_id)
     names += event_index.memories_proposed_to_replace(db, names)
-    events = event_index.events_touching_memories(db, names) | event_index.held_events_of(db, memory_id)
+    events = event_index.events_touching_memories(db, names) | event_index.find_held_events_of_memory(
+        db, memory_id
+    )
     events |= event_index.undone_merge_events(db, names)
     events |= _profile_keys(log, names) | event_index.contexts_containing_memories(db, names)
     if not events:
@@ -359,7 +361,7 @@ def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
     Decoding their lines again would take half as long as projecting them.
     """
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
-    for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
+    for event_id, segment, offset, number, kind, content in event_index.read_messages_of_stream(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _shorten(content))
         found[segment].append(line)
     return found

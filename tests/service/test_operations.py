@@ -19,7 +19,7 @@ from memlog.query.request import Request
 from memlog.query.search.request import Search
 from memlog.service.catalogue import GROUPS, answer_schemas, call_operation, operations
 from memlog.service.engine.operation import NOUNS
-from memlog.service.engine.requests import description_of, json_schema_of_request, list_fields
+from memlog.service.engine.requests import json_schema_of_request, list_fields, read_description_of_request
 from tests.cli.operations_page import WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES
@@ -82,7 +82,7 @@ def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> No
         assert {each.name for each in parameters} <= fields.keys(), name
         assert inspect.signature(operation).return_annotation is not inspect.Signature.empty, name
         assert operation.__doc__ is not None, name
-        assert description_of(operation.request).splitlines()[0] in operation.__doc__, name
+        assert read_description_of_request(operation.request).splitlines()[0] in operation.__doc__, name
         for field in fields.values():
             assert field.description, f"{operation.request.__name__}.{field.name} has no description"
             assert f"{field.name}: {field.description}" in operation.__doc__, name
