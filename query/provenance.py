@@ -75,7 +75,7 @@ def find_event(
 
 
 EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"
-"""The columns of `events e` for `read_event`."""
+"""The columns of `events e` for `read_event_of_row`."""
 
 
 def read_event_of_row(log: Path, row: tuple[Any, ...]) -> StoredEvent:

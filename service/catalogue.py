@@ -15,14 +15,14 @@ from memlog.service.engine.operation import (
     PLACES,
     Operation,
     call_and_require_answer,
-    group_named,
+    import_group_named,
     naming_chats_by_folders_of_store,
-    operations_of,
+    operations_of_group,
 )
 from memlog.service.engine.readable import EVERYTHING, allowing_files_below, resolve_readable
 from memlog.service.projects import Projects
 
-GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
+GROUPS: dict[str, type] = {name: import_group_named(name) for name in PLACES}
 """The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
 
 
@@ -49,7 +49,9 @@ def tool_operations() -> Operations:
 
 def _operations_of_groups(groups: Iterable[str]) -> Operations:
     return {
-        f"{group}.{name}".lstrip("."): each for group in groups for name, each in operations_of(group).items()
+        f"{group}.{name}".lstrip("."): each
+        for group in groups
+        for name, each in operations_of_group(group).items()
     }
 
 

@@ -33,7 +33,7 @@ from memlog.eventlog.log.reader import read_last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments, project_folder
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
-from memlog.service.engine.operation import not_found, operation
+from memlog.service.engine.operation import make_not_found_error, operation
 from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store
 
@@ -189,7 +189,7 @@ class Projects:
         except FileNotFoundError:
             if any(rest.name.partition("~")[0] == path.name[:_ASIDE_HEAD] for rest, _ in left):
                 return False
-            raise not_found("project_not_found", name) from None
+            raise make_not_found_error("project_not_found", name) from None
         if stat.S_ISLNK(mode):
             raise BadInput(
                 f"{escape_invalid_utf8(path)} is a symbolic link: nothing was removed",

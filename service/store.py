@@ -32,7 +32,7 @@ from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
 from memlog.service.engine.embedding_models import StoreEmbedder, choose_model
 from memlog.service.engine.engine import Engine, EventLike
-from memlog.service.engine.operation import OperationGroup, group_named, operation
+from memlog.service.engine.operation import OperationGroup, import_group_named, operation
 from memlog.service.engine.read_model import ReadModel
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class Store(StoreGroups):
         )
 
     def _make_operation_group(self, name: str) -> Any:  # noqa: ANN401
-        return group_named(name)(self._engine)
+        return import_group_named(name)(self._engine)
 
     def __enter__(self) -> Self:
         return self
@@ -349,7 +349,7 @@ class Store(StoreGroups):
             self.search(text, k=1)
             self._engine.reads.open_all_connections()
         except NotFound:
-            embedder, _ = self._engine.read_model.model.embedder_or_why()
+            embedder, _ = self._engine.read_model.model.load_embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
 

@@ -14,7 +14,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Columns, Done, TextAnswer, table_of_records
-from memlog.cli.output.output import count_noun, escape_controls, says_sentences
+from memlog.cli.output.output import count_noun, escape_controls, prints_sentences
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.exchange import list_projects
@@ -118,7 +118,7 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
 
 def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
     """Show what was found, and return whether the person wants it imported."""
-    if not shown.table.columns or not says_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
+    if not shown.table.columns or not prints_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
         return False
     shown.print(ctx)
     return ask_yes_or_no("Import them?")

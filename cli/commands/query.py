@@ -8,10 +8,10 @@ import click
 import memlog
 from memlog import Evidence, Hit
 from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import Answer, Columns, Table, notes_on_omitted_parts, table_of_records
-from memlog.cli.output.output import bold, dim, highlight, one_line
-from memlog.cli.output.turns import indent_rest, surroundings_lines
+from memlog.cli.output.output import bold, dim, highlight_parts_of_text, put_on_one_line
+from memlog.cli.output.turns import format_surroundings, indent_all_but_first_line
 from memlog.service.retrieval.search import Highlighter, create_highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -57,7 +57,7 @@ def _hits_table(hits: list[Hit]) -> Table:
         "kind": "kind",
         "chat": "chat",
         "who": _speaker_or_category,
-        "time": lambda hit: format_minute(hit.ts),
+        "time": lambda hit: format_in_local_time(hit.ts),
         "position": _format_place,
         "id": "id",
         "snippet": "snippet",
@@ -71,14 +71,14 @@ def _hits_table(hits: list[Hit]) -> Table:
 
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Format a hit as lines; in a table, its snippet would be too far to the right."""
-    snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _speaker_or_category(hit), format_minute(hit.ts), *_hit_notes(hit)]
+    snippet = put_on_one_line(hit.snippet)
+    head = [hit.kind, hit.chat, _speaker_or_category(hit), format_in_local_time(hit.ts), *_hit_notes(hit)]
     return [
-        bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {highlight(snippet, matched(snippet))}",
-        *(indent_rest(f"    {line}", 4) for line in _neighbour_lines(hit)),
+        bold(f"{rank:2}. {hit.score:.3f}") + "  " + put_on_one_line("  ".join(part for part in head if part)),
+        f"    {highlight_parts_of_text(snippet, matched(snippet))}",
+        *(indent_all_but_first_line(f"    {line}", 4) for line in _neighbour_lines(hit)),
         *(f"    {side}: {_describe_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
-        dim(f"    {one_line(f'{_format_place(hit)}  {hit.id}')}"),
+        dim(f"    {put_on_one_line(f'{_format_place(hit)}  {hit.id}')}"),
     ]
 
 
@@ -95,7 +95,7 @@ def _describe_evidence(seen: Evidence) -> str:
 
 
 def _neighbour_lines(hit: Hit) -> list[str]:
-    return surroundings_lines(hit.around, hit.id) if hit.around else []
+    return format_surroundings(hit.around, hit.id) if hit.around else []
 
 
 def _speaker_or_category(hit: Hit) -> str:

@@ -120,7 +120,7 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
         _check_address_of_key(section, origins)
     values = {name: value for name, (value, _) in found.items()} | values
     if values.get("api_key") is not None:
-        values["api_key"] = _key_or_reader(values["api_key"], section)
+        values["api_key"] = _make_key_or_reader(values["api_key"], section)
     for name in ("api_key", "api_key_file"):
         if origins.get(name) == IN_FILE:
             # Only requests need it: appends and words go on.
@@ -139,7 +139,7 @@ def _check_address_of_key(section: str, origins: dict[str, Origin]) -> None:
         raise BadInput(message, hint=f"set {foreign[0]} in your own file, too")
 
 
-def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:
+def _make_key_or_reader(text: str, section: str) -> str | Callable[[], str]:
     """Return a key, or a function that reads it from the variable that `text` names."""
     named = VARIABLE.fullmatch(text)
     return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
@@ -166,7 +166,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -
     return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add_and_print_warnings)
 
 
-def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
+def make_store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a given folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
     return lambda path: _open_with_settings(settings.with_store_at(path), print_note, None)

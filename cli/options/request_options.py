@@ -17,8 +17,8 @@ from memlog.eventlog.errors import BadInput
 from memlog.service.engine.operation import (
     bind_operation,
     call_and_require_answer,
-    operation_named,
-    operations_of,
+    find_operation_named,
+    operations_of_group,
 )
 from memlog.service.engine.requests import Field, Request, list_fields, read_description_of_request
 
@@ -99,7 +99,7 @@ class OperationCommands(Group):
     @cached_property
     def _generated_commands(self) -> dict[str, RequestCommand]:
         own = {each.operation for each in self.commands.values() if isinstance(each, RequestCommand)}
-        names = {f"{self._operations}.{name}" for name in operations_of(self._operations)} - own
+        names = {f"{self._operations}.{name}" for name in operations_of_group(self._operations)} - own
         names -= {f"{self._operations}.{name}" for name in self._without}
         made = (RequestCommand(request_command(name), _make_renderer(name)) for name in names)
         return {str(each.name): each for each in made}
@@ -122,7 +122,7 @@ def _make_renderer(name: str) -> Callable[..., Any]:
     def tell(done: Any, _: Given) -> Done:  # noqa: ANN401
         return Done(done, f"Done: {last.replace('_', ' ')}.")
 
-    function = show if operation_named(name).effect == "read" else tell
+    function = show if find_operation_named(name).effect == "read" else tell
     function.__name__ = last
     return function
 
@@ -238,12 +238,12 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     @cached_property
     def request_class(self) -> type[Request]:
         """The operation's request class."""
-        return operation_named(self.operation).request
+        return find_operation_named(self.operation).request
 
     @cached_property
     def _argument_names(self) -> Sequence[str]:
         if self.arguments is None:
-            return operation_named(self.operation).arguments
+            return find_operation_named(self.operation).arguments
         return self.arguments
 
     @cached_property

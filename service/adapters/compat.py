@@ -19,7 +19,7 @@ from memlog.query.facts.topic_keys import make_topic_key, normalise_key_for_comp
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
-from memlog.service.engine.operation import not_found, operation_named
+from memlog.service.engine.operation import find_operation_named, make_not_found_error
 from memlog.service.memory.facts import Rank, check_values
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
@@ -157,7 +157,7 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     given = given | ({"chat": add_default_channel(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return call_operation(store, "pre_route", given)
-    request: Any = operation_named("pre_route").request.of(given, "pre_route")
+    request: Any = find_operation_named("pre_route").request.of(given, "pre_route")
     asks_for_fact = any(parse_questions(request.text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
@@ -290,7 +290,7 @@ def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
         for each in store.memories.list(chat=chat, archived=is_archived):
             if memory_id_to_uuid(each.memory_id) == memory_id.lower():
                 return each
-    raise not_found("memory_not_found", memory_id)
+    raise make_not_found_error("memory_not_found", memory_id)
 
 
 def memory_id_to_uuid(memory_id: str) -> str:
@@ -323,7 +323,7 @@ def _session_exists(store: Store, session: str) -> bool:
 
 def _check_session_exists(store: Store, session: str) -> None:
     if not _session_exists(store, session):
-        raise not_found("session_not_found", session)
+        raise make_not_found_error("session_not_found", session)
 
 
 ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {

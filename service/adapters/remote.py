@@ -24,7 +24,7 @@ from memlog.query.request import Request
 from memlog.service.adapters.local_sockets import check_server_has_token, is_process_of_user
 from memlog.service.adapters.problems import Problem, ProblemAnswer, problem_to_error
 from memlog.service.engine.engine import client_header
-from memlog.service.engine.operation import Operation, group_named, operations_of
+from memlog.service.engine.operation import Operation, import_group_named, operations_of_group
 
 T = TypeVar("T")
 
@@ -134,7 +134,7 @@ class ServerConnection:
             return given.content
         raise _error_of_answer(given)
 
-    def available(self) -> bool:
+    def is_server_answering(self) -> bool:
         """Whether the server answers."""
         try:
             return self._client.get("/healthz", extensions={"trace": self._check_server}).is_success
@@ -154,7 +154,7 @@ class Connected:
 
     def available(self) -> bool:
         """Whether the server answers."""
-        return self._connection.available()
+        return self._connection.is_server_answering()
 
     def close(self) -> None:
         """Close the connection. The next call reopens it."""
@@ -192,9 +192,9 @@ def remote_method(operation: T) -> T:
 @cache
 def remote_class(group: str) -> type[Remote]:
     """Return the `Remote` class for a group of operations."""
-    kind = group_named(group)
+    kind = import_group_named(group)
     methods = {
-        name: remote_method(each) for name, each in operations_of(group).items() if not each.is_endless
+        name: remote_method(each) for name, each in operations_of_group(group).items() if not each.is_endless
     }
     names = {"__doc__": f"The operations of `{kind.__name__}`.", "__module__": __name__}
     return type(f"Remote{kind.__name__}", (Remote,), methods | names)

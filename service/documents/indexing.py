@@ -303,7 +303,7 @@ class Indexing:
         try:
             # The events of a batch share one fsync, and fit easily into memory.
             for batch in split_into_batches(
-                self._new_lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS
+                self._encode_events_of_changed_files(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS
             ):
                 report.indexed += len(self._append_batch(batch))
             # If the root was replaced meanwhile, a missing file may not have been removed.
@@ -325,19 +325,23 @@ class Indexing:
                 self._report.warnings += [FileWarning(file, each.message) for each in position.warnings]
         return positions
 
-    def _new_lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
+    def _encode_events_of_changed_files(self, root: Root, files: list[str]) -> Iterator[bytes]:
         for number, file in enumerate(files, start=1):
             try:
-                if (line := self._line_if_new(root, file)) is not None:
+                if (line := self._encode_event_if_changed(root, file)) is not None:
                     yield line
             finally:
                 self._record_progress(number, len(files))
 
-    def _line_if_new(self, root: Root, file: str) -> bytes | None:
+    def _encode_event_if_changed(self, root: Root, file: str) -> bytes | None:
         """Return the event for a file; None if its document is up to date, or the file is not a document."""
         moment = time.time_ns()
         try:
-            line = None if self._is_up_to_date(root, file) else self._read_event_of_file(root, file, moment)
+            line = (
+                None
+                if self._is_document_up_to_date(root, file)
+                else self._read_event_of_file(root, file, moment)
+            )
         except GONE:
             self._report.found -= 1
             return None
@@ -354,7 +358,7 @@ class Indexing:
         """Whether a file is skipped because its name contains a key and keys are masked."""
         return self._tools.redact and mask_keys(file) != file
 
-    def _is_up_to_date(self, root: Root, file: str) -> bool:
+    def _is_document_up_to_date(self, root: Root, file: str) -> bool:
         """Whether a file is unchanged since its document was indexed.
 
         Raises:

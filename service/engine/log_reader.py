@@ -39,25 +39,25 @@ class LogReader:
         self._log = store / LOG
         self._stream, self._chat = stream, chat
 
-    def lines(self) -> Iterator[LogEntry]:
+    def read_lines(self) -> Iterator[LogEntry]:
         """Yield every line as it was written, stream by stream."""
         return read_entries_in_log_order(self._segments_or_raise())
 
-    def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
+    def read_events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
         """Yield every event once, in chronological order.
 
         leave_out: called with each skipped line and the reason; see `reader.read_accepted_events`.
         """
         return read_accepted_events(self._segments_or_raise(), leave_out)
 
-    def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
+    def read_last_lines(self, count: int, *, all: bool = False) -> list[LogEntry]:
         """Return the last `count` lines. With `all`, redacted lines are included."""
         segments = self._segments_or_raise()
         return read_last_entries(
             segments, count, redacted=frozenset() if all else read_redacted_keys(segments)
         )
 
-    def follow(
+    def follow_new_lines(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
         """Yield the last `count` lines, then, at each poll of the log, the new lines; never end.
@@ -96,7 +96,7 @@ def describe_fault(entry: LogEntry) -> str | None:
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
-def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
+def make_event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
     """Return the members of an event in the current format.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.

@@ -313,22 +313,24 @@ PLACES = {
 _BESIDE = {"projects": "projects:Projects"}
 
 
-def group_named(name: str) -> type[Any]:
+def import_group_named(name: str) -> type[Any]:
     """Return the class of a group of operations. The first call imports it."""
     module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 
 
-def operations_of(group: str) -> dict[str, Operation]:
+def operations_of_group(group: str) -> dict[str, Operation]:
     """Return the operations of a group, by the names of their methods."""
-    return {name: each for name, each in vars(group_named(group)).items() if isinstance(each, Operation)}
+    return {
+        name: each for name, each in vars(import_group_named(group)).items() if isinstance(each, Operation)
+    }
 
 
-def operation_named(name: str) -> Operation:
+def find_operation_named(name: str) -> Operation:
     """Return the operation with a name such as `facts.set`."""
     group, _, method = name.rpartition(".")
-    found: Operation = vars(group_named(group))[method]
+    found: Operation = vars(import_group_named(group))[method]
     return found
 
 
@@ -348,7 +350,7 @@ def call_and_require_answer(operation: Callable[[Q], T], request: Q) -> Any:  # 
     declared: Operation = operation.__func__  # type: ignore[attr-defined]
     answer = operation(request)
     if declared.missing is not None and (answer is None or answer is False or answer == []):
-        raise not_found(declared.missing, ".".join(_identifying_values(request)))
+        raise make_not_found_error(declared.missing, ".".join(_identifying_values(request)))
     return answer
 
 
@@ -372,7 +374,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
 """By error code: what is missing, and where the names of such things are listed."""
 
 
-def not_found(code: ErrorCode, *names: str) -> NotFound:
+def make_not_found_error(code: ErrorCode, *names: str) -> NotFound:
     """Return the error for names that do not exist."""
     what, hint = NOUNS[code]
     return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

@@ -85,7 +85,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         """
         self.check_not_reentered()
         began = time.monotonic()
-        number, state = self._take_state()
+        number, state = self._read_number_and_state()
         if self._is_state_of_last_read(state):
             return None
         turns = self._turns
@@ -95,7 +95,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
                 return None
             if self._turns != turns:
                 # A fresh state also covers the threads that wait: they may have appended after the first.
-                number, state = self._take_state()
+                number, state = self._read_number_and_state()
             if self._is_state_of_last_read(state):
                 return None
             before, self._read_state = self._read_state, None
@@ -118,7 +118,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
                 hint="read after it returns, not in a callback or a signal handler",
             )
 
-    def _take_state(self) -> tuple[int, State | None]:
+    def _read_number_and_state(self) -> tuple[int, State | None]:
         """Return the next number and the current state."""
         return next(self._numbers), self._state()
 
@@ -205,7 +205,7 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.questions = QuestionVectors()
         self.notify = notify
-        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._current_state)
+        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._read_state_of_log)
         self._embedding = ForkMutex()
         self._told_behind: set[str] = set()
 
@@ -242,7 +242,7 @@ class ReadModel(SplitByFork):
         """Close the connection, and drop the caches."""
         with self.mutex:
             self.projector.close()
-            self.questions.clear()
+            self.questions.drop_all_vectors()
             self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:
@@ -261,7 +261,7 @@ class ReadModel(SplitByFork):
         self._embedding.reset_in_child()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
-    def read(self, ask: Ask[Answer]) -> Answer:
+    def query_up_to_date(self, ask: Ask[Answer]) -> Answer:
         """Return the result of `ask` on a connection that has caught up with the log.
 
         Waits at most 250 ms for another process that has locked the read model. If it is still locked,
@@ -272,7 +272,7 @@ class ReadModel(SplitByFork):
         """
         return self.run_with_repair(lambda: ask(self.connect_to_latest()[0]))
 
-    def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
+    def query_for_decision(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """Return the result of `ask` on a read model that has caught up completely, to base a decision on.
 
         creates: whether to create a missing store, since something new will be stored.
@@ -400,7 +400,7 @@ class ReadModel(SplitByFork):
             is_whole = self.projector.core_view.is_current(self.projector.connect_to_live())
         return done, is_whole
 
-    def _current_state(self) -> "_State | None":
+    def _read_state_of_log(self) -> "_State | None":
         live = self.projector.generations.find_live_file()
         if live is None:
             return None
@@ -526,19 +526,19 @@ class ReadPool(SplitByFork):
         self._reading: list[_Claim] = []
         self._deciding: list[_Claim] = []
 
-    def read(self, ask: Ask[Answer]) -> Answer:
+    def query_up_to_date(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
         with self._claimed_read_model() as read_model:
-            return read_model.read(ask)
+            return read_model.query_up_to_date(ask)
 
-    def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
+    def query_for_decision(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """See `ReadModel.decide`. One thread decides at a time."""
         claim = _Claim()
         try:
             self._deciding.append(claim)
-            return self.first.decide(ask, creates=creates)
+            return self.first.query_for_decision(ask, creates=creates)
         finally:
-            self._release(claim)
+            self._release_read_model(claim)
 
     def run_with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
         """See `ReadModel.run_with_repair`; the read model is passed to `work`."""
@@ -559,7 +559,7 @@ class ReadPool(SplitByFork):
     def open_all_connections(self) -> None:
         """Open every connection."""
         for read_model in self._read_models:
-            read_model.read(lambda _: None)
+            read_model.query_up_to_date(lambda _: None)
 
     def close(self) -> None:
         """Close each connection as soon as it is free."""
@@ -575,7 +575,7 @@ class ReadPool(SplitByFork):
             with read_model.mutex:
                 yield read_model
         finally:
-            self._release(claim)
+            self._release_read_model(claim)
 
     def _wait_for_read_model(self, claim: _Claim) -> ReadModel:
         """Wait for a read model, and claim it.
@@ -588,7 +588,7 @@ class ReadPool(SplitByFork):
                 under_way = (*self._waiting, *self._reading, *self._deciding)
                 is_within = any(each.thread == claim.thread and each is not claim for each in under_way)
                 if claim is self._waiting[0] or is_within:
-                    claim.read_model = self._pick_free(claim.thread)
+                    claim.read_model = self._pick_free_read_model(claim.thread)
                     if claim.read_model is not None:
                         self._reading.append(claim)
                         self._waiting.remove(claim)
@@ -596,7 +596,7 @@ class ReadPool(SplitByFork):
                         return claim.read_model
                 self._returned.wait()
 
-    def _pick_free(self, thread: int) -> ReadModel | None:
+    def _pick_free_read_model(self, thread: int) -> ReadModel | None:
         """Return a free read model; None if all are in use.
 
         The first one is chosen last, and not at all while another thread decides.
@@ -612,7 +612,7 @@ class ReadPool(SplitByFork):
         # A nested read prefers a connection of its own.
         return min(free, key=own.__contains__, default=None)
 
-    def _release(self, claim: _Claim) -> None:
+    def _release_read_model(self, claim: _Claim) -> None:
         """Remove a claim, even if a signal handler raises meanwhile."""
         try:
             self._remove_claim(claim)

@@ -32,7 +32,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 """Members of events by the parameters of operations, where their names differ."""
 
 
-def chat_text(chat: ChatName) -> str:
+def format_chat(chat: ChatName) -> str:
     """Return a chat as memories and facts name it; a text is returned unchanged.
 
     Raises:
@@ -45,7 +45,7 @@ def _format_time(time: str | datetime) -> str:
     return time if isinstance(time, str) else to_log_time(time)
 
 
-ScopeField = Annotated[ChatName, Reads(chat_text, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+ScopeField = Annotated[ChatName, Reads(format_chat, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A chat in any form; the field holds a text."""
 
 Scope = Annotated[ScopeField | None, "The conversation; by default the store's own scope."]

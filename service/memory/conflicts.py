@@ -25,7 +25,7 @@ from memlog.query.conflicts import (
     list_conflicts,
 )
 from memlog.query.memories import Memory, find_memory
-from memlog.service.engine.operation import not_found
+from memlog.service.engine.operation import make_not_found_error
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.duplicates import build_own_event
 from memlog.service.memory.save import Append
@@ -121,7 +121,7 @@ def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[
             hint="undo that merge first: store.memories.unmerge()",
         )
     if merge is None and known is None:
-        raise not_found("memory_not_found", memory_id)
+        raise make_not_found_error("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
             f"the memory {memory_id!r} has no merge to undo",

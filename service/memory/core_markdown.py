@@ -222,8 +222,8 @@ def parse_core_memory(text: str, *, of_project: bool = False) -> tuple[CoreMemor
     """
     reader = _MarkdownReader(of_project)
     for line in _content_lines(without_front_matter(text)):
-        reader.read(line)
-    return reader.memory(), reader.skipped
+        reader.read_next_line(line)
+    return reader.collect_core_memory(), reader.skipped
 
 
 def label_to_key(label: str) -> str:
@@ -254,7 +254,7 @@ class _MarkdownReader:
         self._last = ""
         self._is_in_item = False
 
-    def read(self, line: str) -> None:
+    def read_next_line(self, line: str) -> None:
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):
@@ -266,7 +266,7 @@ class _MarkdownReader:
         else:
             self._read_line(line.strip())
 
-    def memory(self) -> CoreMemory:
+    def collect_core_memory(self) -> CoreMemory:
         """Return the core memory that has been read, without repeated values."""
         # Not `map`, which would join millions of lines without releasing the GIL.
         values = {

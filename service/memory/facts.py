@@ -38,7 +38,7 @@ from memlog.query.facts.topic_keys import (
     strip_possessive,
 )
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat_unless_found
+from memlog.service.engine.requests import OnlyChat, Scope, check_chat_unless_found, format_chat
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
 # must be
@@ -152,7 +152,7 @@ def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
     _check_ranks([rank for rank, _ in marks])
     items = [region[match.end() : after.start()] for (_, match), (_, after) in pairwise(marks)]
     last = region[marks[-1][1].end() :]
-    end = (_end_of_line if on_lines else _end_of_sentence)(last)
+    end = (_find_end_of_line if on_lines else _find_end_of_sentence)(last)
     values = [_parse_value(item, on_line=on_lines) for item in (*items, last[:end])]
     if len({value.casefold() for value in values}) < len(values):
         raise NoCertainList("a value is listed twice")
@@ -210,7 +210,7 @@ def _strip_joints(item: str) -> str:
     return item[:end]
 
 
-def _end_of_line(last: str) -> int:
+def _find_end_of_line(last: str) -> int:
     """Return the length of the first line. Raise NoCertainList if the list may continue below it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
@@ -219,7 +219,7 @@ def _end_of_line(last: str) -> int:
     return len(line)
 
 
-def _end_of_sentence(last: str) -> int:
+def _find_end_of_sentence(last: str) -> int:
     match = re.search(_SENTENCE_ENDS, last)
     if match is None:
         return len(last)
@@ -330,7 +330,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
     position: Position | None = None
 
 
-def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
+def _check_is_single_value(given: Any) -> None:  # noqa: ANN401 - the request
     if given.single and given.ranks:
         raise BadInput("single cannot be combined with ranks", hint="omit one of them")
 
@@ -338,7 +338,7 @@ def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
 class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
-    @operation("append", check=_check_single)
+    @operation("append", check=_check_is_single_value)
     def set(
         self,
         topic: TopicName,
@@ -358,7 +358,7 @@ class Facts(OperationGroup):
             BadInput: the topic, a value or a rank cannot be stored.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
@@ -400,7 +400,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: the name of the topic is invalid.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
@@ -418,7 +418,7 @@ class Facts(OperationGroup):
         certainly understood, the answer is "I don't have that stored yet". A question without a topic is
         about the topic that was set last.
         """
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         return self._read(lambda db: answer_question(db, question, chat=scope, any_chat=any_chat))
 
     @operation("append")
@@ -438,7 +438,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: a value cannot be stored. BadInput, Busy, LogError: as `Store.append`.
         """
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         try:
             key, values = parse_ranked_list(text)
         except NoCertainList as doubt:
@@ -463,7 +463,7 @@ class Facts(OperationGroup):
             NotFound: there is no such topic or rank.
             BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         standing = self._decide(lambda db: topic_with_key(topics_of_chat(db, scope), [key]))
         if standing is None:
             raise unknown_fact_error(f"no topic {key} {describe_place(scope, any_chat=False)}")
@@ -474,7 +474,7 @@ class Facts(OperationGroup):
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
         """List facts by topic, the topic that was set last first, and by rank."""
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics_of_chat(db, scope))
         check_chat_unless_found(chat, found)
         return [fact for topic in found for fact in topic.facts]

@@ -54,7 +54,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
-    rerank = create_reranker(reads.first, reads.read, has_key=client.has_key)
+    rerank = create_reranker(reads.first, reads.query_up_to_date, has_key=client.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     least = reads.first.min_similarity if request.min_similarity is None else request.min_similarity
     wanted = replace(request, k=most, min_similarity=least)
@@ -107,7 +107,7 @@ class EmbeddingClient:
         self.models = NO_MODELS
         self.silent: dict[str, str] = {}
         if embeds:
-            self.models, self.silent = reads.first.model.models_or_why("question")
+            self.models, self.silent = reads.first.model.load_models_or_why("question")
         first = self.models.first
         is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
@@ -122,7 +122,7 @@ class EmbeddingClient:
                 )
             )
         questions = reads.first.questions
-        self.models = Models(*(each and questions.wrap(each) for each in self.models))
+        self.models = Models(*(each and questions.wrap_embedder(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
             before = _EmbeddedBefore(embedder, None if self.has_key else cut_to_embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
@@ -219,7 +219,9 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
         )
     try:
         if request.part == "stable":
-            given, _ = reads.run_with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
+            given, _ = reads.run_with_repair(
+                lambda model: _build_context_from_hits(model, request, ContextHits())
+            )
             return given
         client = EmbeddingClient(reads, request.text, chat=request.current_chat, is_synced=request.sync)
         given, record = reads.run_with_repair(
@@ -227,7 +229,9 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
         )
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.run_with_repair(lambda read_model: _build_from_hits(read_model, request, found))
+        given, record = reads.run_with_repair(
+            lambda read_model: _build_context_from_hits(read_model, request, found)
+        )
     if record is not None:
         try:
             _record_context(log, given.memory_ids, record)
@@ -260,7 +264,9 @@ def _search_and_build(
     return _build_context(read_model, db, request, find_hits, synced=synced)
 
 
-def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
+def _build_context_from_hits(
+    read_model: ReadModel, request: BuildContext, found: ContextHits
+) -> _BuiltContext:
     db, synced = read_model.connect_to_latest(sync=request.sync)
     return _build_context(
         read_model, db, request, lambda _, prompt_key: replace(found, prompt_key=prompt_key), synced=synced

@@ -82,7 +82,7 @@ def findings_or_ok(check: str, findings: Iterable[Finding], message: str) -> lis
     return [*findings] or [Finding(check, "ok", message)]
 
 
-def count_with_words(count: int, one: str, many: str) -> str:
+def format_count_with_words(count: int, one: str, many: str) -> str:
     """Format a count with the words that agree with it: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
@@ -127,9 +127,9 @@ def examine_models(read_model: ReadModel, language_model: LanguageModelProvider 
 
 def _check_model(read_model: ReadModel) -> Finding:
     try:
-        embedder = read_model.model.embedder("once")
+        embedder = read_model.model.load_embedder("once")
     except EmbeddingError as error:
-        if read_model.model.is_off:
+        if read_model.model.is_turned_off:
             return Finding("model", "ok", error.message)
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
@@ -196,7 +196,7 @@ def examine_log(log: Path) -> list[Finding]:
     """
     segments, strangers = list_segments(log)
     seals = read_seals(log)
-    sealed = count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
+    sealed = format_count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
     unread = (
         Finding("unread files", "problem", why_not_read(log, path), advise_on_unread_file(log, path))
         for path in strangers
@@ -239,7 +239,7 @@ def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
 def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     if broken := [line for line in seals.damaged_lines if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
-        message = count_with_words(
+        message = format_count_with_words(
             len(broken), f"line of {files} is damaged", f"lines of {files} are damaged"
         )
         yield Finding(
@@ -269,11 +269,11 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
     owner = Ownership(log)
     foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
     if own := len(unsealed) - foreign:
-        message = count_with_words(own, "older segment has no seal", "older segments have no seal")
+        message = format_count_with_words(own, "older segment has no seal", "older segments have no seal")
         yield Finding("seals", "warning", message, "store.maintenance.seal()")
     if coming := foreign + len(find_arriving_segments(log)):
         one = "segment of another writer has not arrived whole"
-        message = count_with_words(coming, one, "segments of other writers have not arrived whole")
+        message = format_count_with_words(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
         yield Finding("seals", "warning", message, remedy)
 
@@ -308,7 +308,7 @@ def suggest_import_of_notes(store: Path) -> list[Finding]:
 def check_contradictions(db: Connection) -> list[Finding]:
     """Warn of memory conflicts that a person must resolve."""
     count = count_open_conflicts(db)
-    text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
+    text = format_count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
     remedy = "decide which memories to keep: store.memories.conflicts() lists the conflicts"
     return [Finding("contradictions", "warning", f"{text} for a person", remedy)] if count else []
 
@@ -465,7 +465,7 @@ def _check_disk_space(read_model: ReadModel) -> Finding:
         return Finding("disk", "warning", message, "free some space; rm -r cache is always safe")
     # File systems without a fixed number of inodes report 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
-        message = count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
+        message = format_count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
         message = f"{message}: the file system is out of inodes"
         return Finding("disk", "warning", message, "remove files from it; rm -r cache is always safe")
     return Finding("disk", "ok", f"{free:,} bytes are free")
@@ -485,7 +485,7 @@ def _check_owner(store: Path, *, fix: bool) -> Finding:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:
         return Finding("owner", "ok", "the files of the store can be read and written")
-    are = count_with_words(len(refused), "file or folder is", "files or folders are")
+    are = format_count_with_words(len(refused), "file or folder is", "files or folders are")
     message = f"{are} another user's, such as {escape_invalid_utf8(refused[0].filename)}"
     return Finding(
         "owner", "problem", message, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}"
@@ -498,7 +498,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
     ]
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
-    are = count_with_words(len(open_ones), "file or folder is", "files or folders are")
+    are = format_count_with_words(len(open_ones), "file or folder is", "files or folders are")
     message = f"{are} open to others, such as {escape_invalid_utf8(open_ones[0])}"
     if not fix:
         return Finding(
@@ -573,7 +573,7 @@ def _check_conflicts(db: Connection) -> Finding:
         return Finding("conflicts", "ok", "no id names two events")
     newest = conflicting_lines(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
-    events = count_with_words(
+    events = format_count_with_words(
         count, "event is not shown: its id names", "events are not shown: their ids name"
     )
     remedy = "append each event that should be found again with a new id"
@@ -584,7 +584,7 @@ def _check_quarantine(db: Connection) -> Finding:
     count = count_rows(db, "quarantine")
     if not count:
         return Finding("quarantine", "ok", "every line is an event")
-    message = count_with_words(
+    message = format_count_with_words(
         count, "line is not an event that memlog knows", "lines are not events that memlog knows"
     )
     return Finding(
@@ -613,7 +613,7 @@ def _check_long_texts(read_model: ReadModel) -> list[Finding]:
         Finding(
             "long texts",
             "warning",
-            f"{count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
+            f"{format_count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
             f" {escape_invalid_utf8(each.place)}",
             _SPLIT,
         )
@@ -636,7 +636,7 @@ _SPLIT = "no text is lost; to make these texts easier to find, append them in sh
 def _check_vector_cache(read_model: ReadModel, *, fix: bool) -> Finding:
     count, problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     if not problems:
-        return Finding("cache", "ok", count_with_words(count, "vector", "vectors"))
+        return Finding("cache", "ok", format_count_with_words(count, "vector", "vectors"))
     if not fix:
         return Finding(
             "cache", "problem", "; ".join(problems), "rm -r cache, or store.maintenance.examine(fix=True)"

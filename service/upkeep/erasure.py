@@ -335,7 +335,7 @@ class Erasure(OperationGroup):
             target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
             return forget_events(log, engine.read_model, target, reason=reason, dry_run=dry_run)
         finally:
-            engine.read_model.questions.clear()
+            engine.read_model.questions.drop_all_vectors()
 
     @operation("erase")
     def scrub(

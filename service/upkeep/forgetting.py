@@ -167,7 +167,7 @@ def forget_events(
                     "the reason matches the pattern and would stay in the log", hint="reword the reason"
                 )
             segments = select_segments(log.path)
-            selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
+            selection = _Selection(segments, lambda entry: finds(list_texts_of_line(entry)), set())
             return _forget_selected_lines(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
         hint = "see https://docs.python.org/3/library/re.html; avoid nested repeats like (a+)+"
@@ -208,7 +208,7 @@ def _forget_selected_lines(
     reason: str | None,
     dry_run: bool,
 ) -> ForgetReport:
-    done, keys = read_model.decide(lambda db: _find_lines(db, log.path, select(db)))
+    done, keys = read_model.query_for_decision(lambda db: _find_lines(db, log.path, select(db)))
     done.dry_run = dry_run
     if dry_run:
         return done
@@ -216,7 +216,7 @@ def _forget_selected_lines(
     log.append_redactions(keys, reason and mask_keys(reason))
     done.redacted = len(keys)
     try:
-        done.vectors = read_model.decide(
+        done.vectors = read_model.query_for_decision(
             lambda db: remove_unlisted_vectors(read_model.path, index.texts_to_embed(db))
         )
     except Busy as error:
@@ -397,7 +397,7 @@ def _first_words(entry: LogEntry) -> str:
     if not text:
         members = _parse_members(entry)
         known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
-        text = next(chain(known, texts_of(entry)), "")
+        text = next(chain(known, list_texts_of_line(entry)), "")
     return _shorten(text)
 
 
@@ -406,7 +406,7 @@ def _shorten(text: str) -> str:
     return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
 
 
-def texts_of(entry: LogEntry) -> Iterator[str]:
+def list_texts_of_line(entry: LogEntry) -> Iterator[str]:
     """Yield every string in a line, at any depth, except those that identify or classify the event.
 
     A line that is not an event also yields itself as a whole. A line too long to load yields nothing.

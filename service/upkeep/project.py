@@ -95,7 +95,7 @@ def _project_log(
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    models, silent = read_model.model.models_or_why("command") if embed else (NO_MODELS, {})
+    models, silent = read_model.model.load_models_or_why("command") if embed else (NO_MODELS, {})
     if from_scratch:
         done = projector.rebuild_generation("asked for", progress=progress)
     else:
@@ -128,9 +128,9 @@ def _project_log(
 
 def embed_pending_passages(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     """Embed the pending passages; see `Maintenance.embed`."""
-    models, _ = read_model.model.models_or_why("command")
+    models, _ = read_model.model.load_models_or_why("command")
     if not models.available_models:
-        read_model.model.embedder("command")  # raises why
+        read_model.model.load_embedder("command")  # raises why
     read_model.check_writable()
     caught_up = read_model.pass_on_notes(read_model.projector.catch_up(progress=progress))
     done, projector = Embedded(), read_model.projector

@@ -85,7 +85,7 @@ class Status(msgspec.Struct, kw_only=True):
 def read_status(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
     """Return the state of a store, without catching up with the log."""
     projector = read_model.projector
-    (embedder, multilingual), silent = read_model.model.models_or_why()
+    (embedder, multilingual), silent = read_model.model.load_models_or_why()
     if multilingual is not None and (problem := ask_embedder(multilingual)):
         multilingual, silent["multilingual"] = None, problem.message
     db, _ = read_model.connect_to_latest(sync=False)

@@ -76,7 +76,7 @@ class Rows(Worker):
 
     def _has_store(self) -> bool:
         """Whether the store exists. If it was recreated, the first process to lock it watches it."""
-        if self._shared.lock.holds_current_file():
+        if self._shared.lock.is_locked_file_current():
             return True
         self._read_model.close()
         self._done = None
@@ -90,7 +90,7 @@ class Rows(Worker):
         if self._is_first:
             return False
         self._shared.stop.wait(_SETTLED)
-        return not self._shared.lock.holds_current_file()
+        return not self._shared.lock.is_locked_file_current()
 
     def _catch_up_for_a_moment(self) -> bool:
         """Catch up for at most `_AT_A_TIME` seconds. Return whether the whole log has been read."""
@@ -120,7 +120,7 @@ class Vectors(Worker):
             if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
-                if not self._shared.lock.holds_current_file():
+                if not self._shared.lock.is_locked_file_current():
                     self._read_model.close()
                 elif self._read_model.projector.generations.find_live_file() is not None:
                     self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_if_due))
@@ -130,7 +130,7 @@ class Vectors(Worker):
         was_due = False
         while self._has_work(projector.connect_to_live()):
             was_due = True
-            models, silent = model.models_or_why()
+            models, silent = model.load_models_or_why()
             if not models.available_models:
                 self._notes += [f"no vectors: {why}" for why in silent.values()]
                 break
@@ -235,7 +235,7 @@ class Folders(Worker):
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
     def _refresh_due_sources(self) -> bool:
-        if not self._shared.lock.holds_current_file():
+        if not self._shared.lock.is_locked_file_current():
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_live_generation_unusable() is None:
@@ -308,7 +308,7 @@ def notes_on_problems(reports: Iterable[IndexingReport]) -> list[str]:
 def _hash_of_file_version(root: Root, file: str) -> int:
     """Return a number that changes whenever the file changes; 0 if it does not exist."""
     try:
-        return hash((file, file_version(root.status(file))))
+        return hash((file, file_version(root.read_status_of_file(file))))
     except OSError:
         return 0
 
@@ -335,7 +335,7 @@ class DueJobs(Worker):
         pause = 0.0
         while not self._shared.stop.wait(pause):
             is_there = (
-                self._shared.lock.holds_current_file()
+                self._shared.lock.is_locked_file_current()
                 and self._read_model.projector.generations.find_live_file()
             )
             if is_there:

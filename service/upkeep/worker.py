@@ -60,7 +60,7 @@ class WatchLock:
             disk.close(self._fd)
         self._fd = None
 
-    def holds_current_file(self) -> bool:
+    def is_locked_file_current(self) -> bool:
         """Whether the locked file is still the store's; it is not if the store was removed or recreated."""
         if self._fd is None:
             return False
@@ -141,7 +141,7 @@ class Worker(ABC):
         except _Stopped:
             pass
         except BaseException as outcome:  # noqa: BLE001 - the caller's thread raises it
-            self._shared.calls.put(partial(_reraise, outcome))
+            self._shared.calls.put(partial(_reraise_error, outcome))
         self._shared.calls.put(None)
 
     @abstractmethod
@@ -190,5 +190,5 @@ class Worker(ABC):
         self._shared.calls.put(partial(self._shared.tell, done))
 
 
-def _reraise(outcome: BaseException) -> None:
+def _reraise_error(outcome: BaseException) -> None:
     raise outcome

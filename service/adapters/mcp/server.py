@@ -23,7 +23,7 @@ from memlog.service.adapters.problems import error_to_problem
 from memlog.service.adapters.remote_store import RemoteStore
 from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
 from memlog.service.engine.engine import HEADER, recording_client
-from memlog.service.engine.operation import operation_named
+from memlog.service.engine.operation import find_operation_named
 from memlog.service.engine.requests import json_schema_of_request, read_description_of_request
 from memlog.service.store import Store
 
@@ -115,7 +115,7 @@ def create_mcp_server(run: Runs, version: str) -> Server[Any]:
 
 
 def _describe_tool(name: str) -> types.Tool:
-    operation = operation_named(name)
+    operation = find_operation_named(name)
     schema = json_schema_of_request(operation.request)
     del schema["description"]
     return types.Tool(

@@ -228,7 +228,7 @@ class ExtractTask(Distilling[MessageBatch]):
                 entries = [self._build_entry(each, each.content) for each in part]
                 for request in task.pack_batches(entries, "content", self._room):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(task.entry_size, request))
+                    report.tokens_in += of_prompt + sum(map(task.count_tokens_of_entry, request))
             yield report
 
     def _count_waiting(self) -> int:
@@ -351,7 +351,8 @@ class ExtractTask(Distilling[MessageBatch]):
             left = list(of_day)
             while left:
                 yield (
-                    part := task.take_fitting(left, self._count_tokens, self._room - task.FRAME) or left[:1]
+                    part := task.take_items_that_fit(left, self._count_tokens, self._room - task.FRAME)
+                    or left[:1]
                 )
                 left = left[len(part) :]
 
@@ -365,7 +366,7 @@ class ExtractTask(Distilling[MessageBatch]):
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _count_tokens(self, message: BufferedMessage) -> int:
-        return task.entry_size(self._build_entry(message, message.content))
+        return task.count_tokens_of_entry(self._build_entry(message, message.content))
 
 
 TASK = ExtractTask

@@ -192,7 +192,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         return ProfileBatch(
             chat=group.chat,
             event_ids=ids,
-            requests=[{"profile": profile, "memories": task.memory_entries(shown)}],
+            requests=[{"profile": profile, "memories": task.make_entries_of_memories(shown)}],
             shown=shown,
             stale=stale,
             is_due=bool(stale)
@@ -206,7 +206,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
 
         Omits memories in an open conflict.
         """
-        room = self._room - task.entry_size(
+        room = self._room - task.count_tokens_of_entry(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
         contested = ids_of_contested_memories(db)
@@ -223,7 +223,9 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         )
         chosen: list[Memory] = []
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            size = task.entry_size(task.memory_entry(len(chosen) + 1, memory, memory.content))
+            size = task.count_tokens_of_entry(
+                task.make_entry_of_memory(len(chosen) + 1, memory, memory.content)
+            )
             if size <= room:
                 room -= size
                 chosen.append(memory)

@@ -270,7 +270,7 @@ def test_of_two_calls_at_once_the_first_line_counts_and_both_say_so(store):
         others.append(store.memories.decay({"context": 0.5}))
         return store.append(events)
 
-    decide = store._engine.read_model.decide
+    decide = store._engine.read_model.query_for_decision
     done = fading.append_todays_decay(append_behind, decide, {"context": 0.25})
     assert [done.decision, others[0].decision] == ["already done today", "decayed"]
     assert (done.rates, done.position) == ({"context": 0.5}, None)
