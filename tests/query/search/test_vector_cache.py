@@ -94,7 +94,7 @@ def held(passages):
 
 
 def is_used(held, passages) -> bool:
-    return held.nearest(passages.db, SHELF, passages.vector(), LIMIT) is not None
+    return held.find_nearest_passages(passages.db, SHELF, passages.vector(), LIMIT) is not None
 
 
 def test_they_are_held_by_who_asks_often(passages):

@@ -118,7 +118,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
     def not_rebuilt(*_, **__):
         raise memlog.DatabaseError("stopped before the new read model")
 
-    store._engine.reads.maintenance.projector.rebuild = not_rebuilt
+    store._engine.reads.maintenance.projector.rebuild_generation = not_rebuilt
     with pytest.raises(memlog.DatabaseError):
         store.erasure.scrub()
     assert SECRET.encode() not in b"".join(log_bytes(store).values())
