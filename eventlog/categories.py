@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 
 # docs/memory/salience.md has this table and its reasons; a test compares them. Unknown categories in a log
 # behave as `other`.
@@ -53,18 +53,18 @@ def resolve_alias(name: str) -> str:
     return _READ_AS.get(name, name)
 
 
-def known_category_or_other(name: str) -> str:
+def find_known_category_or_other(name: str) -> str:
     """Return the known category for a name or alias, or `other` if there is none."""
     known = resolve_alias(name)
     return known if known in CATEGORIES else OTHER
 
 
-def known_category(name: str) -> str:
+def find_known_category(name: str) -> str:
     """Return the known category for a name or alias. Raises BadInput if there is none."""
     known = resolve_alias(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
-            f"category is {shown_value(name)}, not one of {', '.join(CATEGORIES)}",
+            f"category is {format_value_for_message(name)}, not one of {', '.join(CATEGORIES)}",
             hint=f"use {OTHER} if nothing else fits",
         )
     return known
@@ -77,19 +77,19 @@ def resolve_rate_aliases(rates: dict[str, float]) -> dict[str, float]:
     }
 
 
-def read_rates(rates: Mapping[str, float]) -> dict[str, float]:
+def read_decay_rates(rates: Mapping[str, float]) -> dict[str, float]:
     """Return decay factors by category, with aliases resolved.
 
     Raises:
         BadInput: there is no such category, or a factor is not from 0 to 1.
     """
     for name, rate in rates.items():
-        known_category(name)
+        find_known_category(name)
         if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 <= rate <= 1:
             raise BadInput(f"the rate of {name} is {rate!r}", hint="use a number from 0 to 1")
     return resolve_rate_aliases(dict(rates))
 
 
-def rate_of(rates: dict[str, float], category: str) -> float:
+def find_decay_rate(rates: dict[str, float], category: str) -> float:
     """Return a category's decay factor: its own rate, the rate of `other` if it is unknown, or else 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

@@ -172,14 +172,14 @@ class ProviderError(MemlogError):
     is_resting = False
 
 
-def system_error(error: OSError) -> LogError:
+def convert_system_error(error: OSError) -> LogError:
     """Convert a system error to a LogError with the path and the reason."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "make it readable and writable, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)
 
 
-def shown_value(value: object) -> str:
+def format_value_for_message(value: object) -> str:
     """Return `repr(value)`, truncated for error messages, or the name of its type if `repr` fails."""
     try:
         text = repr(value)

@@ -35,7 +35,7 @@ _CONTROLS = dict(zip("abefnrtv0", "\a\b\x1b\f\n\r\t\v\0", strict=True))
 _LAST_CHARACTER = 0x10FFFF
 
 
-def may_be_escaped(text: str) -> bool:
+def may_contain_escapes(text: str) -> bool:
     """Whether `text` may contain escapes; a quick check with false positives."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
@@ -122,7 +122,7 @@ def _is_ignorable(character: str) -> bool:
     return any(first <= ord(character) <= last for first, last in (*_IGNORABLE, _BLANK))
 
 
-def is_blank(text: str) -> bool:
+def has_no_visible_character(text: str) -> bool:
     """Whether `text` has no visible characters."""
     return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
         letter.isspace() or is_invisible(letter) for letter in text
@@ -154,7 +154,7 @@ def append_crc(body: bytes) -> bytes:
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
-def has_its_crc(line: bytes) -> bool:
+def ends_with_correct_crc(line: bytes) -> bool:
     """Whether `line` ends with its correct crc."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 

@@ -671,7 +671,7 @@ LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
 """Returns, for a stream and the ids just appended to it, those that were already in use."""
 
 
-def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
+def collect_warnings(positions: Iterable[Position]) -> list[AppendWarning]:
     """Return the warnings about all stored events, for an operation's result."""
     return [warning for position in positions for warning in position.warnings]
 
@@ -680,7 +680,7 @@ OnStored = Callable[[Sequence[Position]], None]
 """Called with the positions of stored events once they are durable."""
 
 
-def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> Position:
+def mark_position_if_id_known(position: Position, content: bytes, known: KnownId | None) -> Position:
     """Mark `position` if `known` shows that its id is in use. content: the content hash of the new event."""
     if known is None:
         return position

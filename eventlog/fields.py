@@ -20,7 +20,7 @@ from typing import (
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 
 if TYPE_CHECKING:
     from contextvars import ContextVar
@@ -156,7 +156,7 @@ class Field(msgspec.Struct, frozen=True):
     @property
     def choices(self) -> tuple[str, ...]:
         """The allowed values of the field or of its list items; empty if any value is allowed."""
-        return self.reads.choices if self.reads and self.reads.choices else choices_of(self.wire)
+        return self.reads.choices if self.reads and self.reads.choices else list_choices_of_type(self.wire)
 
     @property
     def is_list(self) -> bool:
@@ -165,7 +165,7 @@ class Field(msgspec.Struct, frozen=True):
 
 
 @cache
-def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
+def list_fields(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     """Return the fields of `struct` in order, as described to adapters."""
     hints: dict[str, Any] = {}
     for base in reversed(struct.__mro__):
@@ -175,18 +175,20 @@ def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
     return tuple(_describe_field(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
-def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
+def list_choices_of_type(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
     """Return the values of a Literal type or of its list items; empty for other types."""
     if get_origin(hint) is Literal:
         return get_args(hint)
-    return tuple(choice for member in get_args(hint) for choice in choices_of(member))
+    return tuple(choice for member in get_args(hint) for choice in list_choices_of_type(member))
 
 
 def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
-    kind, marks, is_optional = _unwrap(hint)
+    kind, marks, is_optional = _unwrap_type(hint)
     reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
     wire = reads.wire if reads else kind
-    member, of_member, _ = _unwrap(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
+    member, of_member, _ = (
+        _unwrap_type(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
+    )
     metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
     help = next((mark for mark in marks if isinstance(mark, Help)), Help("", ""))
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
@@ -195,11 +197,11 @@ def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # no
         kind=kind,
         wire=wire,
         member=member,
-        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or help.meaning,
-        title=_first_not_none(meta.title for meta in metas),
+        description=_find_first_not_none(mark for mark in marks if isinstance(mark, str)) or help.meaning,
+        title=_find_first_not_none(meta.title for meta in metas),
         default=default,
-        least=_first_not_none(meta.ge for meta in metas),
-        most=_first_not_none(meta.le for meta in metas),
+        least=_find_first_not_none(meta.ge for meta in metas),
+        most=_find_first_not_none(meta.le for meta in metas),
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
@@ -209,7 +211,7 @@ def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # no
     )
 
 
-def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+def _unwrap_type(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
     """Return a type without None and annotations, the annotations from outside in, and if None is allowed."""
     marks: list[Any] = []
     is_optional = False
@@ -225,7 +227,7 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
         hint = Union[tuple(members)]  # noqa: UP007 - of a list
 
 
-def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
+def _find_first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
     return next((value for value in values if value is not None), None)
 
 
@@ -238,7 +240,7 @@ class Checked(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         """Validate and convert the fields."""
-        for name, read in _field_readers(type(self)):
+        for name, read in _make_field_readers(type(self)):
             given = getattr(self, name)
             value = read_argument(name, read, _to_plain_texts(name, given))
             if value is not given:
@@ -278,7 +280,9 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadInput(f"{name} is {shown_value(text)}", hint="remove the unpaired surrogate") from None
+        raise BadInput(
+            f"{name} is {format_value_for_message(text)}", hint="remove the unpaired surrogate"
+        ) from None
     return text
 
 
@@ -290,22 +294,25 @@ def to_path(given: str | Path) -> Path:
             expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"not a path: {shown_value(given)}", hint="pass a str or a pathlib.Path")
+        raise BadInput(f"not a path: {format_value_for_message(given)}", hint="pass a str or a pathlib.Path")
     if Path(given).parts[:1] == ("~",):
-        raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
+        raise BadInput(
+            f"~ is not expanded: {format_value_for_message(given)}", hint="pass Path(...).expanduser()"
+        )
     try:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"not a path: {shown_value(given)}", hint="use a name that the file system can encode"
+            f"not a path: {format_value_for_message(given)}",
+            hint="use a name that the file system can encode",
         ) from error
     return Path(given)
 
 
 @cache
-def _field_readers(struct: type[Checked]) -> list[tuple[str, Callable[[Any], Any]]]:
+def _make_field_readers(struct: type[Checked]) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return each field's name and the function that checks and converts its value."""
-    fields = fields_of(struct)
+    fields = list_fields(struct)
     return [(field.name, find_field_reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))
         for field in fields
@@ -325,14 +332,14 @@ def find_field_reader(field: Field) -> Callable[[Any], Any]:
 
 def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
     if not callable(value) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint="pass a function")
+        raise BadInput(f"{field.name} is {format_value_for_message(value)}", hint="pass a function")
     return value
 
 
 def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
     kind = get_origin(field.kind) or field.kind
     if not isinstance(value, kind) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"pass a {kind.__name__}")
+        raise BadInput(f"{field.name} is {format_value_for_message(value)}", hint=f"pass a {kind.__name__}")
     return value
 
 
@@ -345,10 +352,10 @@ def convert_value(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
         return msgspec.convert(value, hint)
     except (msgspec.ValidationError, RecursionError) as error:
-        choices = ", ".join(map(repr, choices_of(hint)))
+        choices = ", ".join(map(repr, list_choices_of_type(hint)))
         fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
         why = f"use one of: {choices}" if choices else fault
-        raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None
+        raise BadInput(f"{name} is {format_value_for_message(value)}", hint=why) from None
 
 
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -401,7 +408,7 @@ class Chat(tuple[str, str]):
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
         raise BadInput(
-            f"channel is {shown_value(channel)}, chat_id is {shown_value(chat_id)}",
+            f"channel is {format_value_for_message(channel)}, chat_id is {format_value_for_message(chat_id)}",
             hint="pass non-empty strings; chat_id may also be an integer: Chat('telegram', 7)",
         )
 
@@ -440,5 +447,6 @@ class Chat(tuple[str, str]):
         if isinstance(name, str) and (found := other_chat_names().get()(name)) is not None:
             return cls(*found)
         raise BadInput(
-            f"chat is {shown_value(name)}", hint="use the form telegram:7, or pass (channel, chat_id)"
+            f"chat is {format_value_for_message(name)}",
+            hint="use the form telegram:7, or pass (channel, chat_id)",
         )

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 
 OFF = "off"
 
@@ -34,10 +34,10 @@ class Schedule(NamedTuple):
     zone: tzinfo | None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """The schedule in words: `daily at 03:00 Europe/Helsinki`."""
         now = datetime.now().astimezone(self.zone)
-        zone = getattr(self.zone, "key", None) or timestamps.zone_name(now)
+        zone = getattr(self.zone, "key", None) or timestamps.name_zone_at(now)
         day = "daily" if self.weekday is None else f"on {_DAYS[self.weekday].capitalize()}"
         return f"{day} at {self.at:%H:%M} {zone}"
 
@@ -50,11 +50,11 @@ class Schedule(NamedTuple):
         return min(slot for slot in self._slots_around(now) if slot.ts > now)
 
     def _slots_around(self, now: str) -> list[Slot]:
-        today = timestamps.in_zone(now, self.zone).date()
+        today = timestamps.convert_to_zone(now, self.zone).date()
         days = (today + timedelta(days=shift) for shift in range(-8, 9))
-        return [self._slot(day) for day in days if self.weekday in (None, day.weekday())]
+        return [self._slot_on_day(day) for day in days if self.weekday in (None, day.weekday())]
 
-    def _slot(self, day: date) -> Slot:
+    def _slot_on_day(self, day: date) -> Slot:
         local = datetime.combine(day, self.at)
         # A time in a skipped hour is moved to the hour after it; of a repeated hour, the first counts.
         moment = local.astimezone(UTC) if self.zone is None else local.replace(tzinfo=self.zone)
@@ -69,7 +69,7 @@ def parse_schedule(text: str, zone: tzinfo | None = None, *, has_day: bool) -> S
     """
     hint = f"use a time such as {'monday ' * has_day}04:00, or off"
     if not isinstance(text, str):
-        raise BadInput(f"the time of a job must be text, not {shown_value(text)}", hint=hint)
+        raise BadInput(f"the time of a job must be text, not {format_value_for_message(text)}", hint=hint)
     *day, clock = text.lower().split() or [""]
     if [*day, clock] == [OFF]:
         return None
@@ -94,6 +94,6 @@ def load_zone(name: str | None) -> tzinfo | None:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
         raise BadInput(
-            f"unknown time zone: {shown_value(name)}",
+            f"unknown time zone: {format_value_for_message(name)}",
             hint="use a name such as Europe/Helsinki or UTC; pip install tzdata adds missing zones",
         ) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta, field
 
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 from memlog.eventlog.fields import (
     Channel,
     Chat,
@@ -20,7 +20,7 @@ from memlog.eventlog.fields import (
     Unit,
     convert_value,
 )
-from memlog.eventlog.settings import MaybePath, check_zone
+from memlog.eventlog.settings import MaybePath, check_time_zone
 
 if TYPE_CHECKING:
     from memlog.eventlog.schedules import Schedule
@@ -52,9 +52,9 @@ def _read_chats(given: object) -> _Chats:
 
 def _read_rates(given: object) -> _Rates:
     # Imported here: most programs set no rates.
-    from memlog.eventlog.categories import read_rates
+    from memlog.eventlog.categories import read_decay_rates
 
-    return read_rates(convert_value("rates", given, hint=_Rates))
+    return read_decay_rates(convert_value("rates", given, hint=_Rates))
 
 
 def _check_job_time(text: str, *, has_day: bool) -> str:
@@ -71,7 +71,9 @@ def _read_temperature(given: Any) -> float | Literal["none"]:  # noqa: ANN401
     with suppress(TypeError, ValueError):
         if not isinstance(given, bool) and 0 <= float(given) <= 2:
             return float(given)
-    raise BadInput(f"temperature is {shown_value(given)}", hint="use a number from 0 to 2, or none")
+    raise BadInput(
+        f"temperature is {format_value_for_message(given)}", hint="use a number from 0 to 2, or none"
+    )
 
 
 def _check_api_key(given: ApiKey) -> ApiKey:
@@ -486,7 +488,7 @@ class JobRules(Checked, frozen=True, kw_only=True):
         Reads(partial(_check_job_time, has_day=True)),
         Help("When the weekly job runs, such as monday 04:00; off: never automatically.", "time"),
     ] = "monday 04:00"
-    timezone: Annotated[str | None, Reads(check_zone)] = None
+    timezone: Annotated[str | None, Reads(check_time_zone)] = None
 
     def schedules(self) -> dict[str, "Schedule | None"]:
         """Return the schedule of each job; None for one that is off."""
@@ -531,7 +533,9 @@ def _check_url(name: str, url: str) -> None:
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise BadInput(f"{name} is {mask_keys(shown_value(url))}", hint=f"use a URL such as {example}")
+        raise BadInput(
+            f"{name} is {mask_keys(format_value_for_message(url))}", hint=f"use a URL such as {example}"
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         hint = 'set api_key = "${NAME}" instead' if name == "base_url" else f"use a URL such as {example}"
         raise BadInput(f"{name} has a password, a query or a fragment", hint=hint)

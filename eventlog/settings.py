@@ -42,7 +42,7 @@ ChunkOverlap = Annotated[int, Meta(ge=0, le=PASSAGE - 1)]
 """Tokens of a passage, and those at its end that the next passage repeats."""
 
 
-def check_zone(name: str) -> str:
+def check_time_zone(name: str) -> str:
     """Return the name of a time zone. Raises BadInput if there is no such zone."""
     # Imported here: most programs use the zone of the system.
     from memlog.eventlog.schedules import load_zone
@@ -99,7 +99,7 @@ class StoreSettings(Checked, frozen=True, kw_only=True):
     ] = 60
     timezone: Annotated[
         str | None,
-        Reads(check_zone),
+        Reads(check_time_zone),
         Help(
             "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
             "zone",

@@ -19,16 +19,16 @@ _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
 def split_into_pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """Yield `text` in pieces of at most `size` characters, split by `break_before`."""
+    """Yield `text` in pieces of at most `size` characters, split by `find_break_before`."""
     start = 0
     while len(text) - start > size:
-        end = break_before(text, start, start + size)
+        end = find_break_before(text, start, start + size)
         yield text[start:end]
         start = end
     yield text[start:] if start else text
 
 
-def break_before(text: str, start: int, limit: int) -> int:
+def find_break_before(text: str, start: int, limit: int) -> int:
     """Return the index after the last space or newline between `start` and `limit`.
 
     Without one, return the index after the last ASCII punctuation character, or else `limit`.
@@ -40,12 +40,12 @@ def break_before(text: str, start: int, limit: int) -> int:
     return limit
 
 
-def nfkc(text: str) -> str:
+def normalise_to_nfkc(text: str) -> str:
     """Normalise `text` to Unicode NFKC."""
     return text if text.isascii() else _normalise_by_piece(text, "NFKD", "NFKC")
 
 
-def nfc(text: str) -> str:
+def normalise_to_nfc(text: str) -> str:
     """Normalise `text` to Unicode NFC."""
     return text if text.isascii() else _normalise_by_piece(text, "NFD", "NFC")
 
@@ -55,12 +55,12 @@ def normalise_width(text: str) -> str:
     if text.isascii():
         return text
     wide = (char for char in {*text} if unicodedata.decomposition(char).startswith(("<wide>", "<narrow>")))
-    return nfc(text.translate({ord(char): unicodedata.normalize("NFKC", char) for char in wide}))
+    return normalise_to_nfc(text.translate({ord(char): unicodedata.normalize("NFKC", char) for char in wide}))
 
 
 def equivalent_forms(text: str) -> list[str]:
     """Return the canonically equivalent forms of `text` in common use: the text as it is, NFC and NFD."""
-    return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
+    return list(dict.fromkeys((text, normalise_to_nfc(text), unicodedata.normalize("NFD", text))))
 
 
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]

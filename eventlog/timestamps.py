@@ -90,7 +90,7 @@ def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = Fa
     return _format_moment(moment.astimezone(UTC))
 
 
-def from_seconds(seconds: float) -> str:
+def timestamp_from_seconds(seconds: float) -> str:
     """Convert seconds since 1970 to a canonical timestamp. Raises ValueError outside the years 1 to 9999."""
     try:
         return _format_moment(datetime(1970, 1, 1) + timedelta(seconds=seconds))
@@ -98,12 +98,12 @@ def from_seconds(seconds: float) -> str:
         raise ValueError(f"timestamp outside the years 1 to 9999: {seconds!r}") from error
 
 
-def in_zone(text: str, zone: tzinfo | None) -> datetime:
+def convert_to_zone(text: str, zone: tzinfo | None) -> datetime:
     """Convert a canonical timestamp to `zone` (None: the system's). Raises ValueError or OverflowError."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
-def zone_name(moment: datetime) -> str:
+def name_zone_at(moment: datetime) -> str:
     """Return the abbreviation of a moment's time zone, such as EET, or its offset if it is wrongly named UTC.
 
     For example, POSIX treats `TZ=UTC+3` as UTC-03:00.

@@ -19,7 +19,7 @@ from memlog.eventlog.integrity.seal_losses import LOST, Loss, find_losses
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import WATERMARKS
 from memlog.eventlog.log.reader import Fingerprint, open_segment
-from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8, list_segments
 from memlog.projector import checkpoints, limits, schema, subjects
 from memlog.projector.checkpoints import (
     NOTHING_READ,
@@ -28,7 +28,7 @@ from memlog.projector.checkpoints import (
     HistoryChanged,
     ReadRange,
     Tally,
-    current_range,
+    find_range_to_read,
 )
 from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
-def projection_id(sizes: ChunkSizes) -> str:
+def compute_projection_id(sizes: ChunkSizes) -> str:
     """Return a hash, in 16 hex digits, of everything that determines the rows, except the log."""
     shapes = (
-        *schema.statements(),
+        *schema.list_statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
         f"analyzer {analyzer.VERSION}, snowball {stemming.snowball_version()}",
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
@@ -58,10 +58,10 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
     """Store the projection id in a new read model."""
-    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
+    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (compute_projection_id(sizes),))
 
 
-def stored_projection_id(db: Connection) -> str | None:
+def read_stored_projection_id(db: Connection) -> str | None:
     """Return the projection id of a read model; None if it has none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
@@ -133,9 +133,12 @@ def catch_up(
     refused: dict[str, OSError] = {}
     # Read before the segments: seals made after the listing are left to the next catch-up.
     sealed = read_sealed_lengths(log)
-    segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
+    segments, strangers = list_segments(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(
-        notes=[*_describe_unread_files(log, strangers), *starmap(_describe_refusal, refused.items())]
+        notes=[
+            *_describe_unread_files(log, strangers),
+            *starmap(_describe_unreadable_stream, refused.items()),
+        ]
     )
 
     def is_read(stream: str) -> bool:
@@ -148,8 +151,8 @@ def catch_up(
     if refused or streams is not None:
         only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
     report.notes += _describe_losses(find_losses(log, only=only, sealed=sealed))
-    work = _find_unread(log, segments, known, bounds)
-    watermarks = watermarks_of(log) if remembers and work else None
+    work = _find_unread_ranges(log, segments, known, bounds)
+    watermarks = open_watermarks_of_log(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else count_unread_bytes(db, log) if progress else 0
@@ -165,7 +168,7 @@ def catch_up(
         except PermissionError as error:
             if not Path(error.filename or "").is_relative_to(log):
                 raise
-            report.notes.append(_describe_refusal(stream, error))
+            report.notes.append(_describe_unreadable_stream(stream, error))
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
@@ -173,12 +176,12 @@ def catch_up(
     reader.replay_marked_streams()
     if watermarks is not None and begins_to_remember:
         # For example in a copied store, whose read model covers segments that have no new lines.
-        readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
+        readable = [each for each in list_segments(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += raise_watermarks(db, watermarks, readable)
     return report
 
 
-def watermarks_of(log: Path) -> "Watermarks":
+def open_watermarks_of_log(log: Path) -> "Watermarks":
     """Return the watermarks of the store that a log belongs to."""
     from memlog.eventlog.log.watermarks import Watermarks
 
@@ -208,7 +211,7 @@ def raise_watermarks(
 
 
 def _describe_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
-    return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
+    return [f"{loss.stream}/{loss.description}{LOST}" for loss in lost]
 
 
 def _describe_unread_files(log: Path, strangers: list[Path]) -> list[str]:
@@ -220,7 +223,7 @@ def _describe_unread_files(log: Path, strangers: list[Path]) -> list[str]:
     return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
 
-def _describe_refusal(stream: str, error: OSError) -> str:
+def _describe_unreadable_stream(stream: str, error: OSError) -> str:
     place = escape_invalid_utf8(str(error.filename or stream))
     return f"{place}: {error.strerror}: skipped; chown it to the store's owner"
 
@@ -229,8 +232,8 @@ def count_unread_bytes(db: Connection, log: Path) -> int:
     """Return the number of bytes of the log that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     return sum(
-        max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
-        for segment in segments_of(log)[0]
+        max(0, segment.read_status().st_size - known.get(segment.stream_and_filename, NOTHING_READ).offset)
+        for segment in list_segments(log)[0]
     )
 
 
@@ -238,9 +241,9 @@ def count_unread_lines(db: Connection, log: Path) -> int:
     """Return the number of complete lines of the log that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     count = 0
-    for segment in segments_of(log)[0]:
+    for segment in list_segments(log)[0]:
         with open_segment(segment) as fd:
-            offset = known.get(segment.key, NOTHING_READ).offset
+            offset = known.get(segment.stream_and_filename, NOTHING_READ).offset
             count += sum(block.count(b"\n") for block in read_blocks(fd, offset))
     return count
 
@@ -249,11 +252,13 @@ def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
     """Return the streams that must be replayed: a segment is gone, or bytes that were read have changed."""
     known = checkpoints.load_checkpoints(db)
     found = set()
-    for segment in segments_of(log)[0]:
-        checkpoint = known.pop(segment.key, NOTHING_READ)
+    for segment in list_segments(log)[0]:
+        checkpoint = known.pop(segment.stream_and_filename, NOTHING_READ)
         try:
             with open_segment(segment) as fd:
-                holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+                holds = checkpoint.matches_open_segment(
+                    segment, fd, FileHints.of_status(disk.status_of_descriptor(fd))
+                )
         except FileNotFoundError:
             holds = False
         if not holds:
@@ -292,7 +297,7 @@ class _Reader(msgspec.Struct):
                         self.report.notes += notes
                 if tally is None:
                     return True
-                self._add_to_report(tally)
+                self._add_counts_to_report(tally)
                 if is_done:
                     return True
         # Invariant: only a deadline leaves lines unread.
@@ -312,7 +317,7 @@ class _Reader(msgspec.Struct):
             try:
                 with self.turn():
                     stretches = [
-                        _range_up_to(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
+                        _range_up_to(segment, self.bounds) for segment in list_segments(self.log, [stream])[0]
                     ]
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
@@ -320,13 +325,13 @@ class _Reader(msgspec.Struct):
                         notes = raise_watermarks(self.db, self.watermarks, segments)
                         notes += _describe_losses(self.watermarks.find_losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
-                return self._add_to_report(tally)
+                return self._add_counts_to_report(tally)
             except (HistoryChanged, FileNotFoundError):
                 continue
         raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def _add_to_report(self, tally: Tally) -> None:
-        self.report.add(tally)
+    def _add_counts_to_report(self, tally: Tally) -> None:
+        self.report.add_counts(tally)
         if self.progress is not None:
             # A replayed stream counts twice.
             self.progress(_READING, min(self.report.bytes, self.total), self.total)
@@ -335,17 +340,17 @@ class _Reader(msgspec.Struct):
 def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
     if bounds is not None:
         # No tail of a newest segment is projected: one at the bound is the rest of a truncated line.
-        return ReadRange(segment, bounds.get(segment.key, 0), not segment.is_newest)
-    return current_range(segment, segment.status().st_size)
+        return ReadRange(segment, bounds.get(segment.stream_and_filename, 0), not segment.is_newest)
+    return find_range_to_read(segment, segment.read_status().st_size)
 
 
-def _find_unread(
+def _find_unread_ranges(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
     """Return the ranges to read, by stream, including one for each missing segment with a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _unread_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
+        stretch = _find_unread_range(segment, known.pop(segment.stream_and_filename, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -355,16 +360,20 @@ def _find_unread(
     return work
 
 
-def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
+def _find_unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
     """Return the unread range of a segment; None if the file's status shows that nothing is new."""
     if bounds is not None:
         stretch = _range_up_to(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
-        hints = FileHints.of(segment.status())
+        hints = FileHints.of_status(segment.read_status())
     except FileNotFoundError:
         return ReadRange(segment, None, True)  # trying to read it causes a replay of the stream
-    return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)
+    return (
+        None
+        if checkpoint.segment_has_nothing_new(segment, hints)
+        else find_range_to_read(segment, hints.size)
+    )
 
 
 def build_read_model(

@@ -24,11 +24,11 @@ class FileHints(Struct, frozen=True):
     ctime_ns: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> "FileHints":
+    def of_status(cls, status: os.stat_result) -> "FileHints":
         """Return the hints for a file with this status."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
-    def up_to(self, end: int | None) -> "FileHints":
+    def limit_to_read_bytes(self, end: int | None) -> "FileHints":
         """Return the hints for a file that was read up to `end`; the rest counts as growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
@@ -50,7 +50,7 @@ class Checkpoint(Struct, frozen=True):
         """The number of bytes projected."""
         return self.fingerprint.offset
 
-    def has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
+    def segment_has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
         """Whether the file's status alone shows that there is nothing new."""
         has_final_tail = not segment.is_newest and self.offset < hints.size
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
@@ -59,7 +59,7 @@ class Checkpoint(Struct, frozen=True):
         """Whether a tail that counted as a line is incomplete again, because the segment's seal is gone."""
         return self.is_open and segment.is_newest
 
-    def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
+    def matches_open_segment(self, segment: Segment, fd: int, hints: FileHints) -> bool:
         """Whether the bytes of the open file before the offset are still those that were read.
 
         Hashes all of them unless the file has only grown; the same bytes under another inode count as
@@ -75,7 +75,7 @@ class Checkpoint(Struct, frozen=True):
             return False
         if hints.inode == self.hints.inode and hints.size > self.hints.size:
             return self.fingerprint.matches_tail(fd)
-        return self.fingerprint.matches(fd)
+        return self.fingerprint.matches_all_bytes(fd)
 
 
 NOTHING_READ = Checkpoint()
@@ -98,7 +98,7 @@ def load_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
-        segment.key,
+        segment.stream_and_filename,
     ).fetchone()
     return _checkpoint_from_row(row) if row else NOTHING_READ
 
@@ -108,7 +108,7 @@ def save_checkpoint(db: Connection, segment: Segment, checkpoint: Checkpoint) ->
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*segment.key, checkpoint.lines, checkpoint.is_open)
+        (*segment.stream_and_filename, checkpoint.lines, checkpoint.is_open)
         + (*astuple(checkpoint.fingerprint), *astuple(checkpoint.hints)),
     )
 
@@ -120,10 +120,12 @@ def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator
     Must be used within the caller's transaction.
     """
     before = load_checkpoint(db, segment)
-    held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
+    held = before.matches_open_segment(
+        segment, fd, FileHints.of_status(disk.status_of_descriptor(fd))
+    ) and before.fingerprint.matches_all_bytes(fd)
     yield
     if before != NOTHING_READ and held:
-        hints = replace(FileHints.of(disk.status(fd)), size=before.hints.size)
+        hints = replace(FileHints.of_status(disk.status_of_descriptor(fd)), size=before.hints.size)
         save_checkpoint(
             db, segment, replace(before, fingerprint=take_fingerprint(fd, before.offset), hints=hints)
         )
@@ -166,13 +168,13 @@ class Tally(msgspec.Struct):
     nul_runs: int = 0
     bytes: int = 0
 
-    def add(self, other: "Tally") -> None:
+    def add_counts(self, other: "Tally") -> None:
         """Add the counts of `other`."""
         for count in Tally.__struct_fields__:
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-def current_range(segment: Segment, size: int) -> ReadRange:
+def find_range_to_read(segment: Segment, size: int) -> ReadRange:
     """Return the range to read of a segment of `size` bytes; older segments include their tail."""
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
@@ -182,7 +184,7 @@ class HistoryChanged(Exception):
 
 
 @contextmanager
-def opened_segment(segment: Segment) -> Iterator[int]:
+def opening_segment(segment: Segment) -> Iterator[int]:
     """Open a segment for reading and yield its descriptor. Raises HistoryChanged if it is missing."""
     try:
         with open_segment(segment) as fd:

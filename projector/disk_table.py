@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memlog.eventlog.codec.hashing import short_sha256
-from memlog.projector.sqlite import Connection, binding, converting_errors
+from memlog.projector.sqlite import Connection, choose_binding, converting_errors
 
 Value = bytes | str
 
@@ -32,11 +32,11 @@ class DiskTable:
 
     def get(self, name: str) -> Value | None:
         """Return the value of an id; None if it has none."""
-        key = _hash(name)
+        key = _hash_id(name)
         found = self._recent.get(key)
         if found is not None or self._db is None:
             return found
-        if not all(self._filter[at >> 3] & 1 << (at & 7) for at in _bits_of(key)):
+        if not all(self._filter[at >> 3] & 1 << (at & 7) for at in _choose_bits_of_filter(key)):
             return None
         row = self._db.execute("SELECT value FROM entries WHERE id = ?", (key,)).fetchone()
         return None if row is None else row[0]
@@ -47,7 +47,7 @@ class DiskTable:
 
     def __setitem__(self, name: str, value: Value) -> None:
         """Set the value of an id."""
-        self._recent[_hash(name)] = value
+        self._recent[_hash_id(name)] = value
         if len(self._recent) >= _RECENT:
             self._spill()
 
@@ -69,30 +69,30 @@ class DiskTable:
     def _spill(self) -> None:
         self._filter = self._filter or bytearray(_BITS // 8)
         for key in self._recent:
-            for at in _bits_of(key):
+            for at in _choose_bits_of_filter(key):
                 self._filter[at >> 3] |= 1 << (at & 7)
         with converting_errors(f"a temporary file in {tempfile.gettempdir()}"):
             if self._db is None:
-                self._db = _open_unnamed()
+                self._db = _open_unnamed_database()
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", sorted(self._recent.items()))
         self._recent.clear()
 
 
-def _hash(name: str) -> bytes:
+def _hash_id(name: str) -> bytes:
     return short_sha256(name.encode(errors="surrogatepass")).digest()[:16]
 
 
-def _bits_of(key: bytes) -> tuple[int, int]:
+def _choose_bits_of_filter(key: bytes) -> tuple[int, int]:
     number = int.from_bytes(key[:8], "big")
     return number % _BITS, (number >> 32) % _BITS
 
 
-def _open_unnamed() -> Connection:
+def _open_unnamed_database() -> Connection:
     # SQLite's own temporary databases stay in memory in some builds, such as pysqlite3's.
     handle, path = tempfile.mkstemp(prefix="memlog.")
     try:
         os.close(handle)
-        db: Connection = binding().connect(path, isolation_level=None)
+        db: Connection = choose_binding().connect(path, isolation_level=None)
         # Without a journal SQLite does not mind that the file has no name.
         for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
             db.execute(f"PRAGMA {pragma}")

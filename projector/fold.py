@@ -9,7 +9,7 @@ from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.events import Event, Redacted, type_name_of_event
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, redactions_in
+from memlog.eventlog.log.reader import Line, LogEntry, decode_entry, find_redactions
 from memlog.eventlog.log.streams import Segment
 from memlog.projector import checkpoints, subjects
 from memlog.projector.checkpoints import (
@@ -19,10 +19,10 @@ from memlog.projector.checkpoints import (
     HistoryChanged,
     ReadRange,
     Tally,
-    opened_segment,
+    opening_segment,
 )
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, delete, insert, to_json_list
+from memlog.projector.sqlite import Connection, delete_rows, insert_rows, to_json_list
 from memlog.projector.subjects import imports
 from memlog.projector.subjects.accepted import PositionedEvent
 
@@ -66,16 +66,16 @@ def fold_segment(
     Raises HistoryChanged if bytes before the checkpoint have changed.
     """
     segment = stretch.segment
-    with opened_segment(segment) as fd:
+    with opening_segment(segment) as fd:
         while True:
             checkpoint = checkpoints.load_checkpoint(db, segment)
-            hints = FileHints.of(disk.status(fd))
-            if not checkpoint.still_holds(segment, fd, hints):
-                raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
+            hints = FileHints.of_status(disk.status_of_descriptor(fd))
+            if not checkpoint.matches_open_segment(segment, fd, hints):
+                raise HistoryChanged(_why_segment_changed(segment, checkpoint, fd, hints))
             end = stretch.end_after(checkpoint.offset)
-            batch = _next_batch(stretch.read_unread_lines(fd, checkpoint), share)
+            batch = _take_next_batch(stretch.read_unread_lines(fd, checkpoint), share)
             tally = _fold_batch(db, segment, batch, sizes, leave_out)
-            read = _advance_checkpoint(checkpoint, batch, fd, hints.up_to(end), stretch)
+            read = _advance_checkpoint(checkpoint, batch, fd, hints.limit_to_read_bytes(end), stretch)
             # Invariant: a checkpoint only moves forward, and a batch moves it, so no line is folded twice.
             assert read.offset > checkpoint.offset if batch else read.offset == checkpoint.offset
             checkpoints.save_checkpoint(db, segment, read)
@@ -84,9 +84,9 @@ def fold_segment(
                 return
 
 
-def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
+def _why_segment_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
     """Return why a segment differs from its checkpoint; file sync may just have brought more of it."""
-    if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
+    if hints.size > checkpoint.offset and checkpoint.fingerprint.matches_all_bytes(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
 
@@ -94,16 +94,16 @@ def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileH
 def _fold_batch(
     db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
 ) -> Tally:
-    decoded, bad = _decode_lines(segment, (line for line in lines if line.offset not in leave_out))
+    decoded, bad = _decode_lines_to_events(segment, (line for line in lines if line.offset not in leave_out))
     redactions = _find_unrecorded_redactions(db, decoded)
-    if redactions or _has_rows(db, "redactions", segment.stream):
-        ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
+    if redactions or _has_rows_of_stream(db, "redactions", segment.stream):
+        ids = {placed.id for placed in decoded} | {entry.event_id for entry in bad}
         redacted = _find_redacted_ids(db, segment, ids, redactions)
         # A redaction itself is never left out.
         decoded = [
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
         ]
-        bad = [entry for entry in bad if entry.id not in redacted]
+        bad = [entry for entry in bad if entry.event_id not in redacted]
     accepted, duplicates, conflicts = _classify_events(db, segment, decoded)
     _record_lines(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
@@ -114,13 +114,15 @@ def _fold_batch(
         duplicates=len(duplicates),
         conflicts=len(conflicts),
         quarantined=len(bad),
-        nul_runs=_record_nuls(db, segment, lines),
+        nul_runs=_record_nul_runs(db, segment, lines),
         # Including the NUL bytes between lines.
         bytes=lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0,
     )
 
 
-def _decode_lines(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
+def _decode_lines_to_events(
+    segment: Segment, lines: Iterable[Line]
+) -> tuple[list[PositionedEvent], list[LogEntry]]:
     """Decode `lines`; return the events, and the entries of non-blank lines that hold no event."""
     decoded, bad = [], []
     for entry in filter(None, (decode_entry(segment, line) for line in lines)):
@@ -163,7 +165,7 @@ def _find_redacted_ids(
     is already projected.
     """
     targets = {target for _, redaction in redactions for target in redaction.targets}
-    projected = _find_first_projected(db, segment.stream, sorted(targets))
+    projected = _find_first_projected_id(db, segment.stream, sorted(targets))
     if projected is not None:
         raise HistoryChanged(f"{projected} was redacted")
     known = db.execute(
@@ -173,7 +175,7 @@ def _find_redacted_ids(
     return targets.union(target_id for (target_id,) in known)
 
 
-def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
+def _find_first_projected_id(db: Connection, stream: str, ids: list[str]) -> str | None:
     """Return the first of `ids` that is still projected, as an event or a quarantined line; otherwise None.
 
     Ids that were redacted before are skipped, since a redaction stays even if it is redacted itself.
@@ -194,12 +196,12 @@ def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | 
     return None if found is None else str(found[0])
 
 
-def _has_rows(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
+def _has_rows_of_stream(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
     """Whether a table has rows of a stream; saves most batches of a rebuild a lookup."""
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
-def _find_projected(
+def _find_projected_events(
     db: Connection, stream: str, decoded: list[PositionedEvent]
 ) -> dict[str, tuple[_Place, bytes]]:
     """Return, by id, the position and content hash of each projected event with an id from `decoded`."""
@@ -221,7 +223,11 @@ def _classify_events(
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []
     conflicts: list[PositionedEvent] = []
-    known = _find_projected(db, segment.stream, decoded) if _has_rows(db, "events", segment.stream) else {}
+    known = (
+        _find_projected_events(db, segment.stream, decoded)
+        if _has_rows_of_stream(db, "events", segment.stream)
+        else {}
+    )
     for placed in decoded:
         place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
         if place == placed.place:
@@ -254,16 +260,17 @@ def _record_lines(
         for placed in accepted
     )
     columns = "stream, id, type, ts, day, number, writer, offset, at, length, line, content_sha256"
-    insert(db, "events", columns, events, empty_is_null=("at",))
-    repeats = ((*segment.key, placed.line.offset, placed.id) for placed in duplicates)
-    insert(db, "duplicates", "stream, segment, offset, id", repeats)
+    insert_rows(db, "events", columns, events, empty_is_null=("at",))
+    repeats = ((*segment.stream_and_filename, placed.line.offset, placed.id) for placed in duplicates)
+    insert_rows(db, "duplicates", "stream, segment, offset, id", repeats)
     contradictions = (
-        (*segment.key, *_line_extent(placed.line), placed.id, placed.content_sha256) for placed in conflicts
+        (*segment.stream_and_filename, *_line_extent(placed.line), placed.id, placed.content_sha256)
+        for placed in conflicts
     )
-    insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
+    insert_rows(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
     quarantined = (
         (
-            *segment.key,
+            *segment.stream_and_filename,
             *_line_extent(entry.line),
             entry.event.reason,
             None if data is None else sha256(data).digest(),
@@ -272,7 +279,7 @@ def _record_lines(
         if isinstance(entry.event, BadLine)
         for data in (entry.line.data,)
     )
-    insert(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
+    insert_rows(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
 
 
 _LINE = "stream, segment, offset, length, line"
@@ -282,13 +289,13 @@ def _line_extent(line: Line) -> tuple[int, int, int]:
     return line.offset, line.length, line.number
 
 
-def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
+def _record_nul_runs(db: Connection, segment: Segment, lines: list[Line]) -> int:
     """Record the NUL bytes around lines; return the number of runs."""
     with_nuls = [line for line in lines if line.nuls_before or line.nuls_after]
     before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
     behind = [(line.offset + line.length, line.nuls_after, line.number) for line in with_nuls]
     runs = [run for run in before + behind if run[1]]
-    insert(db, "nul_runs", _LINE, ((*segment.key, *run) for run in runs))
+    insert_rows(db, "nul_runs", _LINE, ((*segment.stream_and_filename, *run) for run in runs))
     return len(runs)
 
 
@@ -298,7 +305,7 @@ def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
         (
-            # 0 instead of None, as a reason may be "": see `insert`.
+            # 0 instead of None, as a reason may be "": see `insert_rows`.
             (placed.stream, target, placed.id, 0 if redaction.reason is None else redaction.reason)
             + (placed.ts, placed.segment.filename, placed.line.offset)
             for placed, redaction in redactions
@@ -307,7 +314,7 @@ def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
     )
 
 
-def _next_batch(lines: Iterator[Line], share: int) -> list[Line]:
+def _take_next_batch(lines: Iterator[Line], share: int) -> list[Line]:
     batch: list[Line] = []
     size = 0
     for line in lines:
@@ -329,40 +336,42 @@ def _advance_checkpoint(
         lines=last.number - last.is_open,
         is_open=last.is_open and stretch.tail_is_a_line,
         # Only up to the last line, so that after a kill the rest counts as growth.
-        hints=hints.up_to(last.end),
+        hints=hints.limit_to_read_bytes(last.end),
     )
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes: ChunkSizes) -> Tally:
     """Delete all rows of `stream` and project it again, in the caller's transaction."""
-    read = {stretch.segment: _valid_checkpoint(db, stretch.segment) for stretch in stretches}
+    read = {stretch.segment: _load_valid_checkpoint(db, stretch.segment) for stretch in stretches}
     unchanged = [segment.name.filename for segment, checkpoint in read.items() if checkpoint.offset]
     db.execute(
         "DELETE FROM redactions WHERE stream = ? AND segment NOT IN (SELECT value FROM json_each(?))",
         (stream, to_json_list(unchanged)),
     )
     for stretch in stretches:
-        with opened_segment(stretch.segment) as fd:
-            entries = redactions_in(stretch.segment, stretch.read_unread_lines(fd, read[stretch.segment]))
+        with opening_segment(stretch.segment) as fd:
+            entries = find_redactions(stretch.segment, stretch.read_unread_lines(fd, read[stretch.segment]))
             found = [(position_event(entry, event), event) for entry, event in entries]
         record_redactions(db, found)
     redacted = _find_redacted_lines(db, stream, read)
     subjects.clear_stream(db, stream, keep=("redactions",))
-    delete(db, "streams_to_replay", "target_stream = ?", (stream,))
+    delete_rows(db, "streams_to_replay", "target_stream = ?", (stream,))
     tally = Tally()
     for stretch in stretches:
         leave_out = redacted[stretch.segment.name.filename]
         with closing(fold_segment(db, stretch, sizes, leave_out=leave_out)) as parts:
             for part in parts:
-                tally.add(part)
+                tally.add_counts(part)
     return tally
 
 
-def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
+def _load_valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
     """Return the checkpoint of a segment; NOTHING_READ if bytes before it have changed."""
     checkpoint = checkpoints.load_checkpoint(db, segment)
-    with opened_segment(segment) as fd:
-        holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+    with opening_segment(segment) as fd:
+        holds = checkpoint.matches_open_segment(
+            segment, fd, FileHints.of_status(disk.status_of_descriptor(fd))
+        )
     return checkpoint if holds else NOTHING_READ
 
 

@@ -15,14 +15,14 @@ import msgspec
 
 from memlog.eventlog.errors import Busy, DatabaseError
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.file_io import file_version, is_regular, status_at
+from memlog.eventlog.files.file_io import file_version, is_regular_file, status_at
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import BUILD_LOCK, CURRENT, LOG, MODEL, PROJECTOR_LOCK
-from memlog.eventlog.log.streams import escape_invalid_utf8, segments_of
+from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments
 from memlog.eventlog.settings import DEFAULTS
-from memlog.projector import catchup, core_file, sqlite
-from memlog.projector.core_file import CoreView
+from memlog.projector import catchup, sqlite
+from memlog.projector.core_view import CoreView
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.fill import Embedded, fill_missing_vectors, take_cached_vectors
 from memlog.projector.embedding.models import Embedder, Model
@@ -37,30 +37,30 @@ class Generations:
         self._current = store / CURRENT
         self._known: tuple[tuple[int, ...], Path | None] | None = None
 
-    def current(self) -> Path | None:
+    def find_live_file(self) -> Path | None:
         """Return the path of the live generation; None if there is none."""
-        named = self._read_current()
-        while named is not None and not is_regular(named):
+        named = self._read_name_of_live_file()
+        while named is not None and not is_regular_file(named):
             # Two successors may have replaced it since its name was read.
             self._known = None
-            before, named = named, self._read_current()
+            before, named = named, self._read_name_of_live_file()
             if named == before:
                 return None
         return named
 
-    def _read_current(self) -> Path | None:
+    def _read_name_of_live_file(self) -> Path | None:
         """Return the file named by CURRENT, which may not exist; None if it names no generation or is a link.
 
         CURRENT is only reread after a change, because every step of a catch-up calls this.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
-            self._known = known = version, self._parse_current()
+            self._known = known = version, self._parse_name_of_live_file()
         return known[1]
 
-    def _parse_current(self) -> Path | None:
+    def _parse_name_of_live_file(self) -> Path | None:
         try:
-            name = (core_file.read(self._current) or b"").decode().strip()
+            name = (file_io.read_file(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
             return None
         path = self.folder / name
@@ -71,49 +71,49 @@ class Generations:
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
-    def new_file(self) -> Path:
+    def create_generation_file(self) -> Path:
         """Create an empty file with a new name; only its owner may read it and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
         return path
 
-    def scratch_database(self) -> AbstractContextManager[sqlite.Connection]:
+    def open_scratch_database(self) -> AbstractContextManager[sqlite.Connection]:
         """Return a context manager for an empty, private database that leaves no file behind.
 
         Its name is removed before the first write. A kill just before that leaves an empty file, which the
         next build removes.
         """
         while True:
-            path = self.new_file()
+            path = self.create_generation_file()
             try:
                 db = sqlite.connect(path, "bulk")
             except DatabaseError:
                 # A build that has just finished removed it as a leftover.
-                if is_regular(path):
+                if is_regular_file(path):
                     raise
                 continue
             sqlite.remove_database(path)
             return closing(db)
 
-    def make_live(self, path: Path) -> None:
+    def make_generation_live(self, path: Path) -> None:
         """Make the closed file `path` the live generation, keeping the previous one.
 
         The caller must hold the build lock and the projector lock.
         """
-        predecessor = self.current()
-        core_file.sync(path)
+        predecessor = self.find_live_file()
+        file_io.sync_path(path)
         # Sync the file's name, too: otherwise CURRENT could name a missing file after a power cut.
-        core_file.sync(self.folder)
-        core_file.replace(self._current, path.name.encode() + b"\n")
-        self.remove_others({path, predecessor})
+        file_io.sync_path(self.folder)
+        file_io.replace_file(self._current, path.name.encode() + b"\n")
+        self.remove_other_generations({path, predecessor})
 
-    def remove_others(self, kept: set[Path | None]) -> None:
+    def remove_other_generations(self, kept: set[Path | None]) -> None:
         """Remove the leftovers of killed builds and all generations but `kept`; requires the build lock.
 
         Processes that have a removed generation open can read it until they close it.
         """
-        with disk.entries(self.folder) as entries:
+        with disk.scan_folder(self.folder) as entries:
             names = [entry.name for entry in entries]
         databases = {self.folder / (name.partition(".db")[0] + ".db") for name in names if ".db" in name}
         for database in databases - kept:
@@ -191,23 +191,25 @@ class Projector:
         if self.frozen is not None:
             self.close()  # there may be room again
         for _ in range(_ATTEMPTS):
-            unusable = self.why_unusable()
+            unusable = self.why_live_generation_unusable()
             if self.frozen is not None:
                 raise self.frozen
             if unusable is not None:
-                return self.rebuild(unusable, progress=progress, is_due=self._is_unusable)
+                return self.rebuild_generation(
+                    unusable, progress=progress, is_due=self._is_live_generation_unusable
+                )
             try:
-                return self._extend_live(timeout, progress, seconds, streams)
+                return self._extend_live_generation(timeout, progress, seconds, streams)
             except _GenerationChanged:
                 streams = None  # the progress of the new generation is unknown
                 continue
             except DatabaseError as error:
                 if error.code != sqlite.DAMAGED:
                     raise
-                return self.replace_damaged(error, progress=progress)
+                return self.replace_damaged_generation(error, progress=progress)
         raise DatabaseError("the read model keeps being replaced", hint="try again")
 
-    def rebuild(
+    def rebuild_generation(
         self,
         why: str,
         *,
@@ -230,30 +232,32 @@ class Projector:
             self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout
         ):
             if not is_due():
-                return self._extend_live(self._lock_timeout, progress)
-            path, replaced = self.generations.new_file(), self.generations.current()
+                return self._extend_live_generation(self._lock_timeout, progress)
+            path, replaced = self.generations.create_generation_file(), self.generations.find_live_file()
             try:
-                read, cached = self._build(path, progress)
+                read, cached = self._build_generation(path, progress)
             except BaseException:
-                if self.generations.current() != path:
+                if self.generations.find_live_file() != path:
                     sqlite.remove_database(path)
                 raise
         done = Projection(read, why, replaced, cached)
         return self._update_core_view(self.connect_to_live(), done, self._lock_timeout)
 
-    def replace_damaged(
+    def replace_damaged_generation(
         self, error: DatabaseError, *, progress: catchup.Progress | None = None
     ) -> Projection:
         """Replace the live generation, which raised `error`; see `rebuild`."""
         damaged = self._live[0] if self._live is not None else None
         self.close()
-        return self.rebuild(
+        return self.rebuild_generation(
             f"the read model was damaged ({error.message})",
             progress=progress,
-            is_due=lambda: damaged in (None, self.generations.current()) or self._is_unusable(),
+            is_due=lambda: (
+                damaged in (None, self.generations.find_live_file()) or self._is_live_generation_unusable()
+            ),
         )
 
-    def embed(
+    def embed_passages(
         self,
         embedder: Embedder,
         *,
@@ -278,7 +282,7 @@ class Projector:
         while True:
             with suppress(_GenerationChanged), sqlite.converting_errors("the read model"):
                 db = self.connect_to_live()
-                turn = partial(self._locked_transaction, timeout, db)
+                turn = partial(self._holding_lock_and_transaction, timeout, db)
                 fill_missing_vectors(
                     db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress
                 )
@@ -290,7 +294,7 @@ class Projector:
         Raises Busy if another process takes too long to build.
         """
         with holding_lock(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
-            self.generations.remove_others({self.generations.current()})
+            self.generations.remove_other_generations({self.generations.find_live_file()})
 
     def run_write_transaction(self, write: Callable[[sqlite.Connection], T]) -> T:
         """Run `write` in one transaction on the live generation, under the projector lock.
@@ -301,7 +305,10 @@ class Projector:
         for _ in range(_ATTEMPTS):
             db = self.connect_to_live()
             try:
-                with sqlite.converting_errors("the read model"), self._locked_transaction(self._lock_timeout):
+                with (
+                    sqlite.converting_errors("the read model"),
+                    self._holding_lock_and_transaction(self._lock_timeout),
+                ):
                     return write(db)
             except _GenerationChanged:
                 continue
@@ -314,7 +321,7 @@ class Projector:
         Raises DatabaseError if there is no generation.
         """
         while True:
-            path = self.generations.current()
+            path = self.generations.find_live_file()
             if path is None:
                 raise DatabaseError("there is no read model", hint="run store.maintenance.project()")
             if self._live is not None and self._live[0] == path:
@@ -325,29 +332,29 @@ class Projector:
             except DatabaseError as error:
                 if error.code == sqlite.NO_ROOM:
                     self.frozen = error
-                    self._live = (path, sqlite.connect_without_room(path))
+                    self._live = (path, sqlite.connect_without_side_files(path))
                 # Two successors may have replaced it, so that it was removed before `connect`.
-                elif self.generations.current() == path:
+                elif self.generations.find_live_file() == path:
                     raise
 
-    def why_unusable(self) -> str | None:
+    def why_live_generation_unusable(self) -> str | None:
         """Return why the live generation cannot be brought up to date; None if it can."""
         try:
             db = self.connect_to_live()
             with sqlite.converting_errors("the read model"):
-                stored = catchup.stored_projection_id(db)
+                stored = catchup.read_stored_projection_id(db)
         except DatabaseError as error:
-            if self.generations.current() is None:
+            if self.generations.find_live_file() is None:
                 return self.generations.why_no_live_generation()
             self.close()
             return f"the read model could not be read ({error.message})"
-        if stored != catchup.projection_id(self.sizes):
+        if stored != catchup.compute_projection_id(self.sizes):
             self.close()
             return "the read model was built with other chunk sizes or by another memlog"
         return None
 
-    def _is_unusable(self) -> bool:
-        return self.why_unusable() is not None
+    def _is_live_generation_unusable(self) -> bool:
+        return self.why_live_generation_unusable() is not None
 
     def close(self, *, is_inherited: bool = False) -> None:
         """Close the connection to the live generation, or leave an inherited one to the parent process."""
@@ -355,7 +362,7 @@ class Projector:
             self._live[1].close()
         self._live = self.frozen = None
 
-    def _extend_live(
+    def _extend_live_generation(
         self,
         lock_timeout: float,
         progress: catchup.Progress | None,
@@ -369,7 +376,7 @@ class Projector:
                 db,
                 self.log,
                 self.sizes,
-                turn=lambda: self._locked_transaction(lock_timeout),
+                turn=lambda: self._holding_lock_and_transaction(lock_timeout),
                 progress=progress,
                 seconds=seconds,
                 remembers=True,
@@ -383,8 +390,8 @@ class Projector:
             with sqlite.converting_errors("the read model"):
                 if self.core_view.is_current(db):
                     return done
-                with self._locked_transaction(lock_timeout, db):
-                    note = self.core_view.write_current(db)
+                with self._holding_lock_and_transaction(lock_timeout, db):
+                    note = self.core_view.write_current_memory(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
             # The other process writes the view from what it has projected, which is at least as much.
@@ -396,14 +403,16 @@ class Projector:
         return done
 
     @contextmanager
-    def _locked_transaction(self, lock_timeout: float, db: sqlite.Connection | None = None) -> Iterator[None]:
+    def _holding_lock_and_transaction(
+        self, lock_timeout: float, db: sqlite.Connection | None = None
+    ) -> Iterator[None]:
         """Hold the projector lock and a write transaction on the live generation within the context.
 
         db: the connection used to read the data to be written, if another thread may have closed it since.
         """
-        with self._locked(lock_timeout):
+        with self._holding_projector_lock(lock_timeout):
             # Checked under the lock: another process may have published a generation meanwhile.
-            if self._live is None or self._live[0] != self.generations.current():
+            if self._live is None or self._live[0] != self.generations.find_live_file():
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:
                 raise _GenerationChanged
@@ -411,7 +420,7 @@ class Projector:
                 yield
 
     @contextmanager
-    def _locked(self, timeout: float) -> Iterator[None]:
+    def _holding_projector_lock(self, timeout: float) -> Iterator[None]:
         """Hold the projector lock; `timeout` limits the wait for other processes, but not for threads."""
         with holding_lock(
             self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here
@@ -422,23 +431,23 @@ class Projector:
             finally:
                 _held_here.discard(self._lock)
 
-    def _build(self, path: Path, progress: catchup.Progress | None) -> tuple[catchup.CatchUp, int]:
+    def _build_generation(self, path: Path, progress: catchup.Progress | None) -> tuple[catchup.CatchUp, int]:
         db = sqlite.connect(path, "bulk")
         try:
             with sqlite.converting_errors(path):
                 report = catchup.build_read_model(db, self.log, self.sizes, progress=progress)
-                cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
-                with self._locked(self._lock_timeout):
+                cached = take_cached_vectors(db, self.store, self._models, self.generations.find_live_file())
+                with self._holding_projector_lock(self._lock_timeout):
                     with sqlite.transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)
-                    report.add(newer)
-                    watermarks = catchup.watermarks_of(self.log)
-                    lost = catchup.raise_watermarks(db, watermarks, segments_of(self.log, unread={})[0])
+                    report.add_counts(newer)
+                    watermarks = catchup.open_watermarks_of_log(self.log)
+                    lost = catchup.raise_watermarks(db, watermarks, list_segments(self.log, unread={})[0])
                     report.notes = list(dict.fromkeys([*report.notes, *lost]))
                     db.execute("PRAGMA locking_mode = NORMAL")
                     db.execute("PRAGMA journal_mode = WAL")
                     db.close()
-                    self.generations.make_live(path)
+                    self.generations.make_generation_live(path)
         finally:
             db.close()
         return report, cached

@@ -3,19 +3,11 @@
 All of these figures are part of the projection id.
 """
 
-import os
-import sqlite3
-import weakref
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
-from types import ModuleType
 from typing import Literal
 
 from memlog.eventlog import events as ev
 from memlog.eventlog.events import Event
-from memlog.eventlog.files.file_io import status_at
-from memlog.eventlog.files.forks import keep_alive
 
 LONGEST_STRUCTURED = 500_000
 """The most characters in the texts of an event; longer ones are indexed only by their words, regardless of
@@ -53,7 +45,7 @@ _NAMES = (
 )
 
 
-def can_be_structured(*texts: str) -> bool:
+def are_short_enough_to_structure(*texts: str) -> bool:
     """Whether texts are short enough to be split by format and tokens, and to be indexed with stems."""
     return sum(map(len, texts)) <= LONGEST_STRUCTURED
 
@@ -63,9 +55,9 @@ def are_short_names(*names: str | None) -> bool:
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
-def entries_within_limit(fact: ev.FactStored) -> list[str]:
+def take_list_entries_within_limit(fact: ev.FactStored) -> list[str]:
     """Return the entries of a ranked list that become facts: all, or the first ones if it is too long."""
-    names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
+    names = sum(map(len, [fact.id or "", *_list_texts_of_event(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]
 
@@ -75,63 +67,12 @@ def why_indexed_plainly(event: Event) -> Reason | None:
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
-    if isinstance(event, ev.FactStored) and len(entries_within_limit(event)) <= len(rest):
+    if isinstance(event, ev.FactStored) and len(take_list_entries_within_limit(event)) <= len(rest):
         return "long_list"
-    if not can_be_structured(*_texts_of(event, _TEXTS), *rest):
+    if not are_short_enough_to_structure(*_list_texts_of_event(event, _TEXTS), *rest):
         return "long_text"
-    return None if are_short_names(*_texts_of(event, _NAMES)) else "long_names"
+    return None if are_short_names(*_list_texts_of_event(event, _NAMES)) else "long_names"
 
 
-def _texts_of(event: Event, names: Sequence[str]) -> list[str]:
+def _list_texts_of_event(event: Event, names: Sequence[str]) -> list[str]:
     return [value for name in names if (value := getattr(event, name, None))]
-
-
-# SQLite keeps in memory which locks a process holds on a file. A forked child has the memory but not the
-# locks, so it must neither use nor close such a connection, nor open its file: each would rely on those
-# locks.
-# https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_
-
-_FileId = tuple[int, int]
-_open: dict[int, tuple["weakref.ref[sqlite3.Connection]", _FileId]] = {}
-_inherited: set[_FileId] = set()
-
-
-@cache
-def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
-    """Return a subclass of the binding's connection class whose connections are untracked when closed."""
-    base: type[sqlite3.Connection] = binding.Connection
-
-    class Connection(base):  # type: ignore[valid-type,misc]
-        def close(self) -> None:
-            super().close()
-            _open.pop(id(self), None)
-
-    return Connection
-
-
-def track_connection(db: sqlite3.Connection, path: Path) -> None:
-    """Track an open connection to the file at `path` until it is closed or garbage-collected."""
-    status = status_at(path)
-    if status is not None:
-        number = id(db)
-        ref = weakref.ref(db, lambda _: _open.pop(number, None))
-        _open[number] = ref, (status.st_dev, status.st_ino)
-
-
-def has_inherited_connection(path: Path) -> bool:
-    """Whether the parent of this process had the file at `path` open when it forked."""
-    status = status_at(path) if _inherited else None
-    return status is not None and (status.st_dev, status.st_ino) in _inherited
-
-
-def _keep_connections_alive() -> None:
-    """Leave all connections to the parent, keeping them alive, since collecting one would close it."""
-    for ref, file_id in _open.values():
-        db = ref()
-        if db is not None:
-            keep_alive(db)
-            _inherited.add(file_id)
-    _open.clear()
-
-
-os.register_at_fork(after_in_child=_keep_connections_alive)

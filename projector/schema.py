@@ -26,27 +26,27 @@ def read_schema() -> str:
     return Path(__file__).with_name("schema.sql").read_bytes().decode()
 
 
-def statements() -> tuple[str, ...]:
+def list_statements() -> tuple[str, ...]:
     """Return the SQL statements of schema.sql, each on one line and without comments."""
     return _split_statements(read_schema())
 
 
-def tables() -> dict[str, TableSchema]:
+def list_tables() -> dict[str, TableSchema]:
     """Return the tables in schema.sql by name and in order, except virtual ones."""
-    return _describe_tables(statements())
+    return _describe_tables(list_statements())
 
 
 def create_tables(db: Connection) -> None:
     """Create all tables in an empty file, with only those indexes that handlers need."""
-    for statement in statements():
-        if not _can_be_created_last(statement):
+    for statement in list_statements():
+        if not _is_index_for_queries_only(statement):
             db.execute(statement)
 
 
 def create_indexes(db: Connection) -> None:
     """Create the remaining indexes once all rows exist, which is cheaper than updating them row by row."""
-    for statement in statements():
-        if _can_be_created_last(statement):
+    for statement in list_statements():
+        if _is_index_for_queries_only(statement):
             db.execute(statement)
 
 
@@ -87,7 +87,7 @@ _HANDLER_INDEXES = (
 passage: 8,000 changes after 100,000 messages took four minutes."""
 
 
-def _can_be_created_last(statement: str) -> bool:
+def _is_index_for_queries_only(statement: str) -> bool:
     """Whether a statement creates an index that only queries need, so that a rebuild can create it last."""
     is_index = statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))
     return is_index and statement.split("INDEX ")[1].split()[0] not in _HANDLER_INDEXES

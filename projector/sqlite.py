@@ -5,8 +5,10 @@ If none can, everything except vectors works.
 """
 
 import errno
+import os
 import sqlite3
 import threading
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
@@ -21,7 +23,7 @@ import msgspec
 from memlog.eventlog.errors import DatabaseError
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import status_at, write_all
-from memlog.projector.limits import has_inherited_connection, make_connection_type, track_connection
+from memlog.eventlog.files.forks import keep_object_alive
 
 Connection = sqlite3.Connection
 """A connection; the classes of pysqlite3 and sqlean have the same methods."""
@@ -77,7 +79,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
 
 
 @cache
-def binding() -> ModuleType:
+def choose_binding() -> ModuleType:
     """Return the SQLite module to use. Raises DatabaseError if none has SQLite 3.40 or newer."""
     found = [import_module(name) for name in _CANDIDATES if find_spec(name) is not None]
     usable = [module for module in found if module.sqlite_version_info >= _MINIMUM]
@@ -90,25 +92,25 @@ def binding() -> ModuleType:
 
 
 @cache
-def error_types() -> tuple[type[Exception], ...]:
+def error_types_of_binding() -> tuple[type[Exception], ...]:
     """Return the binding's exception types; pysqlite3's do not derive from `sqlite3.Error`."""
-    return (binding().Error,)
+    return (choose_binding().Error,)
 
 
 def describe_binding() -> str:
     """Return the name of the binding and its SQLite version, such as `pysqlite3 3.53.4`."""
-    return f"{binding().__name__} {binding().sqlite_version}"
+    return f"{choose_binding().__name__} {choose_binding().sqlite_version}"
 
 
 def why_no_vectors() -> str | None:
     """Return why vector search does not work with this SQLite; None if it does."""
-    if not _loads_extensions(binding()):
+    if not _loads_extensions(choose_binding()):
         return f"{describe_binding()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
     return "the package sqlite-vec is not installed" if path is None else _why_not_loaded(path)
 
 
-def vec_version(db: Connection) -> str | None:
+def version_of_sqlite_vec(db: Connection) -> str | None:
     """Return the version of sqlite-vec; None if vector search does not work."""
     if why_no_vectors() is not None:
         return None
@@ -120,10 +122,10 @@ def connect(path: Path | None, mode: Mode) -> Connection:
     """Open the existing database at `path`, or a new one in memory if `path` is None.
 
     Threads may share the connection, but must take turns. Raises DatabaseError; if its code is NO_ROOM,
-    `connect_without_room` can still read the file.
+    `connect_without_side_files` can still read the file.
     """
     try:
-        return _open(path, mode)
+        return _open_database(path, mode)
     except DatabaseError as error:
         why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
@@ -132,25 +134,25 @@ def connect(path: Path | None, mode: Mode) -> Connection:
         raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
 
 
-def connect_without_room(path: Path) -> Connection:
+def connect_without_side_files(path: Path) -> Connection:
     """Open a database for reading without room for SQLite's side files. Raises DatabaseError."""
     has_commits_beside = _file_size(path.with_name(f"{path.name}-wal")) > 0
-    return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
+    return connect(path, "alone" if has_commits_beside and not _has_wal_index(path) else "immutable")
 
 
-def _open(path: Path | None, mode: Mode) -> Connection:
+def _open_database(path: Path | None, mode: Mode) -> Connection:
     if path is not None and has_inherited_connection(path):
         message = f"{path}: another thread had it open when this process was forked"
         raise DatabaseError(message, hint="fork while no thread is reading, or use spawn", code=INHERITED)
     uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
     with converting_errors(path or "a database in memory"):
-        db: Connection = binding().connect(
+        db: Connection = choose_binding().connect(
             uri,
             uri=True,
             isolation_level=None,
             check_same_thread=False,
             timeout=5.0,
-            factory=make_connection_type(binding()),
+            factory=make_connection_type(choose_binding()),
         )
         if path is not None:
             track_connection(db, path)
@@ -184,10 +186,12 @@ def _access_mode(path: Path, mode: Mode) -> str:
         return "mode=rw"
     # A writer, running or killed, has commits in the WAL, which immutable ignores. SQLite needs both side
     # files to read them, and cannot create or extend one here.
-    return "mode=ro" if _has_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    return (
+        "mode=ro" if _has_wal_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+    )
 
 
-def _has_index(path: Path) -> bool:
+def _has_wal_index(path: Path) -> bool:
     """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
     return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
@@ -202,12 +206,12 @@ def converting_errors(path: Path | str) -> Iterator[None]:
     """Convert SQLite errors in the context to DatabaseError. path: the file to name in messages."""
     try:
         yield
-    except error_types() as error:
+    except error_types_of_binding() as error:
         result = _result_code(error)
         raise DatabaseError(
             f"{path}: {error}",
             hint=_NO_ROOM if result in _DISK_ERRORS else DISPOSABLE,
-            code=NO_ROOM if result == _FULL else DAMAGED if _is_damage(error) else None,
+            code=NO_ROOM if result == _FULL else DAMAGED if _is_damage_error(error) else None,
         ) from error
 
 
@@ -217,7 +221,7 @@ def _result_code(error: Exception) -> int | None:
     return None if code is None else code & 0xFF
 
 
-def is_busy(error: Exception) -> bool:
+def is_busy_error(error: Exception) -> bool:
     """Whether another process held the lock for too long (SQLITE_BUSY, SQLITE_LOCKED)."""
     return _result_code(error) in (5, 6)
 
@@ -227,7 +231,7 @@ def is_statement_error(error: Exception) -> bool:
     return _result_code(error) in (None, 1)
 
 
-def _is_damage(error: Exception) -> bool:
+def _is_damage_error(error: Exception) -> bool:
     """Whether the error means that the file is damaged.
 
     This includes missing tables and violated constraints, since memlog's statements are correct.
@@ -238,7 +242,7 @@ def _is_damage(error: Exception) -> bool:
     return code not in _NOT_DAMAGE
 
 
-def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
+def fetch_required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
     """Return the first row of a query that must have one in every intact read model.
 
     Raises DatabaseError with the code DAMAGED if there is none.
@@ -300,10 +304,10 @@ def _loads_extensions(module: ModuleType) -> bool:
 @cache
 def _why_not_loaded(path: Path) -> str | None:
     """Return SQLite's error if sqlite-vec is damaged or built for another platform; otherwise None."""
-    db = binding().connect(":memory:")
+    db = choose_binding().connect(":memory:")
     try:
         _load_vec0(db)
-    except error_types() as error:
+    except error_types_of_binding() as error:
         return f"{describe_binding()} cannot load {path}: {error}"
     finally:
         db.close()
@@ -337,7 +341,7 @@ def to_json_list(values: Collection[Any]) -> str:
     return msgspec.json.encode(values).decode()
 
 
-def insert(
+def insert_rows(
     db: Connection,
     table: str,
     columns: str,
@@ -354,17 +358,19 @@ def insert(
     db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({', '.join(places)})", rows)
 
 
-def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
+def upsert_row(
+    db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None
+) -> None:
     """Insert a row, or replace the one with the same `key`; with `newer_by`, only if that value increases."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
-def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
+def delete_rows(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
     """Delete the rows that match `where`."""
     db.execute(f"DELETE FROM {table} WHERE {where}", values)
 
 
-def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
+def update_rows(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
     """Update one column. rows: for each update, the new value and the parameters of `where`."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
@@ -378,3 +384,54 @@ def _upsert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...], newe
         f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
         + (f" WHERE excluded.{newer_by} > {newer_by}" if newer_by else "")
     )
+
+
+# SQLite keeps in memory which locks a process holds on a file. A forked child has the memory but not the
+# locks, so it must neither use nor close such a connection, nor open its file: each would rely on those
+# locks.
+# https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_
+
+_FileId = tuple[int, int]
+_open_connections: dict[int, tuple["weakref.ref[sqlite3.Connection]", _FileId]] = {}
+_inherited_files: set[_FileId] = set()
+
+
+@cache
+def make_connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
+    """Return a subclass of the binding's connection class whose connections are untracked when closed."""
+    base: type[sqlite3.Connection] = binding.Connection
+
+    class Connection(base):  # type: ignore[valid-type,misc]
+        def close(self) -> None:
+            super().close()
+            _open_connections.pop(id(self), None)
+
+    return Connection
+
+
+def track_connection(db: sqlite3.Connection, path: Path) -> None:
+    """Track an open connection to the file at `path` until it is closed or garbage-collected."""
+    status = status_at(path)
+    if status is not None:
+        number = id(db)
+        ref = weakref.ref(db, lambda _: _open_connections.pop(number, None))
+        _open_connections[number] = ref, (status.st_dev, status.st_ino)
+
+
+def has_inherited_connection(path: Path) -> bool:
+    """Whether the parent of this process had the file at `path` open when it forked."""
+    status = status_at(path) if _inherited_files else None
+    return status is not None and (status.st_dev, status.st_ino) in _inherited_files
+
+
+def _keep_connections_alive() -> None:
+    """Leave all connections to the parent, keeping them alive, since collecting one would close it."""
+    for ref, file_id in _open_connections.values():
+        db = ref()
+        if db is not None:
+            keep_object_alive(db)
+            _inherited_files.add(file_id)
+    _open_connections.clear()
+
+
+os.register_at_fork(after_in_child=_keep_connections_alive)

@@ -55,7 +55,7 @@ def dump_tables(db: sqlite.Connection, *, content: bool = False) -> Iterator[str
 
     content: omit positions and times of appending, and sort rows by the remaining columns.
     """
-    for name, table in schema.tables().items():
+    for name, table in schema.list_tables().items():
         if name in _LEFT_OUT or (content and name in _ABOUT_BYTES):
             continue
         columns = [column for column in table.columns if not (content and column in _WHERE_AND_WHEN_APPENDED)]
@@ -87,7 +87,7 @@ is.
 """
 
 
-def fulltext_digest(db: sqlite.Connection) -> str:
+def hash_fulltext_index(db: sqlite.Connection) -> str:
     """Return a hash of the full-text index in hex.
 
     It covers every word with its position and owner, the length of each entry, and the totals that ranking
@@ -209,12 +209,12 @@ def verify_read_model(
         else:
             found = _compare_with_replay(db, log, sizes, scratch, progress)
         found.problems += _check_vectors(db)
-        found.problems += _check_file(db)
+        found.problems += _check_database_file(db)
     for table in () if read_only else TABLES:
         try:
             db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-        except sqlite.error_types() as error:
-            if sqlite.is_busy(error):
+        except sqlite.error_types_of_binding() as error:
+            if sqlite.is_busy_error(error):
                 found.notes.append(f"{table}: {error}: FTS5 did not check it")
             else:
                 found.problems.append(f"{table}: {error}")
@@ -236,11 +236,11 @@ def _compare_with_replay(
 ) -> Verification:
     """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
     found = _describe_read_model(db)
-    fulltext = fulltext_digest(db)
+    fulltext = hash_fulltext_index(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_checkpoints(db).items()}
     with scratch() as replay, sqlite.converting_errors("the replay"):
         build_read_model(replay, log, sizes, bounds=bounds, progress=progress)
-        found.replayed, replayed_fulltext = hash_dump(replay), fulltext_digest(replay)
+        found.replayed, replayed_fulltext = hash_dump(replay), hash_fulltext_index(replay)
     if found.digest != found.replayed:
         found.problems.append(f"the read model differs from a replay of its log{_REMEDY}")
     if fulltext != replayed_fulltext:
@@ -264,7 +264,7 @@ def _count_problems(found: Verification, lines: Lines) -> list[str]:
     ]
 
 
-def _check_file(db: sqlite.Connection) -> list[str]:
+def _check_database_file(db: sqlite.Connection) -> list[str]:
     """Run SQLite's own check of pages and indexes; return the problems found."""
     found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)")]
     return [] if found == ["ok"] else [f"the read model's file: {'; '.join(found)}"]
@@ -284,8 +284,10 @@ def _describe_read_model(db: sqlite.Connection) -> Verification:
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),
-        missing_vectors=index.count_all_pending(db),
-        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _tables_with_vectors(db)),
+        missing_vectors=index.count_pending_passages_of_all_sets(db),
+        withheld_vectors=sum(
+            max(0, _count_withheld_passages(db, shelf)) for _, shelf in _tables_with_vectors(db)
+        ),
     )
 
 
@@ -298,7 +300,7 @@ def _tables_with_vectors(db: sqlite.Connection) -> list[tuple[vectors.VectorSet,
     ]
 
 
-def _count_withheld(db: sqlite.Connection, shelf: index.PassageTables) -> int:
+def _count_withheld_passages(db: sqlite.Connection, shelf: index.PassageTables) -> int:
     return (
         sqlite.count_rows(db, shelf.chunks)
         - sqlite.count_rows(db, shelf.vectors)
@@ -309,9 +311,9 @@ def _count_withheld(db: sqlite.Connection, shelf: index.PassageTables) -> int:
 def _check_vectors(db: sqlite.Connection) -> list[str]:
     problems = []
     for of, shelf in _tables_with_vectors(db):
-        missing = _count_withheld(db, shelf)
+        missing = _count_withheld_passages(db, shelf)
         # A provider does not get all passages, and refuses some.
-        if missing < 0 or (missing and not may_refuse_texts(vectors.model_of(db, of) or "")):
+        if missing < 0 or (missing and not may_refuse_texts(vectors.read_model_of_vectors(db, of) or "")):
             problems.append(f"{shelf.vectors}: passages and vectors do not match in number")
         probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
         nearest = f"SELECT distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = 1"

@@ -12,7 +12,7 @@ from memlog.eventlog.events import ModelFailed
 from memlog.eventlog.fields import Chat, FailureKind, ModelTask
 from memlog.projector.sqlite import Connection
 from memlog.query.conversations import ORDER, WindowMessage
-from memlog.query.event_index import struct_of_row
+from memlog.query.event_index import make_struct_of_row
 
 
 class BufferedMessage(msgspec.Struct, frozen=True):
@@ -134,7 +134,7 @@ def unsummarised_sessions(db: Connection, chat: Chat) -> list[Unsummarised]:
     found: list[Unsummarised] = []
     current: Unsummarised | None = None
     for row in db.execute(_MESSAGES, chat):
-        message = struct_of_row(WindowMessage, row)
+        message = make_struct_of_row(WindowMessage, row)
         if message.type == "session_break":
             if current is not None:
                 current.is_over = True
@@ -249,11 +249,11 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
     until = _start_of_next_day(since)
     found = Failures()
     for *row, kind, requests in db.execute(_FAILED, (since, until, provider, model)):
-        found.add_failure(struct_of_row(SetAside, row, until=until), kind, requests)
+        found.add_failure(make_struct_of_row(SetAside, row, until=until), kind, requests)
     return found
 
 
-def tokens_of_today(db: Connection) -> int:
+def count_tokens_of_today(db: Connection) -> int:
     """Return the number of tokens language models have used today (UTC), as recorded in events."""
     since = (f"{timestamps.today()}T00:00:00.000Z",)
     (tokens,) = db.execute(

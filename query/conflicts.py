@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from memlog.projector.sqlite import Connection, to_json_list
-from memlog.query.provenance import EVENT_COLUMNS, read_event
+from memlog.query.provenance import EVENT_COLUMNS, read_event_of_row
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
@@ -75,7 +75,7 @@ ORDER BY is_waiting DESC, is_open DESC, ts DESC, extraction_id DESC, number
 """
 
 
-def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
+def list_conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
     """Return all conflicts: waiting, then queued, then closed ones, newest first."""
     found = []
     for row in db.execute(_LISTED).fetchall():
@@ -86,7 +86,7 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
             "person" if by_person is not None else "model" if memory_id is not None else None
         )
         texts = [
-            ConflictingMemory(memory_id=memory, event_id=event, content=_read_content(db, log, event))
+            ConflictingMemory(memory_id=memory, event_id=event, content=_decode_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
         ]
         closed: Literal["decided", "settled"] = "settled" if by is None else "decided"
@@ -99,7 +99,7 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
                 decided_by=by,
                 memory_id=memory_id,
                 memories=texts,
-                proposed=_read_proposal(db, proposal_id),
+                proposed=_decode_proposal(db, proposal_id),
             )
         )
     return found
@@ -126,18 +126,18 @@ def ids_of_proposed_memories(db: Connection) -> set[str]:
     return {name for (name,) in rows}
 
 
-def _read_proposal(db: Connection, memory_id: str | None) -> ConflictingMemory | None:
+def _decode_proposal(db: Connection, memory_id: str | None) -> ConflictingMemory | None:
     row = db.execute("SELECT event_id, content FROM memories WHERE memory_id = ?", (memory_id,)).fetchone()
     return row and ConflictingMemory(memory_id=str(memory_id), event_id=row[0], content=row[1])
 
 
-def _read_content(db: Connection, log: Path, event_id: str) -> str | None:
+def _decode_content(db: Connection, log: Path, event_id: str) -> str | None:
     row = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.stream = 'memory' AND e.id = ?", (event_id,)
     ).fetchone()
     if row is None:
         return None
-    content = msgspec.json.decode(read_event(log, row).raw).get("content")
+    content = msgspec.json.decode(read_event_of_row(log, row).raw).get("content")
     return content if isinstance(content, str) else None
 
 
@@ -217,7 +217,7 @@ def ids_of_memories_worded_by_hand(db: Connection) -> set[str]:
     return {memory_id for (memory_id,) in db.execute(_OWN, (to_json_list(DISTILLED),))}
 
 
-def last_standing_merge(db: Connection, memory_id: str) -> Merge | None:
+def find_last_merge_not_undone(db: Connection, memory_id: str) -> Merge | None:
     """Return the latest merge into `memory_id` that was not undone, or None."""
     for stream, extraction_id, number, memory_ids, is_undone in db.execute(_MERGES, (memory_id,)).fetchall():
         if not is_undone:

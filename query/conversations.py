@@ -12,11 +12,11 @@ from memlog.eventlog.fields import Chat
 from memlog.projector.passages.fulltext import ORDER as ORDER
 from memlog.projector.sqlite import Connection
 from memlog.query.context.token_counters import count_text_tokens as tokens_of
-from memlog.query.context.token_counters import least_weight
-from memlog.query.event_index import struct_of_row
+from memlog.query.context.token_counters import least_weight_of_length
+from memlog.query.event_index import make_struct_of_row
 
 
-def speaker_label(role: str | None, name: str | None) -> str:
+def format_speaker(role: str | None, name: str | None) -> str:
     """Return `user/Anna`, or just the role if the name is missing or the same.
 
     The role always comes first, because writers choose their name, which may be `system`. A colon in a name
@@ -53,7 +53,7 @@ def check_chat_known(db: Connection, chat: Chat) -> None:
         )
 
 
-def chat_condition(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
+def sql_condition_on_chat(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
     """Return an SQL condition, with its values, for rows of `chat`; None selects all chats.
 
     Raises:
@@ -83,7 +83,7 @@ class WindowMessage(msgspec.Struct, kw_only=True):
     @property
     def speaker(self) -> str:
         """The speaker's role and name: `user/Anna`."""
-        return speaker_label(self.role, self.name)
+        return format_speaker(self.role, self.name)
 
 
 class Window(msgspec.Struct):
@@ -149,11 +149,15 @@ def messages_of_window(
     messages: list[WindowMessage] = []
     left: float | None = tokens
     for row in rows:
-        message = struct_of_row(WindowMessage, row)
+        message = make_struct_of_row(WindowMessage, row)
         if left is not None:
             content = text(message)
             # Counting the tokens of some megabytes would take seconds.
-            left -= least_weight(content) if least_weight(content) > left else tokens_of(content, "model")
+            left -= (
+                least_weight_of_length(content)
+                if least_weight_of_length(content) > left
+                else tokens_of(content, "model")
+            )
             if left < 0:
                 break
         messages.append(message)
@@ -167,14 +171,14 @@ def first_message_of_session(db: Connection, chat: Chat) -> str | None:
     return start[0] if start else None
 
 
-def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
+def _read_messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
     """Return up to `limit` messages on one side of `place` (channel, chat_id, order), within its session."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
         [*place, limit],
     ).fetchall()
-    messages = (struct_of_row(WindowMessage, row) for row in rows)
+    messages = (make_struct_of_row(WindowMessage, row) for row in rows)
     return list(takewhile(lambda message: message.type != "session_break", messages))
 
 
@@ -224,9 +228,9 @@ def surroundings_of_event(db: Connection, key: tuple[str, str], neighbours: int)
     ).fetchone()
     if own is None:
         return None
-    place, message = own[: 2 + len(ORDER)], struct_of_row(WindowMessage, own[2 + len(ORDER) :])
-    before = _messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
-    behind = _messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
+    place, message = own[: 2 + len(ORDER)], make_struct_of_row(WindowMessage, own[2 + len(ORDER) :])
+    before = _read_messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
+    behind = _read_messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return Surroundings(messages=[*before[::-1], message, *behind])
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from memlog.eventlog.fields import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import struct_of_row
+from memlog.query.event_index import make_struct_of_row
 
 
 class Source(msgspec.Struct, kw_only=True):
@@ -115,7 +115,7 @@ def list_sources(db: Connection, source_id: str | None = None) -> list[Source]:
         " GROUP BY n.source_id ORDER BY n.source_id",
         {"source_id": source_id},
     )
-    return [struct_of_row(Source, row) for row in rows]
+    return [make_struct_of_row(Source, row) for row in rows]
 
 
 def list_registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
@@ -126,7 +126,7 @@ def list_registered_sources(db: Connection, source_id: str | None = None) -> lis
         f"SELECT {columns} FROM sources WHERE root IS NOT NULL {where} ORDER BY source_id",
         {"source_id": source_id},
     )
-    return [struct_of_row(Registered, row) for row in rows]
+    return [make_struct_of_row(Registered, row) for row in rows]
 
 
 def find_source(db: Connection, source_id: str) -> Source | None:
@@ -137,7 +137,7 @@ def find_source(db: Connection, source_id: str) -> Source | None:
 def documents_of_source(db: Connection, source_id: str) -> list[Document]:
     """Return the documents of a source, ordered by file."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
-    return [struct_of_row(Document, row) for row in rows]
+    return [make_struct_of_row(Document, row) for row in rows]
 
 
 def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
@@ -145,7 +145,7 @@ def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
     row = db.execute(
         f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
-    return None if row is None else struct_of_row(DocumentText, row)
+    return None if row is None else make_struct_of_row(DocumentText, row)
 
 
 def hashes_by_file(db: Connection, source_id: str) -> dict[str, str]:
@@ -170,7 +170,7 @@ def count_shared_files(db: Connection, source_id: str) -> dict[str, int]:
     return dict(rows.fetchall())
 
 
-def folder_tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
+def make_tree_of_folders(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
     """Arrange a source's documents into a tree of folders."""
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_origin
 import msgspec
 
 from memlog.eventlog.codec.upcast import parse_line_id
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import list_fields
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.streams import chat_of_stream, conversation_stream
 from memlog.projector.sqlite import Connection, to_json_list
@@ -51,7 +51,7 @@ def streams_with_bad_lines(db: Connection) -> list[str]:
     return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
 
 
-def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
+def read_messages_of_stream(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
     """Yield (id, segment, offset, line, event type, content) for each non-empty message in `stream`."""
     rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
         "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
@@ -91,7 +91,7 @@ def events_touching_memories(db: Connection, memory_ids: Iterable[str]) -> set[K
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def memory_with_memories_merged_into_it(db: Connection, memory_id: str) -> list[str]:
+def find_memory_and_those_merged_into_it(db: Connection, memory_id: str) -> list[str]:
     """Return `memory_id` and whatever was merged into it, transitively, unless rejected or undone."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
@@ -130,7 +130,7 @@ def undone_merge_events(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def held_events_of(db: Connection, memory_id: str) -> set[Key]:
+def find_held_events_of_memory(db: Connection, memory_id: str) -> set[Key]:
     """Return the keys of a memory's events held back because their extraction is incomplete."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
@@ -188,19 +188,19 @@ POSITION = "e.stream, e.segment, e.offset, e.line"
 _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
-def join_conditions(*conditions: tuple[str, Any]) -> Sql:
+def join_sql_conditions(*conditions: tuple[str, Any]) -> Sql:
     """Join (SQL, value) conditions with AND, skipping values of None; a list or tuple is several values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
 
 
-def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
+def make_struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
     """Build a struct from a row's columns, in field order, skipping fields given in `members`.
 
     Lists and dicts are decoded from JSON. A field `position` takes the last four columns, `POSITION`.
     """
-    names, of_json = _field_names(struct)
+    names, of_json = _list_field_names(struct)
     if "position" in names:
         members["position"] = LinePosition(*row[-4:])
         row = row[:-4]
@@ -211,6 +211,6 @@ def struct_of_row(struct: type[_Struct], row: Sequence[Any], **members: Any) -> 
 
 
 @cache
-def _field_names(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
-    of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
+def _list_field_names(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
+    of_json = frozenset(field.name for field in list_fields(struct) if get_origin(field.kind) in (list, dict))
     return struct.__struct_fields__, of_json

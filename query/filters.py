@@ -4,11 +4,11 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.categories import CATEGORIES, OTHER, find_known_category
 from memlog.eventlog.fields import Chat, Local, Reads
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.event_index import Sql, join_conditions
-from memlog.query.facts.topic_keys import comparable_key, key_of_stored
+from memlog.query.event_index import Sql, join_sql_conditions
+from memlog.query.facts.topic_keys import normalise_key_for_comparison, normalise_stored_topic_key
 from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
 
 Kind = Literal["message", "memory", "document"]
@@ -61,7 +61,7 @@ class Filters(Request, frozen=True, kw_only=True):
         str | None,
         "Only memories of this category; `other` includes unknown categories.",
         Reads(
-            lambda name: name if name in FOUND_UNDER else known_category(name),
+            lambda name: name if name in FOUND_UNDER else find_known_category(name),
             "category",
             choices=FOUND_UNDER,
         ),
@@ -110,7 +110,7 @@ class Filters(Request, frozen=True, kw_only=True):
             return None
         chats = self._chats
         pairs = [part for chat in chats for part in chat]
-        return join_conditions(
+        return join_sql_conditions(
             ("m.type <> ?", "session_break"),
             (f"({' OR '.join(['m.channel = ? AND m.chat_id = ?'] * len(chats))})", pairs or None),
             ("m.role = ?", self.role),
@@ -128,15 +128,19 @@ class Filters(Request, frozen=True, kw_only=True):
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
         names = [str(chat) for chat in self._chats]
         of_chats = f"c.chat_id IN ({', '.join('?' * len(names))})"
-        return join_conditions(
+        return join_sql_conditions(
             (f"{_OWN_SCOPE} = ?", self.of_no_chat or None),
             (f"({of_chats} OR {_OWN_SCOPE})" if self.own_scope else of_chats, names or None),
-            *([] if category is None else [category_condition(_CATEGORY, [category], known=FOUND_UNDER)]),
+            *(
+                []
+                if category is None
+                else [sql_condition_on_categories(_CATEGORY, [category], known=FOUND_UNDER)]
+            ),
             ("c.source = ?", self.source),
             (
                 # `teach_topics` defines it for the connection.
                 "topic_key(coalesce(y.topic, f.topic_key)) = ?",
-                None if topic is None else comparable_key(key_of_stored(topic)),
+                None if topic is None else normalise_key_for_comparison(normalise_stored_topic_key(topic)),
             ),
             (
                 "EXISTS (SELECT 1 FROM json_each(y.tags) t JOIN json_each(?) g ON t.value = g.value)",
@@ -156,7 +160,7 @@ class Filters(Request, frozen=True, kw_only=True):
             or not self._wants_kind("document")
         ):
             return None
-        return join_conditions(
+        return join_sql_conditions(
             ("d.source_id = ?", self.source),
             *self._exclusion_conditions("c.document_id", "d.event_id"),
             *self._time_conditions("c.updated_at"),
@@ -194,12 +198,14 @@ def equivalent_forms_json(text: str | None) -> str | None:
     return None if text is None else json.dumps(equivalent_forms(text))
 
 
-def category_condition(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
+def sql_condition_on_categories(
+    column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES
+) -> Sql:
     """Return an SQL condition that `column` is in `categories`; `other` matches everything not in `known`.
 
     Raises:
         BadInput: a category is unknown.
     """
-    chosen = {category if category in known else known_category(category) for category in categories}
+    chosen = {category if category in known else find_known_category(category) for category in categories}
     sign, names = ("NOT IN", {*known} - chosen) if OTHER in chosen else ("IN", chosen)
     return f"{column} {sign} (SELECT value FROM json_each(?))", [json.dumps(sorted(names))]

@@ -13,7 +13,7 @@ from urllib.request import pathname2url
 
 import msgspec
 
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 
 _PATIENCE = 2.0
 """Seconds to wait for a program that writes to its database."""
@@ -50,14 +50,14 @@ class TablePage(msgspec.Struct, tag=True):
     is_last: bool = False
 
 
-def table_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
+def read_table_in_pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
     """Yield a table's rows in pages. If reading fails, the last page says why.
 
     known: the columns to return, in order; a column the table lacks is None. Rows too long for any event are
         skipped and counted as too long.
     """
     most = sum(Path(file).stat().st_size for file in (path, f"{path}-wal") if Path(file).exists())
-    with closing(binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
+    with closing(choose_binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         connection.execute("PRAGMA trusted_schema = OFF")
         made = connection.execute(_TABLE, (table,)).fetchone()
@@ -88,7 +88,9 @@ def _read_pages(
     others = [name for name in real if name.lower() not in wanted]
     picked = [*map(_quote_name, columns), *(f"{_quote_name(name)} IS NOT NULL" for name in others)]
     # Rows that are older than a column do not store it, and return its default.
-    free = {wanted[name.lower()]: _default_text(real[name]) for name in real if name.lower() in wanted}
+    free = {
+        wanted[name.lower()]: _parse_text_of_default(real[name]) for name in real if name.lower() in wanted
+    }
     page, size = TablePage([]), 0
     try:
         for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quote_name(table)}"):
@@ -111,13 +113,13 @@ def _read_pages(
             if size > _PAGE_BYTES or len(page.rows) >= 10_000:
                 yield page
                 page, size = TablePage([]), 0
-    except binding().Error as error:
+    except choose_binding().Error as error:
         page.error = str(error)
     page.is_last = True
     yield page
 
 
-def _default_text(default: str | None) -> str | None:
+def _parse_text_of_default(default: str | None) -> str | None:
     """Return the text of a default such as `'manual'`; None unless it is a short string literal."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (

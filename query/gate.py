@@ -11,10 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput, format_value_for_message
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
-from memlog.projector.text.phrases import FOLDED, WORD, Phrases, fold_phrase, is_chinese, space_chinese
+from memlog.projector.text.phrases import (
+    FOLDED,
+    WORD,
+    Phrases,
+    fold_phrase,
+    is_chinese,
+    put_spaces_around_chinese,
+)
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?:https?|ftp|file)://\S+")
@@ -74,7 +81,7 @@ def strip_code(text: str, longest: int) -> str:
 
     longest: how many characters to read at each end of the text, once fenced blocks are removed.
     """
-    lines = cut_middle(_FENCED.sub("\n", text), longest).splitlines()
+    lines = cut_out_middle_of_text(_FENCED.sub("\n", text), longest).splitlines()
     text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
     words = [line for line in text_lines if not _is_code(line.strip())]
     if len(words) < len(text_lines):
@@ -82,7 +89,7 @@ def strip_code(text: str, longest: int) -> str:
     return "\n".join(words)
 
 
-def cut_middle(text: str, longest: int) -> str:
+def cut_out_middle_of_text(text: str, longest: int) -> str:
     """Cut a `text` longer than 2 × `longest` characters to its first and last `longest`, on two lines."""
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
@@ -157,11 +164,11 @@ def should_retrieve(text: str) -> Gate:
         BadInput: `text` is not a string.
     """
     if not isinstance(text, str):
-        raise BadInput(f"text is {shown_value(text)}", hint="pass a str")
-    prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
+        raise BadInput(f"text is {format_value_for_message(text)}", hint="pass a str")
+    prose = strip_code(cut_out_middle_of_text(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
-    text = fold_phrase(cut_middle(prose, _READ))
+    text = fold_phrase(cut_out_middle_of_text(prose, _READ))
     clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
@@ -172,15 +179,15 @@ def should_retrieve(text: str) -> Gate:
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
         return Gate(retrieve=True, reason="prose")
-    return Gate(retrieve=False, reason=_social_reason(clauses))
+    return Gate(retrieve=False, reason=_why_social_text_needs_no_context(clauses))
 
 
-def is_social(text: str) -> bool:
+def is_social_text(text: str) -> bool:
     """Whether `text` is nothing but greetings, perhaps with a name, and acknowledgements."""
-    prose = strip_code(cut_middle(text, LONGEST), LOOKED_AT)
+    prose = strip_code(cut_out_middle_of_text(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
-    text = fold_phrase(cut_middle(prose, _READ))
+    text = fold_phrase(cut_out_middle_of_text(prose, _READ))
     clauses = [clause for clause in map(_Clause, _CLAUSE.split(text)) if clause.words]
     greets = any("greetings" in clause.kinds for clause in clauses)
     names = {name.casefold() for name in _NAME.findall(prose)} if greets else set()
@@ -191,7 +198,7 @@ def is_social(text: str) -> bool:
     )
 
 
-def _words_around_topic_names(facts: FactWords) -> Iterator[str]:
+def _load_words_around_topic_names(facts: FactWords) -> Iterator[str]:
     """Yield words such as `my` and `favourite`, which start or end the name of a fact."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
@@ -200,10 +207,16 @@ def _words_around_topic_names(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _load_phrases(name: str) -> Phrases:
-    tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
-    phrases = [phrase for table in tables for phrase in language_files.split_phrases(space_chinese(table))]
-    facts = language_files.languages("facts").values() if name == "memory" else ()
-    return Phrases([*phrases, *(word for each in facts for word in _words_around_topic_names(each.facts))])
+    tables = [getattr(each.gate, name) for each in language_files.load_languages_with_table("gate").values()]
+    phrases = [
+        phrase
+        for table in tables
+        for phrase in language_files.split_phrases(put_spaces_around_chinese(table))
+    ]
+    facts = language_files.load_languages_with_table("facts").values() if name == "memory" else ()
+    return Phrases(
+        [*phrases, *(word for each in facts for word in _load_words_around_topic_names(each.facts))]
+    )
 
 
 class _Clause:
@@ -214,8 +227,8 @@ class _Clause:
     """
 
     def __init__(self, text: str) -> None:
-        self.words = WORD.findall(space_chinese(text))
-        self.begins, self.kinds = _social_beginning(self.words)
+        self.words = WORD.findall(put_spaces_around_chinese(text))
+        self.begins, self.kinds = _count_words_of_social_beginning(self.words)
         self.memory = _find_phrase("memory", self.words, range(len(self.words)))
 
     @property
@@ -240,11 +253,11 @@ class _Clause:
         )
 
 
-def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
+def _count_words_of_social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
     """Return how many words at the start belong to social phrases, and the kinds of those phrases."""
     place, kinds = 0, set[str]()
     while place < len(words):
-        lengths = {kind: _load_phrases(kind).length_at(words, place) for kind in _SOCIAL}
+        lengths = {kind: _load_phrases(kind).length_of_phrase_at(words, place) for kind in _SOCIAL}
         kind = max(lengths, key=lengths.__getitem__)
         if not lengths[kind]:
             break
@@ -259,14 +272,14 @@ def _find_phrase(
     name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
 ) -> str | None:
     for place in places:
-        length = _load_phrases(name).length_at(words, place)
+        length = _load_phrases(name).length_of_phrase_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
             phrase = words[place : place + length]
             return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)
     return None
 
 
-def _social_reason(clauses: Sequence[_Clause]) -> Reason:
+def _why_social_text_needs_no_context(clauses: Sequence[_Clause]) -> Reason:
     """Return why a short text needs no context. A greeting outranks an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:

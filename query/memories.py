@@ -9,29 +9,33 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, known_category_or_other, rate_of
+from memlog.eventlog.categories import CATEGORIES, find_decay_rate, find_known_category_or_other
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import MemoryKind
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
-from memlog.query.facts.topic_keys import comparable_key, define_topic_function, key_of_stored
-from memlog.query.filters import category_condition, equivalent_forms_json
-from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, read_event
+from memlog.query.event_index import POSITION, LinePosition, join_sql_conditions, make_struct_of_row
+from memlog.query.facts.topic_keys import (
+    define_sql_function_topic_key,
+    normalise_key_for_comparison,
+    normalise_stored_topic_key,
+)
+from memlog.query.filters import equivalent_forms_json, sql_condition_on_categories
+from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, read_event_of_row
 
 
-def freshness(category: str, age_days: int) -> float:
+def compute_freshness(category: str, age_days: int) -> float:
     """Return how fresh a memory is at this age, from 0 to 1.
 
     Freshness halves with every half-life of the category, down to the category's floor. It changes daily, so
     it is never stored.
     """
-    curve = CATEGORIES[known_category_or_other(category)]
+    curve = CATEGORIES[find_known_category_or_other(category)]
     return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
 
 
-def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
+def compute_relevance(importance: float, salience: float, category: str, age_days: int) -> float:
     """Return a memory's relevance, from 0 to 1: importance × salience × freshness."""
-    return importance * salience * freshness(category, age_days)
+    return importance * salience * compute_freshness(category, age_days)
 
 
 def age_in_days(since: str, today: str) -> int:
@@ -108,10 +112,12 @@ def select_memories(
         values,
     )
     for row in rows:
-        memory = struct_of_row(Memory, row, **_OF_TODAY)
+        memory = make_struct_of_row(Memory, row, **_OF_TODAY)
         memory.age_days = age_in_days(memory.updated_at, today)
-        memory.freshness = freshness(memory.category, memory.age_days)
-        memory.relevance = relevance(memory.importance, memory.salience, memory.category, memory.age_days)
+        memory.freshness = compute_freshness(memory.category, memory.age_days)
+        memory.relevance = compute_relevance(
+            memory.importance, memory.salience, memory.category, memory.age_days
+        )
         yield memory
 
 
@@ -139,27 +145,30 @@ def find_memories(
     light: leave the contents empty, without reading them.
     """
     if topic is not None:
-        define_topic_function(db)
-    condition, values = join_conditions(
+        define_sql_function_topic_key(db)
+    condition, values = join_sql_conditions(
         ("m.kind = ?", kind),
         ("m.chat_id = ?", chat),
-        ("topic_key(m.topic) = ?", None if topic is None else comparable_key(key_of_stored(topic))),
+        (
+            "topic_key(m.topic) = ?",
+            None if topic is None else normalise_key_for_comparison(normalise_stored_topic_key(topic)),
+        ),
         (
             "EXISTS (SELECT 1 FROM json_each(m.tags) t JOIN json_each(?) g ON t.value = g.value)",
             equivalent_forms_json(tag),
         ),
         ("m.salience >= ?", min_salience),
         ("(m.archived_at IS NOT NULL) = ?", archived),
-        *([] if category is None else [category_condition("m.category", [category])]),
+        *([] if category is None else [sql_condition_on_categories("m.category", [category])]),
     )
     order = "ORDER BY m.salience DESC, m.updated_at DESC, m.memory_id LIMIT ?"
     values = [*values, -1 if limit is None else limit]
     return list(select_memories(db, f"WHERE {condition} {order}", values, light=light))
 
 
-def faded_memories(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
+def find_faded_memories(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
     """Return active memories of `categories` whose relevance is at most `at_most`, lowest first."""
-    condition, values = category_condition("m.category", categories)
+    condition, values = sql_condition_on_categories("m.category", categories)
     unarchived = select_memories(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
     return sorted(chosen, key=lambda memory: (memory.relevance, memory.memory_id))
@@ -174,7 +183,7 @@ def history_of_memory(db: Connection, log: Path, memory_id: str) -> list[StoredE
         " JOIN events e ON e.stream = t.stream AND e.id = t.event_id ORDER BY t.precedence",
         (memory_id,),
     ).fetchall()
-    return [read_event(log, row) for row in rows]
+    return [read_event_of_row(log, row) for row in rows]
 
 
 _STREAM = "memory"
@@ -201,7 +210,7 @@ def find_decay(db: Connection, event_id: str) -> Decay | None:
         (_STREAM, event_id),
     ).fetchone()
     if row is not None:
-        return struct_of_row(Decay, row)
+        return make_struct_of_row(Decay, row)
     other = db.execute(
         "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
         " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
@@ -224,4 +233,4 @@ def count_decayed_memories(db: Connection, decay: Decay) -> int:
         " GROUP BY m.category",
         (_STREAM, decay.event_id, decay.ts[:10]),
     )
-    return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)
+    return sum(count for category, count in counts if find_decay_rate(decay.rates, category) < 1)

@@ -68,17 +68,17 @@ def find_event(
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
         raise BadInput(f"{name} is in several streams: {streams}", hint="choose one: stream=STREAM")
-    event = next((read_event(log, row) for row in by_stream.values()), None)
+    event = next((read_event_of_row(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = surroundings_of_event(db, (event.position.stream, event.id), neighbours)
     return event
 
 
 EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line, e.length"
-"""The columns of `events e` for `read_event`."""
+"""The columns of `events e` for `read_event_of_row`."""
 
 
-def read_event(log: Path, row: tuple[Any, ...]) -> StoredEvent:
+def read_event_of_row(log: Path, row: tuple[Any, ...]) -> StoredEvent:
     """Read the event for a row of `EVENT_COLUMNS`, with its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = read_line_at(log, stream, segment, offset, length)
@@ -175,7 +175,7 @@ class IdInUse(NamedTuple):
     length: int
 
 
-def ids_of_prefix(db: Connection, prefix: str) -> Iterator[tuple[str, str]]:
+def find_ids_with_prefix(db: Connection, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield (id, stream) of each event whose id starts with `prefix`. Scans all ids."""
     rows: Iterator[tuple[str, str]] = db.execute(
         "SELECT id, stream FROM events WHERE +id > ?1 AND +id < ?1 || char(127)", (prefix,)
@@ -241,7 +241,7 @@ def ids_below_names(
     return known, [(name, ts) for name, ts in redactions]
 
 
-def id_suffixes(db: Connection, prefix: str, length: int) -> list[str]:
+def find_id_suffixes(db: Connection, prefix: str, length: int) -> list[str]:
     """Return the next `length` characters of all ids that start with `prefix`, including redacted ones."""
     queries = [
         f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"

@@ -16,10 +16,10 @@ from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
-from memlog.projector import core_file
+from memlog.projector import core_view
 from memlog.projector.sqlite import Connection, count_rows, to_json_list
 from memlog.projector.subjects.facts import PROFILE
-from memlog.query.event_index import POSITION, LinePosition, join_conditions, struct_of_row
+from memlog.query.event_index import POSITION, LinePosition, join_sql_conditions, make_struct_of_row
 
 
 class DailyEvent(msgspec.Struct, kw_only=True):
@@ -58,7 +58,7 @@ _DAILY_EVENTS = (
 )
 
 
-def daily_events(
+def list_daily_events(
     db: Connection,
     *,
     date: str | None = None,
@@ -71,7 +71,7 @@ def daily_events(
 
     date: only this day. since, until: the first and last day. uncompressed: only those not yet distilled.
     """
-    condition, values = join_conditions(
+    condition, values = join_sql_conditions(
         ("event_date = ?", date),
         ("event_date >= ?", since),
         ("event_date <= ?", until),
@@ -83,7 +83,7 @@ def daily_events(
         " ORDER BY event_date, created_at, e.day, e.number, e.writer, e.offset, e.stream",
         values,
     )
-    events = [struct_of_row(DailyEvent, row) for row in rows]
+    events = [make_struct_of_row(DailyEvent, row) for row in rows]
     for event in events:
         event.memory_ids.sort()
     return events
@@ -103,7 +103,7 @@ class JobRun(msgspec.Struct, kw_only=True):
     position: LinePosition
 
 
-def job_runs(
+def list_job_runs(
     db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
 ) -> list[JobRun]:
     """Return job runs, newest first; by default, of all jobs and periods."""
@@ -115,7 +115,7 @@ def job_runs(
         (job, -1 if limit is None else limit, period),
     )
     return [
-        struct_of_row(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep]))
+        make_struct_of_row(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep]))
         for steps, *row in rows
     ]
 
@@ -128,7 +128,7 @@ def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
 
 def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
     """Return the steps that the last run for `period` skipped, which are due as soon as they can run."""
-    runs = job_runs(db, job=job, period=period, limit=1)
+    runs = list_job_runs(db, job=job, period=period, limit=1)
     return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
 
 
@@ -266,9 +266,9 @@ class CoreMemory(msgspec.Struct):
     agent: dict[str, str]
 
 
-def core_memory(db: Connection) -> CoreMemory:
+def read_core_memory(db: Connection) -> CoreMemory:
     """Return the current core memory."""
-    return CoreMemory(**core_file.core_memory(db))
+    return CoreMemory(**core_view.read_core_memory(db))
 
 
 class CoreValueSource(msgspec.Struct, frozen=True):
@@ -309,7 +309,7 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 """
 
 
-def sources_of_core_keys(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
+def find_sources_of_core_keys(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
     """Return the keys of a section, including removed ones, with their sources.
 
     chat: the chat that names the profile's group; None for the store's own profile.
@@ -354,12 +354,12 @@ class RejectedValue(NamedTuple):
     value: str
 
 
-def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
+def list_rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
     """Return the values of a section that somebody removed or replaced and hasn't set again under any key.
 
     Values that memlog itself removed or replaced do not count.
     """
-    changes = sorted(_core_changes(db, log, section), key=lambda change: change[0])
+    changes = sorted(_read_changes_of_core_memory(db, log, section), key=lambda change: change[0])
     last = {event.key: order for order, event in changes if event.source != PROFILE}
     held = {
         event.value
@@ -376,7 +376,7 @@ def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedVal
     return [*dict.fromkeys(found)]
 
 
-def _core_changes(
+def _read_changes_of_core_memory(
     db: Connection, log: Path, section: str
 ) -> list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]]:
     found: list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]] = []

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Self
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.fields import Chat, ChatName, Checked, Field, Reads, fields_of, to_path
+from memlog.eventlog.errors import BadInput, format_value_for_message
+from memlog.eventlog.fields import Chat, ChatName, Checked, Field, Reads, list_fields, to_path
 from memlog.eventlog.settings import Count as Count
 
 
@@ -38,7 +38,7 @@ class Request(Checked, frozen=True):
             return given
         if not isinstance(given, Mapping):
             raise BadInput(
-                f"{called} takes fields by name, not {shown_value(given)}",
+                f"{called} takes fields by name, not {format_value_for_message(given)}",
                 hint=f"use these fields: {_join_names_of_remote_fields(cls)}",
             )
         # Only callers in this process give local fields, by keyword: a mapping must not have them.
@@ -75,7 +75,7 @@ def to_log_time(time: str | datetime) -> str:
     Raises:
         BadInput: not a time.
     """
-    return _timestamp_of(time, is_end=False)
+    return _convert_to_timestamp(time, is_end=False)
 
 
 def to_log_end(time: str | datetime) -> str:
@@ -84,22 +84,22 @@ def to_log_end(time: str | datetime) -> str:
     Raises:
         BadInput: not a time.
     """
-    return _timestamp_of(time, is_end=True)
+    return _convert_to_timestamp(time, is_end=True)
 
 
-def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
+def _convert_to_timestamp(time: str | datetime, *, is_end: bool) -> str:
     try:
         text = timestamps.format_datetime(time) if isinstance(time, datetime) else time
         return timestamps.parse_day_or_time(text, is_end=is_end)
     except (TypeError, ValueError) as error:
-        words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
+        words = parse_time_in_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
             return words
         hint = "use a datetime or a string, for example 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
-        raise BadInput(f"invalid timestamp: {shown_value(time)}", hint=hint) from error
+        raise BadInput(f"invalid timestamp: {format_value_for_message(time)}", hint=hint) from error
 
 
-def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
+def parse_time_in_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
     """Return the start or, with `is_end`, the end of a time in words such as "last week"; None if not a time.
 
     zone: the time zone of days; None for the system's.
@@ -133,7 +133,9 @@ def to_id_set(given: Iterable[str]) -> frozenset[str]:
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="pass a list of strings")
+        raise BadInput(
+            f"not a collection of ids: {format_value_for_message(given)}", hint="pass a list of strings"
+        )
     return frozenset(found)
 
 
@@ -190,7 +192,7 @@ def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]
     """
     if empty := [name for name, values in texts.items() if "" in values]:
         raise BadInput(f"{empty[0]} must not be empty", hint="omit it or set a value")
-    fields = {field.name: field for field in fields_of(request) if not field.struct}
+    fields = {field.name: field for field in list_fields(request) if not field.struct}
     if twice := [
         each for each in texts if len(texts[each]) > 1 and each in fields and not fields[each].is_list
     ]:
@@ -212,17 +214,17 @@ def fields_from_texts(request: type[Request], texts: Mapping[str, Sequence[str]]
 
 def json_schema_of_request(request: type[Request]) -> dict[str, Any]:
     """Return the JSON schema (https://json-schema.org/draft/2020-12) of a request, without local fields."""
-    fields = [field for field in fields_of(request) if not field.is_local]
+    fields = [field for field in list_fields(request) if not field.is_local]
     return {
         "type": "object",
-        "description": description_of(request),
+        "description": read_description_of_request(request),
         "properties": {field.name: _schema_of_field(field) for field in fields},
         "required": [field.name for field in fields if field.default is msgspec.NODEFAULT],
         "additionalProperties": False,
     }
 
 
-def description_of(request: type[Request]) -> str:
+def read_description_of_request(request: type[Request]) -> str:
     """Return a request's docstring without its `Raises` section."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
@@ -242,7 +244,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 def names_of_remote_fields(request: type[Request]) -> list[str]:
     """Return the names of the fields that remote callers may set too."""
-    return [field.name for field in fields_of(request) if not field.is_local]
+    return [field.name for field in list_fields(request) if not field.is_local]
 
 
 def _join_names_of_remote_fields(request: type[Request]) -> str:

@@ -11,11 +11,11 @@ from memlog.eventlog.fields import Chat
 from memlog.projector.sqlite import Connection
 from memlog.query.conversations import (
     WindowMessage,
-    chat_condition,
     first_message_of_session,
     messages_of_window,
+    sql_condition_on_chat,
 )
-from memlog.query.event_index import POSITION, LinePosition, struct_of_row
+from memlog.query.event_index import POSITION, LinePosition, make_struct_of_row
 
 
 class Session(msgspec.Struct, kw_only=True):
@@ -48,7 +48,7 @@ def current_sessions(db: Connection, chat: Chat | None = None, *, is_all: bool =
     Raises:
         NotFound: the store has events, but none of this chat.
     """
-    condition, values = chat_condition(db, chat)
+    condition, values = sql_condition_on_chat(db, chat)
     rows = db.execute(
         "SELECT channel || ':' || chat_id, session_start, model, created_at, messages, channel, chat_id"
         f" FROM sessions WHERE {condition} ORDER BY channel, chat_id, session_no",
@@ -58,7 +58,7 @@ def current_sessions(db: Connection, chat: Chat | None = None, *, is_all: bool =
     kept = rows if is_all else {row[-2:]: row for row in rows}.values()
     described = _descriptions_by_chat(db)
     newest_first = [
-        struct_of_row(Session, row[:-2], **described.get(row[-2:], {})) for row in reversed([*kept])
+        make_struct_of_row(Session, row[:-2], **described.get(row[-2:], {})) for row in reversed([*kept])
     ]
     return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
 
@@ -125,22 +125,22 @@ class Summary(msgspec.Struct, kw_only=True):
     position: LinePosition
 
 
-def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
+def list_summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
     """Return all summaries, or those of `chat`, oldest first.
 
     Raises:
         NotFound: the store has events, but none of this chat.
     """
-    condition, values = chat_condition(db, chat)
-    return _select_summaries(db, condition, values)
+    condition, values = sql_condition_on_chat(db, chat)
+    return _read_summaries(db, condition, values)
 
 
 def summary_by_event(db: Connection, stream: str, event_id: str) -> Summary | None:
     """Return the summary written by an event, or None."""
-    return next(iter(_select_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
+    return next(iter(_read_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 
-def _select_summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
+def _read_summaries(db: Connection, condition: str, values: Sequence[str]) -> list[Summary]:
     rows = db.execute(
         "SELECT id, channel || ':' || chat_id, from_message_id, to_message_id, content, created_at,"
         f" {POSITION}"
@@ -148,4 +148,4 @@ def _select_summaries(db: Connection, condition: str, values: Sequence[str]) -> 
         " ORDER BY created_at, e.day, e.number, e.writer, e.offset, stream",
         values,
     )
-    return [struct_of_row(Summary, row) for row in rows]
+    return [make_struct_of_row(Summary, row) for row in rows]

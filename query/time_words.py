@@ -73,7 +73,7 @@ def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: the time zone of days; None for the system's.
     """
-    return _to_named_time(find_past_days, text, zone)
+    return _days_to_named_time(find_past_days, text, zone)
 
 
 def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
@@ -81,13 +81,13 @@ def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
     zone: see `find_past_time`.
     """
-    return _to_named_time(parse_days, text, zone)
+    return _days_to_named_time(parse_days, text, zone)
 
 
-def _to_named_time(
+def _days_to_named_time(
     find: Callable[[str, date], Days | None], text: str, zone: tzinfo | None
 ) -> NamedTime | None:
-    days = find(text, timestamps.in_zone(timestamps.now(), zone).date())
+    days = find(text, timestamps.convert_to_zone(timestamps.now(), zone).date())
     if days is None:
         return None
     first, end = (timestamps.parse_day_or_time(day.isoformat(), zone) for day in days[:2])
@@ -102,7 +102,7 @@ def find_past_days(text: str, today: date) -> Days | None:
     return (
         None
         if found is None or found.first > today
-        else found._replace(end=min(found.end, _day_after(today)))
+        else found._replace(end=min(found.end, _compute_day_after(today)))
     )
 
 
@@ -110,7 +110,7 @@ def parse_days(text: str, today: date) -> Days | None:
     """Parse `text` as a range of days; None unless all of it is one."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
-        for rule in _rules():
+        for rule in _load_rules():
             match = rule.pattern.fullmatch(written)
             days = match and rule.days_of_match(match, today, is_past=True)
             if days:
@@ -127,7 +127,7 @@ def _choose_most_precise_time(found: Iterator[tuple[Days, _Reader]]) -> Days | N
     week = next((each for each, _ in known if (each.end - each.first).days == 7), None)
     if read is _read_weekday and week is not None:
         day = week.first + timedelta(first.first.weekday())
-        return Days(day, _day_after(day), f"{first.words}, {week.words}")
+        return Days(day, _compute_day_after(day), f"{first.words}, {week.words}")
     if read is _read_date:
         dates = [each for each, of_date in known if of_date is _read_date]
         words = " - ".join(each.words for each in dates)
@@ -138,7 +138,7 @@ def _choose_most_precise_time(found: Iterator[tuple[Days, _Reader]]) -> Days | N
 def _find_times(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
     """Yield the times named in a prompt, most precise first."""
     taken: list[tuple[int, int]] = []
-    for rule in _rules():
+    for rule in _load_rules():
         for match in rule.pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
@@ -176,15 +176,15 @@ def _word_pattern(pattern: str) -> re.Pattern[str]:
 
 
 @cache
-def _time_words() -> list[TimeWords]:
-    languages = language_files.languages("times").values()
+def _load_time_words() -> list[TimeWords]:
+    languages = language_files.load_languages_with_table("times").values()
     return [language.times for language in languages if language.times is not None]
 
 
 @cache
-def _rules() -> tuple[_Rule, ...]:
+def _load_rules() -> tuple[_Rule, ...]:
     rules = [_Rule(_word_pattern(pattern), _read_date, None, needs_past=False) for pattern in _NUMERIC_DATES]
-    rules += chain.from_iterable(map(_rules_of, _time_words()))
+    rules += chain.from_iterable(map(_rules_of, _load_time_words()))
     order: list[_Reader] = [
         _read_date,
         _read_time_ago,
@@ -221,15 +221,15 @@ def _rules_of(language: TimeWords) -> Iterator[_Rule]:
             yield make_rule(pattern, _make_calendar_reader(unit, back), needs_past=back == 0)
 
 
-def _day_after(day: date) -> date:
+def _compute_day_after(day: date) -> date:
     return day + timedelta(1)
 
 
 def _make_calendar_reader(unit: Unit, back: int) -> _Reader:
-    return lambda _, today, __: _calendar_unit(unit, back, today)
+    return lambda _, today, __: _first_and_next_day_of_unit(unit, back, today)
 
 
-def _calendar_unit(unit: Unit, back: int, today: date) -> tuple[date, date]:
+def _first_and_next_day_of_unit(unit: Unit, back: int, today: date) -> tuple[date, date]:
     """Return the first day, and the day after the last, of the unit `back` units before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
@@ -246,56 +246,56 @@ def _month_start(months: int) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-def _unit_and_number(match: re.Match[str]) -> tuple[Unit, int]:
-    names = (zip(split_phrases(each.units), get_args(Unit), strict=True) for each in _time_words())
+def _parse_unit_and_number(match: re.Match[str]) -> tuple[Unit, int]:
+    names = (zip(split_phrases(each.units), get_args(Unit), strict=True) for each in _load_time_words())
     units = (unit for name, unit in chain.from_iterable(names) if re.match(name, match["unit"], re.I))
     number = match["number"] or "1"
-    return next(units), int(number) if number.isdigit() else _place_in_vocabulary("numbers", number) + 1
+    return next(units), int(number) if number.isdigit() else _find_place_in_vocabulary("numbers", number) + 1
 
 
-def _place_in_vocabulary(field: Literal["numbers", "weekdays", "months", "ordinals"], word: str) -> int:
-    every = (enumerate(split_phrases(getattr(language, field))) for language in _time_words())
+def _find_place_in_vocabulary(field: Literal["numbers", "weekdays", "months", "ordinals"], word: str) -> int:
+    every = (enumerate(split_phrases(getattr(language, field))) for language in _load_time_words())
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
 
 def _read_time_ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    return _calendar_unit(*_unit_and_number(match), today)
+    return _first_and_next_day_of_unit(*_parse_unit_and_number(match), today)
 
 
 def _read_rolling_period(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    unit, number = _unit_and_number(match)
+    unit, number = _parse_unit_and_number(match)
     days: Mapping[Unit, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
-    return today - timedelta(days[unit] * number), _day_after(today)
+    return today - timedelta(days[unit] * number), _compute_day_after(today)
 
 
 def _read_weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    back = (today.weekday() - _place_in_vocabulary("weekdays", match["weekday"])) % 7 or 7
-    return _calendar_unit("day", back, today)
+    back = (today.weekday() - _find_place_in_vocabulary("weekdays", match["weekday"])) % 7 or 7
+    return _first_and_next_day_of_unit("day", back, today)
 
 
 def _read_weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | None:
-    monday, _end = _calendar_unit("week", 0, today)
+    monday, _end = _first_and_next_day_of_unit("week", 0, today)
     return monday - timedelta(2), monday
 
 
 def _read_date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
     """Read a date. Without a year, in a sentence about the past, take the last such date up to today."""
     named = match["day"]
-    day = int(named) if named.isdigit() else _place_in_vocabulary("ordinals", named) + 1
+    day = int(named) if named.isdigit() else _find_place_in_vocabulary("ordinals", named) + 1
     month = (
         int(match["month"])
         if match["month"].isdigit()
-        else _place_in_vocabulary("months", match["month"]) + 1
+        else _find_place_in_vocabulary("months", match["month"]) + 1
     )
     year = int(match["year"] or today.year)
     found = date(year, month, day)
     if found > today and is_past and not match["year"]:
         found = date(year - 1, month, day)
-    return found, _day_after(found)
+    return found, _compute_day_after(found)
 
 
 def _read_month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    month = _place_in_vocabulary("months", match["month"])
+    month = _find_place_in_vocabulary("months", match["month"])
     year = int(match["year"] or today.year - (month >= today.month))
     return _month_start(year * 12 + month), _month_start(year * 12 + month + 1)
 

@@ -187,7 +187,7 @@ class _SessionSorting:
 def _find_streams(folder: Path, format: str) -> Iterator[str]:
     """Yield the names of the folders of a format's conversations, and those of the sessions of subagents."""
     if disk.is_folder(folder):
-        with disk.entries(folder) as entries:
+        with disk.scan_folder(folder) as entries:
             for entry in entries:
                 if entry.name.startswith(f"{format}_"):
                     yield from (entry.name, entry.name.rpartition(".")[0])

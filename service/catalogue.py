@@ -8,21 +8,21 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import fields_of
-from memlog.query.context.fence import escape_invisible, python_escape
+from memlog.eventlog.fields import list_fields
+from memlog.query.context.escaping import escape_for_python, escape_invisible
 from memlog.query.request import Request
 from memlog.service.engine.operation import (
     PLACES,
     Operation,
     call_and_require_answer,
-    group_named,
+    import_group_named,
     naming_chats_by_folders_of_store,
-    operations_of,
+    operations_of_group,
 )
 from memlog.service.engine.readable import EVERYTHING, allowing_files_below, resolve_readable
 from memlog.service.projects import Projects
 
-GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
+GROUPS: dict[str, type] = {name: import_group_named(name) for name in PLACES}
 """The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
 
 
@@ -49,7 +49,9 @@ def tool_operations() -> Operations:
 
 def _operations_of_groups(groups: Iterable[str]) -> Operations:
     return {
-        f"{group}.{name}".lstrip("."): each for group in groups for name, each in operations_of(group).items()
+        f"{group}.{name}".lstrip("."): each
+        for group in groups
+        for name, each in operations_of_group(group).items()
     }
 
 
@@ -77,7 +79,7 @@ def call_operation(
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
-    of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
+    of_paths = [each.name for each in list_fields(kind) if each.reads and each.reads.form == "path"]
     with naming_chats_by_folders_of_store(owner):
         request = kind.of(given, name)
     with allowing_files_below(exports if known[name].writes_paths else root):
@@ -97,7 +99,7 @@ def escape_answer(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is
     """Convert an answer to JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
-        return escape_invisible(value, python_escape, kept="\n\t")
+        return escape_invisible(value, escape_for_python, kept="\n\t")
     if isinstance(value, dict):
         return {escape_answer(key): escape_answer(each) for key, each in value.items()}
     return [escape_answer(each) for each in value] if isinstance(value, list) else value

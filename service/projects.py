@@ -17,7 +17,7 @@ from msgspec import Meta
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
 from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import is_regular
+from memlog.eventlog.files.file_io import is_regular_file
 from memlog.eventlog.files.folders import sync_folder
 from memlog.eventlog.log.layout import (
     BUILD_LOCK,
@@ -30,13 +30,13 @@ from memlog.eventlog.log.layout import (
     WATCH_LOCK,
     list_seals_files,
 )
-from memlog.eventlog.log.reader import last_append_time
-from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder, segments_of
+from memlog.eventlog.log.reader import read_last_append_time
+from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments, project_folder
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
 from memlog.query.request import PathField
 from memlog.query.search.request import Search
-from memlog.service.engine.operation import not_found, operation
+from memlog.service.engine.operation import make_not_found_error, operation
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import check_format
 from memlog.service.project_links import ProjectLink, folder_to_link, read_links, write_links
@@ -318,11 +318,11 @@ class Projects:
     def _has_store_to_remove(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
         """Whether there is a store to remove; False if only the remains of a removal are left."""
         try:
-            mode = disk.look(path).st_mode
+            mode = disk.status_of_path(path).st_mode
         except FileNotFoundError:
             if any(rest.name.partition("~")[0] == path.name[:_ASIDE_HEAD] for rest, _ in left):
                 return False
-            raise not_found("project_not_found", name) from None
+            raise make_not_found_error("project_not_found", name) from None
         if stat.S_ISLNK(mode):
             raise BadInput(
                 f"{escape_invalid_utf8(path)} is a symbolic link: nothing was removed",
@@ -352,7 +352,7 @@ class Projects:
             )
             held.enter_context(locks.holding_lock(path / PROJECTOR_LOCK, "the read model", lock_timeout))
             seals = [log / name for name in list_seals_files(log)]
-            for file in (*seals, *(segment.path for segment in segments_of(log)[0])):
+            for file in (*seals, *(segment.path for segment in list_segments(log)[0])):
                 with locks.holding_lock_if_file_exists(
                     file, escape_invalid_utf8(file.relative_to(path)), lock_timeout
                 ):
@@ -384,8 +384,8 @@ def _is_store(folder: Path) -> bool:
     """Whether a folder is a store: its log has segments or no files; or it has only a read model."""
     log = folder / LOG
     if not disk.is_folder(log):
-        return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
-    segments, strangers = segments_of(log)
+        return disk.is_folder(folder / MODEL) and is_regular_file(folder / PROJECTOR_LOCK)
+    segments, strangers = list_segments(log)
     return bool(segments) or not strangers
 
 
@@ -393,7 +393,7 @@ def _list_entries(folder: Path) -> list[DirEntry[str]]:
     """Return the entries of a folder by name, with a projector's lock last; [] if it does not exist."""
     if not disk.is_folder(folder):
         return []
-    with disk.entries(folder) as entries:
+    with disk.scan_folder(folder) as entries:
         return sorted(entries, key=lambda entry: (entry.name == PROJECTOR_LOCK, entry.name))
 
 
@@ -405,14 +405,14 @@ def _is_remains(folder: Path) -> bool:
 def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
     """Return the project whose store is in `folder`; None if the folder has vanished."""
     with suppress(FileNotFoundError):
-        segments = segments_of(folder / LOG)[0]
+        segments = list_segments(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
         return Project(
             name=name,
             folder=escape_invalid_utf8(folder),
             conversations=len(conversations),
-            log_bytes=sum(segment.status().st_size for segment in segments),
-            last_append=last_append_time(segments),
+            log_bytes=sum(segment.read_status().st_size for segment in segments),
+            last_append=read_last_append_time(segments),
             is_being_removed=is_left,
         )
     return None
@@ -422,7 +422,7 @@ def _examine_project(folder: Path, name: str) -> ProjectRemoval:
     found = ProjectRemoval(
         name=name,
         folder=escape_invalid_utf8(folder),
-        last_append=last_append_time(segments_of(folder / LOG)[0]),
+        last_append=read_last_append_time(list_segments(folder / LOG)[0]),
     )
     for entry in _walk_below(folder):
         path = Path(entry.path)
@@ -432,7 +432,7 @@ def _examine_project(folder: Path, name: str) -> ProjectRemoval:
             found.links.append(escape_invalid_utf8(path.relative_to(folder)))
         if not entry.is_dir(follow_symlinks=False):
             found.files += 1
-            found.bytes += disk.look(path).st_size
+            found.bytes += disk.status_of_path(path).st_size
     return found
 
 

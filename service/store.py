@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overlo
 from msgspec import Meta
 from msgspec.structs import replace
 
-from memlog.eventlog.errors import BadInput, NotFound, shown_value
+from memlog.eventlog.errors import BadInput, NotFound, format_value_for_message
 from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
 from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
@@ -32,7 +32,7 @@ from memlog.query.request import ChatField, Count
 from memlog.query.search.request import Search
 from memlog.service.engine.embedding_models import StoreEmbedder, choose_model
 from memlog.service.engine.engine import Engine, EventLike
-from memlog.service.engine.operation import OperationGroup, group_named, operation
+from memlog.service.engine.operation import OperationGroup, import_group_named, operation
 from memlog.service.engine.read_model import ReadModel
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _check_events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]
         return [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
-            f"not an event: {shown_value(given)}",
+            f"not an event: {format_value_for_message(given)}",
             hint="pass a struct, for example memlog.Message, or a list of them",
         )
     return given
@@ -207,7 +207,7 @@ class Store(StoreGroups):
         )
 
     def _make_operation_group(self, name: str) -> Any:  # noqa: ANN401
-        return group_named(name)(self._engine)
+        return import_group_named(name)(self._engine)
 
     def __enter__(self) -> Self:
         return self
@@ -349,14 +349,14 @@ class Store(StoreGroups):
             self.search(text, k=1)
             self._engine.reads.open_all_connections()
         except NotFound:
-            embedder, _ = self._engine.read_model.model.embedder_or_why()
+            embedder, _ = self._engine.read_model.model.load_embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
 
 
 def _check_argument(name: str, value: object, is_right: bool, what_is: str) -> None:
     if not is_right:
-        raise BadInput(f"{name} is {shown_value(value)}", hint=f"use {what_is}")
+        raise BadInput(f"{name} is {format_value_for_message(value)}", hint=f"use {what_is}")
 
 
 open = Store

@@ -4,7 +4,7 @@ import ast
 import re
 
 import memlog
-from memlog.projector.embedding.models import bundled_model
+from memlog.projector.embedding.models import find_bundled_model
 from memlog.projector.lifecycle import Projector
 from memlog.projector.schema import read_schema
 from tests.support.places import ROOT
@@ -63,7 +63,7 @@ def test_the_vector_tables_on_the_page_are_those_of_a_store(tmp_path):
     assert len(made) == 2
     for (sql,) in made:
         assert f"{sql};\n" in SCHEMA
-        assert f"float[{bundled_model().dimension}]" in sql
+        assert f"float[{find_bundled_model().dimension}]" in sql
 
 
 def test_every_module_that_the_page_names_stands():

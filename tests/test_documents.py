@@ -11,7 +11,7 @@ from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.integrity.seal_file import SealFiles
-from memlog.eventlog.integrity.seal_format import Damage, link_hash
+from memlog.eventlog.integrity.seal_format import Damage, compute_link_hash
 from memlog.eventlog.log.quarantine import HINTS
 from memlog.eventlog.log.streams import SegmentName, conversation_stream
 from tests.support.places import ROOT
@@ -49,7 +49,7 @@ def test_the_seal_of_the_worked_example_is_the_one_that_is_made(tmp_path, monkey
     line = (tmp_path / "log" / "seals.jsonl").read_bytes()
     assert line == examples()[2].encode() + b"\n"
     assert len(line) == 288
-    assert f"`{link_hash(line[:-1])}`" in FORMAT
+    assert f"`{compute_link_hash(line[:-1])}`" in FORMAT
 
 
 def test_every_damage_of_a_seal_is_explained():

@@ -17,11 +17,11 @@ from memlog.cli.output.output import (
     JSON_ON_TERMINAL_OPTION,
     STORED,
     count_noun,
-    one_line,
     print_done,
     print_json,
     print_note,
-    says_sentences,
+    prints_sentences,
+    put_on_one_line,
 )
 from memlog.cli.process.error_handler import error_to_failure, exit_code_of
 from memlog.cli.process.main import LazyCommands
@@ -73,7 +73,7 @@ def append(ctx: click.Context) -> int:
     if ctx.invoked_subcommand is not None:
         return 0
     log, fd = open_log(ctx), stdin_bytes().fileno()
-    report = _Sentences(is_typed=os.isatty(fd)) if says_sentences(ctx) else None
+    report = _Sentences(is_typed=os.isatty(fd)) if prints_sentences(ctx) else None
     worst = refused = 0
     try:
         with _progress_callback(fd) as show:
@@ -109,7 +109,7 @@ class _Sentences:
         """Tell about the answers to a batch."""
         for answer in answers:
             if self._is_typed or not isinstance(answer, Position):
-                click.echo(one_line(_answer_sentence(answer)))
+                click.echo(put_on_one_line(_answer_sentence(answer)))
             else:
                 self._count += 1
                 self._streams.add(answer.stream)
@@ -119,7 +119,7 @@ class _Sentences:
         if self._count:
             streams = sorted(self._streams)
             where = " and ".join(streams) if len(streams) <= _NAMED else f"{len(streams):,} streams"
-            click.echo(one_line(f"Stored {count_noun(self._count, 'event')} in {where}."))
+            click.echo(put_on_one_line(f"Stored {count_noun(self._count, 'event')} in {where}."))
 
 
 @cache

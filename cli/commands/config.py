@@ -24,8 +24,8 @@ from memlog.cli.options.settings_schema import (
     nearest_setting,
     setting_named,
 )
-from memlog.cli.output.answer import Done, TextAnswer, aligned_lines, printing_answer
-from memlog.cli.output.output import escape_controls, with_options
+from memlog.cli.output.answer import Done, TextAnswer, align_table_lines, printing_answer
+from memlog.cli.output.output import add_options_to_command, escape_controls
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import escape_invalid_utf8
@@ -53,7 +53,7 @@ class _Config(Group):
 
 @click.group(cls=_Config, invoke_without_command=True, subcommand_metavar="| set SETTING VALUE")
 @click.argument("name", type=TEXT, required=False)
-@with_options(*TextAnswer.options)
+@add_options_to_command(*TextAnswer.options)
 @click.pass_context
 def config(ctx: click.Context, name: str | None = None) -> int:
     """Show every setting with its value and where it comes from, or just the value of NAME.
@@ -77,7 +77,7 @@ def _settings_answer(settings: Settings, name: str | None) -> TextAnswer:
     found = [_describe_setting(settings, each) for each in all_settings()]
     sent = describe_texts_sent_to_providers(settings)
     rows = [(each["name"], _setting_text(each["value"]), each["origin"]) for each in found]
-    lines = aligned_lines(("setting", "value", "from"), rows)
+    lines = align_table_lines(("setting", "value", "from"), rows)
     lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
         "nothing is sent to a provider"
     ]

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 import memlog
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import notes_on_omitted_parts
-from memlog.cli.output.output import STORED, one_line, print_note
+from memlog.cli.output.output import STORED, print_note, put_on_one_line
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 
 
@@ -63,20 +63,18 @@ def _print_explanation(given: memlog.Context) -> None:
         f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
         f" {given.frame} of them around the entries"
     )
-    print_note(f"scope {given.scope}: {one_line(given.scope_why)}")
+    print_note(f"scope {given.scope}: {put_on_one_line(given.scope_why)}")
     if (time := given.time) is not None:
-        print_note(
-            f"time {one_line(time.words)}: from {format_minute(time.since)} to {format_minute(time.until)}"
-        )
+        since, until = format_in_local_time(time.since), format_in_local_time(time.until)
+        print_note(f"time {put_on_one_line(time.words)}: from {since} to {until}")
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
-        print_note(
-            f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_score_text(entry.score)}"
-        )
+        score = _score_text(entry.score)
+        print_note(f"{cited}{entry.part} {put_on_one_line(entry.id)}, {entry.tokens} tokens{score}")
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
         print_note(
-            f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}"
+            f"left out: {left.part} {put_on_one_line(left.id)}{tokens}: {put_on_one_line(left.why)}"
             f"{_score_text(left.score)}"
         )
 

@@ -5,7 +5,7 @@ import click
 import memlog
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import (
     Answer,
     Columns,
@@ -14,8 +14,8 @@ from memlog.cli.output.answer import (
     records_answer,
     table_of_named_values,
 )
-from memlog.cli.output.output import dim, escape_controls, one_line, print_raw
-from memlog.cli.output.turns import format_message, indent_rest, surroundings_lines
+from memlog.cli.output.output import dim, escape_controls, print_raw, put_on_one_line
+from memlog.cli.output.turns import format_message, format_surroundings, indent_all_but_first_line
 
 _NOTHING_TOLD = "no messages yet in this session"
 
@@ -45,7 +45,7 @@ def content(found: "memlog.SessionContent", _: Given) -> TextAnswer:
 def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
     columns: Columns = {
         "chat": "chat",
-        "began": lambda session: format_minute(session.created_at),
+        "began": lambda session: format_in_local_time(session.created_at),
         "messages": "messages",
         "model": "model",
         "title": "title",
@@ -60,7 +60,7 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
     members |= {"position": position, "raw": found.raw}
-    around = surroundings_lines(found.around, found.id) if found.around else []
+    around = format_surroundings(found.around, found.id) if found.around else []
     return Answer(
         document=found,
         table=table_of_named_values(members | ({"around": "\n".join(around)} if around else {})),
@@ -72,7 +72,7 @@ def show(found: "memlog.StoredEvent", given: Given) -> Answer:
 @request_command("conversations.summaries", arguments=[])
 def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
     columns: Columns = {
-        "time": lambda summary: format_minute(summary.created_at),
+        "time": lambda summary: format_in_local_time(summary.created_at),
         "chat": "chat",
         "from": "from_message_id",
         "to": "to_message_id",
@@ -88,8 +88,8 @@ def _summary_lines(summary: "memlog.Summary") -> list[str]:
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [
-        one_line(f"[{format_minute(summary.created_at)}] {summary.chat}{stretch}"),
-        indent_rest(f"    {escape_controls(summary.content)}", 4),
+        put_on_one_line(f"[{format_in_local_time(summary.created_at)}] {summary.chat}{stretch}"),
+        indent_all_but_first_line(f"    {escape_controls(summary.content)}", 4),
         f"    {dim(escape_controls(_format_position_and_id(summary)))}",
     ]
 
@@ -101,7 +101,7 @@ def _format_position_and_id(summary: "memlog.Summary") -> str:
 @request_command("conversations.window", arguments=[])
 def window(found: "memlog.Window", _: Given) -> Answer:
     columns: Columns = {
-        "time": lambda message: format_minute(message.ts),
+        "time": lambda message: format_in_local_time(message.ts),
         "who": "speaker",
         "id": "id",
         "content": "content",

@@ -9,7 +9,7 @@ import memlog
 from memlog.cli.commands.extraction import extractions_answer
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of_named_values
 from memlog.cli.output.output import escape_controls
 
@@ -63,7 +63,7 @@ _COLUMNS: Columns = {
     "channel": "channel",
     "sender": "sender_id",
     "tokens": "raw_tokens",
-    "compressed": lambda event: format_minute(event.compressed_at),
+    "compressed": lambda event: format_in_local_time(event.compressed_at),
     "id": "id",
     "summary": "summary",
 }

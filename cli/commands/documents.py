@@ -11,7 +11,7 @@ import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, table_of_named_values
-from memlog.cli.output.output import count_noun, escape_controls, one_line
+from memlog.cli.output.output import count_noun, escape_controls, put_on_one_line
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
 from memlog.service.documents.sources import USER_FILE, IndexingReport
@@ -158,7 +158,7 @@ def _files_below(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
     documents, passages = count_noun(folder.documents, "document"), count_noun(folder.passages, "passage")
-    yield f"{one_line(folder.name)}/  {documents}, {passages}"
+    yield f"{put_on_one_line(folder.name)}/  {documents}, {passages}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]
     for number, entry in enumerate(entries, start=1):
         branch, below = ("└── ", "    ") if number == len(entries) else ("├── ", "│   ")
@@ -167,7 +167,7 @@ def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
             yield f"{branch}{first}"
             yield from (f"{below}{line}" for line in others)
         else:
-            yield f"{branch}{one_line(entry.name)}  {count_noun(entry.passages, 'passage')}"
+            yield f"{branch}{put_on_one_line(entry.name)}  {count_noun(entry.passages, 'passage')}"
 
 
 def _reports_answer(reports: list[IndexingReport]) -> Answer:

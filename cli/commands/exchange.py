@@ -13,10 +13,10 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.open_store import store_opener
+from memlog.cli.options.open_store import make_store_opener
 from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import (
     Answer,
     Columns,
@@ -26,7 +26,7 @@ from memlog.cli.output.answer import (
     table_of_named_values,
     table_of_records,
 )
-from memlog.cli.output.output import STORED, count_noun, escape_controls, says_sentences
+from memlog.cli.output.output import STORED, count_noun, escape_controls, prints_sentences
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.formats import describe_format, format_names, load_importer
@@ -144,7 +144,7 @@ def _import_into_store(store: Store, requests: Sequence[Given]) -> _ImportReport
 def _import_by_project(
     ctx: click.Context, given: Given, sources: Mapping[str, Sequence[Path]]
 ) -> _ImportReports:
-    known = Projects(projects_folder(), store_opener(ctx, STORED.add_and_print_warnings))
+    known = Projects(projects_folder(), make_store_opener(ctx, STORED.add_and_print_warnings))
     done = known.import_sources(
         sources, project=given.project, home=Path.home(), progress=given.progress, dry_run=given.dry_run
     )
@@ -218,7 +218,7 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
 
 def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
     """Show what was found, and return whether the person wants it imported."""
-    if not shown.table.columns or not says_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
+    if not shown.table.columns or not prints_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
         return False
     shown.print(ctx)
     return ask_yes_or_no("Import them?")
@@ -276,7 +276,7 @@ def _undo_notes(done: "memlog.ImportUndo") -> Iterator[str]:
 
 _RUNS: Columns = {
     "import": "run",
-    "time": lambda each: format_minute(each.ts),
+    "time": lambda each: format_in_local_time(each.ts),
     "format": "format",
     "events": "appended",
     "met": "met",

@@ -10,7 +10,7 @@ import memlog
 from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Command, Group, Settings, change_settings_file
 from memlog.cli.output.answer import Answer, Columns, Done, TextAnswer, list_answer, printing_answer
-from memlog.cli.output.output import count_noun, escape_controls, one_line, print_note
+from memlog.cli.output.output import count_noun, escape_controls, print_note, put_on_one_line
 from memlog.cli.process.confirmation import ask_yes_or_no
 from memlog.eventlog.log.layout import SETTINGS as SETTINGS_FILE
 from memlog.eventlog.log.streams import escape_invalid_utf8
@@ -29,7 +29,7 @@ EXTRACTIONS: Columns = {
     "refused": "refused",
     "tokens": lambda report: report.tokens_in + report.tokens_out,
     "set aside": "set_aside",
-    "summary": lambda report: one_line(report.summary or ""),
+    "summary": lambda report: put_on_one_line(report.summary or ""),
 }
 
 PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}

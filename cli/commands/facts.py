@@ -7,16 +7,16 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of_records
-from memlog.cli.output.output import asks_for_json, escape_controls, one_line
+from memlog.cli.output.output import asks_for_json, escape_controls, put_on_one_line
 
 _COLUMNS: Columns = {
     "topic": "topic_key",
     "rank": lambda fact: fact.rank or None,
     "value": "value",
     "chat": "chat",
-    "updated": lambda fact: format_minute(fact.updated_at),
+    "updated": lambda fact: format_in_local_time(fact.updated_at),
 }
 
 
@@ -77,7 +77,7 @@ def _printed_answer(found: "memlog.FactAnswer") -> Answer:
     """Format an answer, with a note on the rule that found it or on why nothing is known."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of_records(found.facts, _COLUMNS)
-    return Answer(found, table, text=map(one_line, lines), notes=[*_answer_notes(found)])
+    return Answer(found, table, text=map(put_on_one_line, lines), notes=[*_answer_notes(found)])
 
 
 def _answer_notes(found: "memlog.FactAnswer") -> Iterator[str]:

@@ -13,7 +13,7 @@ import click
 import memlog
 from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.settings import Command, Settings
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printing_answer
 from memlog.cli.output.output import asks_for_json, print_note
 
@@ -75,13 +75,13 @@ def _describe_steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
 _JOBS: Columns = {
     "job": "name",
     "due": "due",
-    "next": lambda job: format_minute(job.next),
-    "last": lambda job: format_minute(job.last),
+    "next": lambda job: format_in_local_time(job.next),
+    "last": lambda job: format_in_local_time(job.last),
     "for": "period",
     "steps": _describe_steps,
 }
 _RUNS: Columns = {
-    "ran": lambda run: format_minute(run.ts),
+    "ran": lambda run: format_in_local_time(run.ts),
     "job": "job",
     "for": "period",
     "steps": _describe_steps,

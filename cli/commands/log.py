@@ -13,7 +13,7 @@ from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import escape_controls, print_lines, print_note
 from memlog.eventlog.settings import MOST
-from memlog.service.engine.create import LogEntry, LogReader, describe_fault, event_members
+from memlog.service.engine.log_reader import LogEntry, LogReader, describe_fault, make_event_members
 
 
 @click.group(cls=Group)
@@ -52,16 +52,16 @@ def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **s
     reader = _open_reader(raw=raw, positions=positions, **streams)
     left_out: Counter[str] = Counter()
 
-    def count_left_out(entry: LogEntry, why: str) -> None:
+    def count_and_report_left_out_line(entry: LogEntry, why: str) -> None:
         left_out[why] += 1
         if why != "duplicate":
             print_note(f"{entry.position}: {why}")
 
-    entries = reader.lines() if raw else reader.events(count_left_out)
+    entries = reader.read_lines() if raw else reader.read_events(count_and_report_left_out_line)
     print_lines(
         _format_entry(entry, raw=raw, positions=positions)
         for entry in _report_and_skip_bad_entries(entries)
-        if (since or "") <= entry.ts and (until is None or entry.ts < until)
+        if (since or "") <= entry.event_time and (until is None or entry.event_time < until)
     )
     if left_out["duplicate"]:
         print_note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
@@ -83,7 +83,11 @@ def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any
     Redacted events are left out; --raw prints every line.
     """
     reader = _open_reader(raw=raw, positions=positions, **streams)
-    for entries in reader.follow(lines, print_note, all=raw) if follow else [reader.last(lines, all=raw)]:
+    for entries in (
+        reader.follow_new_lines(lines, print_note, all=raw)
+        if follow
+        else [reader.read_last_lines(lines, all=raw)]
+    ):
         print_lines(
             _format_entry(entry, raw=raw, positions=positions)
             for entry in _report_and_skip_bad_entries(entries)
@@ -114,4 +118,4 @@ def _format_entry(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
     if raw:
         line = entry.line.data or b""
         return escape_controls(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
-    return msgspec.json.encode(event_members(entry, position=positions))
+    return msgspec.json.encode(make_event_members(entry, position=positions))

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 import memlog
 from memlog.cli.options.open_store import open_log
 from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import (
     Answer,
     Columns,
@@ -19,7 +19,7 @@ from memlog.cli.output.answer import (
     table_of_named_values,
 )
 from memlog.cli.output.help_pages import translate_calls, translate_hint
-from memlog.cli.output.output import count_noun, one_line, print_note
+from memlog.cli.output.output import count_noun, print_note, put_on_one_line
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
@@ -115,10 +115,10 @@ def seal(ctx: click.Context, given: Given) -> TextAnswer:
 
 def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
     for each in report.sealed:
-        yield one_line(
+        yield put_on_one_line(
             f"{each.stream}/{each.segment}: {each.bytes:,} bytes in {count_noun(each.lines, 'line')}"
         )
-    yield from (one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
+    yield from (put_on_one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
     yield f"sealed       {len(report.sealed)}"
     if report.accepted:
         yield f"accepted     {len(report.accepted)}"
@@ -166,7 +166,7 @@ def _set_aside_rows(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
         f"set aside {number}": f"{each.task} {each.chat or each.event_ids[0]}: {each.why}"
         for number, each in enumerate(found[:_SHOWN], 1)
     }
-    return {"set aside": f"{len(found)} until {format_minute(found[0].until)}"} | rows
+    return {"set aside": f"{len(found)} until {format_in_local_time(found[0].until)}"} | rows
 
 
 def _provider_row(state: "memlog.ProviderState") -> tuple[str, str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import memlog
-from memlog.cli.options.open_store import store_opener
+from memlog.cli.options.open_store import make_store_opener
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import asks_for_json, print_json, print_note, with_options
+from memlog.cli.output.output import add_options_to_command, asks_for_json, print_json, print_note
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput
 
@@ -61,7 +61,7 @@ _EXTRA = "pip install '.[mcp]' in a checkout of memlog"
     type=click.Choice([*HOSTS]),
     help="Print the entry with which a host starts this server, and where to put it.",
 )
-@with_options(JSON_OPTION)
+@add_options_to_command(JSON_OPTION)
 @click.pass_context
 def mcp(ctx: click.Context, host: str | None) -> None:
     """Serve the store's tools over MCP to the agent that starts this command.
@@ -92,7 +92,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     from memlog.cli.process.main import PARENT
 
     path = settings.store
-    store = OneStore(lambda: store_opener(ctx)(path), lambda: _connect_to_server(settings))
+    store = OneStore(lambda: make_store_opener(ctx)(path), lambda: _connect_to_server(settings))
     try:
         serve_stdio(create_mcp_server(store.run, memlog.__version__), PARENT)
     finally:

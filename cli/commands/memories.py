@@ -10,17 +10,17 @@ import memlog
 from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import (
     Answer,
     Columns,
     Done,
-    folded_lines,
+    fold_text_into_lines,
     list_answer,
     records_answer,
     table_of_named_values,
 )
-from memlog.cli.output.output import bold, count_noun, dim, escape_controls, one_line
+from memlog.cli.output.output import bold, count_noun, dim, escape_controls, put_on_one_line
 from memlog.eventlog.events import MemorySaved
 from memlog.service.engine.requests import build_event
 from memlog.service.memory.memories import looks_for_duplicates
@@ -39,8 +39,8 @@ COLUMNS: Columns = {
     "category": "category",
     "chat": "chat",
     "accessed": "access_count",
-    "last accessed": lambda memory: format_minute(memory.last_accessed),
-    "updated": lambda memory: format_minute(memory.updated_at),
+    "last accessed": lambda memory: format_in_local_time(memory.last_accessed),
+    "updated": lambda memory: format_in_local_time(memory.updated_at),
     "id": "memory_id",
     "title": "title",
 }
@@ -53,27 +53,27 @@ def memories_answer(found: "Sequence[memlog.Memory]") -> Answer:
 
 
 def _memory_lines(memory: "memlog.Memory") -> Iterator[str]:
-    content, title = one_line(memory.content), one_line(memory.title or "")
+    content, title = put_on_one_line(memory.content), put_on_one_line(memory.title or "")
     shown = content if content.startswith(title) else title
-    yield from folded_lines(shown if len(shown) <= _LISTED else f"{shown[: _LISTED - 1]}…")
-    day = format_minute(memory.updated_at).partition(" ")[0]
+    yield from fold_text_into_lines(shown if len(shown) <= _LISTED else f"{shown[: _LISTED - 1]}…")
+    day = format_in_local_time(memory.updated_at).partition(" ")[0]
     about = (memory.category, memory.chat, f"salience {memory.salience:.3f}", day, memory.memory_id)
     yield from map(
-        dim, folded_lines("  ".join(escape_controls(each) for each in about if each), indent="    ")
+        dim, fold_text_into_lines("  ".join(escape_controls(each) for each in about if each), indent="    ")
     )
 
 
 _CONFLICTS: Columns = {
     "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
     "relation": "relation",
-    "found": lambda conflict: format_minute(conflict.ts),
+    "found": lambda conflict: format_in_local_time(conflict.ts),
     "id": "id",
     "holds": "memory_id",
     "memories": lambda conflict: " | ".join(
-        f"{each.memory_id}: {one_line(each.content or '(forgotten)')}" for each in conflict.memories
+        f"{each.memory_id}: {put_on_one_line(each.content or '(forgotten)')}" for each in conflict.memories
     ),
     "proposed": lambda conflict: (
-        conflict.proposed and f"{conflict.proposed.memory_id}: {one_line(conflict.proposed.content)}"
+        conflict.proposed and f"{conflict.proposed.memory_id}: {put_on_one_line(conflict.proposed.content)}"
     ),
 }
 
@@ -116,7 +116,7 @@ def list_(found: "list[memlog.Memory]", _: Given) -> Answer:
 def show(found: "memlog.Memory", _: Given) -> Answer:
     members = _memory_values(found)
     heads = [
-        f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
+        f"{name.replace('_', ' '):<13}  {put_on_one_line(str(value))}"
         for name, value in members.items()
         if value not in (None, "")
     ]
@@ -132,7 +132,7 @@ def show(found: "memlog.Memory", _: Given) -> Answer:
 @request_command("memories.history", group=memory)
 def history(events: "list[memlog.StoredEvent]", given: Given) -> Answer:
     columns: Columns = {
-        "time": lambda event: format_minute(event.ts),
+        "time": lambda event: format_in_local_time(event.ts),
         "type": "type",
         "id": "id",
         "position": "position",
@@ -205,8 +205,8 @@ def _memory_values(memory: "memlog.Memory") -> dict[str, object]:
 
 def _event_lines(event: "memlog.StoredEvent") -> list[str]:
     return [
-        bold(f"{format_minute(event.ts)}  {event.type}"),
-        dim(f"    {one_line(f'{event.position}  {event.id}')}"),
+        bold(f"{format_in_local_time(event.ts)}  {event.type}"),
+        dim(f"    {put_on_one_line(f'{event.position}  {event.id}')}"),
         f"    {escape_controls(event.raw)}",
     ]
 

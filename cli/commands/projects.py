@@ -11,7 +11,7 @@ from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import PROJECT
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
-from memlog.cli.options.zone import ZONE, format_minute
+from memlog.cli.options.zone import ZONE, format_in_local_time
 from memlog.cli.output.answer import (
     Answer,
     Columns,
@@ -29,7 +29,7 @@ _COLUMNS: Columns = {
     "project": "name",
     "conversations": "conversations",
     "bytes": "log_bytes",
-    "last append": lambda project: format_minute(project.last_append) or "never",
+    "last append": lambda project: format_in_local_time(project.last_append) or "never",
     "folder": "folder",
 }
 
@@ -91,7 +91,7 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
         "folder": done.folder,
         "files": done.files,
         "bytes": done.bytes,
-        "last append": format_minute(done.last_append) or "never",
+        "last append": format_in_local_time(done.last_append) or "never",
         "result": "removed" if done.done else "nothing was removed",
     }
     return Answer(done, table_of_named_values(values), notes=[*_removal_notes(done)])
@@ -125,7 +125,7 @@ def _unfinished_removals(found: list[Project]) -> Iterator[str]:
 
 
 def _describe_removal(found: ProjectRemoval) -> str:
-    last = f", last append {format_minute(found.last_append)}" if found.last_append else ""
+    last = f", last append {format_in_local_time(found.last_append)}" if found.last_append else ""
     return f"{count_noun(found.files, 'file')}, {count_noun(found.bytes, 'byte')}{last}"
 
 

@@ -9,13 +9,13 @@ from msgspec.structs import asdict
 
 import memlog
 from memlog import Evidence, Hit
-from memlog.cli.options.open_store import open_store, store_opener
+from memlog.cli.options.open_store import make_store_opener, open_store
 from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Settings, projects_folder
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.answer import Answer, Columns, Table, notes_on_omitted_parts, table_of_records
-from memlog.cli.output.output import bold, dim, escape_controls, highlight, one_line
-from memlog.cli.output.turns import indent_rest, surroundings_lines
+from memlog.cli.output.output import bold, dim, escape_controls, highlight_parts_of_text, put_on_one_line
+from memlog.cli.output.turns import format_surroundings, indent_all_but_first_line
 from memlog.service.engine.operation import bind_operation
 from memlog.service.projects import Projects
 from memlog.service.retrieval.search import Highlighter, create_highlighter
@@ -46,7 +46,7 @@ def query(ctx: click.Context, given: Given, *, all_projects: bool) -> Answer:
         return _search_answer(found, given, notes_on_omitted_parts(found.silent))
     if ctx.ensure_object(Settings).names_store_or_project:
         raise click.UsageError("--all-projects: a store or a project is named; leave out one of the two")
-    known = Projects(projects_folder(), store_opener(ctx))
+    known = Projects(projects_folder(), make_store_opener(ctx))
     everywhere = known.search(**asdict(given))
     return _search_answer(everywhere, given, [*_notes_on_projects(everywhere.silent)])
 
@@ -90,7 +90,7 @@ def _hits_table(hits: Sequence[Hit]) -> Table:
         "kind": "kind",
         "chat": "chat",
         "who": _speaker_or_category,
-        "time": lambda hit: format_minute(hit.ts),
+        "time": lambda hit: format_in_local_time(hit.ts),
         "position": _format_place,
         "id": "id",
         "snippet": "snippet",
@@ -104,15 +104,22 @@ def _hits_table(hits: Sequence[Hit]) -> Table:
 
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Format a hit as lines; in a table, its snippet would be too far to the right."""
-    snippet = one_line(hit.snippet)
+    snippet = put_on_one_line(hit.snippet)
     project = hit.project if isinstance(hit, memlog.ProjectHit) else None
-    head = [project, hit.kind, hit.chat, _speaker_or_category(hit), format_minute(hit.ts), *_hit_notes(hit)]
+    head = [
+        project,
+        hit.kind,
+        hit.chat,
+        _speaker_or_category(hit),
+        format_in_local_time(hit.ts),
+        *_hit_notes(hit),
+    ]
     return [
-        bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
-        f"    {highlight(snippet, matched(snippet))}",
-        *(indent_rest(f"    {line}", 4) for line in _neighbour_lines(hit)),
+        bold(f"{rank:2}. {hit.score:.3f}") + "  " + put_on_one_line("  ".join(part for part in head if part)),
+        f"    {highlight_parts_of_text(snippet, matched(snippet))}",
+        *(indent_all_but_first_line(f"    {line}", 4) for line in _neighbour_lines(hit)),
         *(f"    {side}: {_describe_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
-        dim(f"    {one_line(f'{_format_place(hit)}  {hit.id}')}"),
+        dim(f"    {put_on_one_line(f'{_format_place(hit)}  {hit.id}')}"),
     ]
 
 
@@ -129,7 +136,7 @@ def _describe_evidence(seen: Evidence) -> str:
 
 
 def _neighbour_lines(hit: Hit) -> list[str]:
-    return surroundings_lines(hit.around, hit.id) if hit.around else []
+    return format_surroundings(hit.around, hit.id) if hit.around else []
 
 
 def _speaker_or_category(hit: Hit) -> str:

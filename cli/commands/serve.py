@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import click
 
 import memlog
-from memlog.cli.options.open_store import store_opener
+from memlog.cli.options.open_store import make_store_opener
 from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import asks_for_json, print_json, print_note, with_options
+from memlog.cli.output.output import add_options_to_command, asks_for_json, print_json, print_note
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput, LogError
@@ -41,7 +41,7 @@ _LONGEST_TOKEN = 4096
 @click.option("--token-file", type=FOLDER, help="The file with the token; it is created if missing.")
 @click.option("--root", type=FOLDER, help="The folder whose files requests may name; without it, none.")
 @click.option("--exports", type=FOLDER, help="The folder to which requests may export; without it, none.")
-@with_options(JSON_OPTION)
+@add_options_to_command(JSON_OPTION)
 @click.pass_context
 def serve(
     ctx: click.Context,
@@ -86,7 +86,7 @@ def serve(
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
     if settings.names_store:
         migrate_notes_or_name_command(ctx)
-    stores = OpenStores(store_opener(ctx), where, print_note)
+    stores = OpenStores(make_store_opener(ctx), where, print_note)
     listening = _bind_socket(host, port)
     bound, port = listening.getsockname()[:2]
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"

@@ -15,11 +15,11 @@ from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import (
     STORED,
     ProgressLine,
+    add_options_to_command,
     asks_for_json,
     print_json,
     print_note,
     progress_line,
-    with_options,
 )
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.service.engine.operation import bind_operation
@@ -32,7 +32,7 @@ from memlog.service.upkeep.worker import WatchStep
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
     gets="context",
 )
-@with_options(JSON_OPTION)
+@add_options_to_command(JSON_OPTION)
 def watch(ctx: click.Context, given: Given) -> None:
     migrate_notes_or_name_command(ctx)
     with progress_line() as line:

@@ -8,7 +8,7 @@ import msgspec
 from memlog.cli.options.field_options import option_for_field
 from memlog.cli.options.param_types import CHAT, TEXT
 from memlog.eventlog.events import Change, Event, type_name_of_event
-from memlog.eventlog.fields import Field, fields_of
+from memlog.eventlog.fields import Field, list_fields
 
 _ENVELOPE = Change.__struct_fields__
 _WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries", "times", "by")
@@ -108,7 +108,7 @@ _HELP = {
 def options_for_event_type(kind: type[Event]) -> list[click.Parameter]:
     """Return the options for appending an event of `kind`: one per settable member, plus --id and --ts."""
     fields = {
-        field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
+        field.name: field for field in list_fields(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
     }
     chat: list[click.Parameter] = []
     if fields.pop("chat_id", None):

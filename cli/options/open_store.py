@@ -21,7 +21,7 @@ from memlog.cli.options.settings import (
 from memlog.cli.options.settings_schema import setting_named
 from memlog.cli.output.output import STORED, print_note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Checked, fields_of
+from memlog.eventlog.fields import Checked, list_fields
 
 if TYPE_CHECKING:
     from memlog.eventlog.log.writer import Log
@@ -112,7 +112,7 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
     """
     found = {
         field.name: settings.find_value_and_origin(f"{section}.{field.key}")
-        for field in fields_of(kind)
+        for field in list_fields(kind)
         if field.description
     }
     origins = {name: origin for name, (_, origin) in found.items()}
@@ -120,7 +120,7 @@ def _read_section(settings: Settings, section: str, kind: type[S], **values: Any
         _check_address_of_key(section, origins)
     values = {name: value for name, (value, _) in found.items()} | values
     if values.get("api_key") is not None:
-        values["api_key"] = _key_or_reader(values["api_key"], section)
+        values["api_key"] = _make_key_or_reader(values["api_key"], section)
     for name in ("api_key", "api_key_file"):
         if origins.get(name) == IN_FILE:
             # Only requests need it: appends and words go on.
@@ -139,7 +139,7 @@ def _check_address_of_key(section: str, origins: dict[str, Origin]) -> None:
         raise BadInput(message, hint=f"set {foreign[0]} in your own file, too")
 
 
-def _key_or_reader(text: str, section: str) -> str | Callable[[], str]:
+def _make_key_or_reader(text: str, section: str) -> str | Callable[[], str]:
     """Return a key, or a function that reads it from the variable that `text` names."""
     named = VARIABLE.fullmatch(text)
     return text if named is None else lambda: _read_key_variable(named[1], f"{section}.api_key")
@@ -166,7 +166,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -
     return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add_and_print_warnings)
 
 
-def store_opener(
+def make_store_opener(
     ctx: click.Context, on_stored: Callable[..., None] | None = None
 ) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a given folder with that store's settings.

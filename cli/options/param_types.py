@@ -73,9 +73,9 @@ def _parse_time(text: str, *, is_end: bool = False) -> str:
         return timestamps.parse_day_or_time(text, time_zone_of_run(), is_end=is_end)
     except ValueError as error:
         # Imported here: few times are words.
-        from memlog.service.engine.requests import time_of_words
+        from memlog.service.engine.requests import parse_time_in_words
 
-        if (words := time_of_words(text, time_zone_of_run(), is_end=is_end)) is not None:
+        if (words := parse_time_in_words(text, time_zone_of_run(), is_end=is_end)) is not None:
             return words
         raise ValueError(
             f"invalid timestamp: {text!r} (examples: 2026-02-24, 2026-02-24T10:15:00Z, yesterday)"

@@ -17,10 +17,10 @@ from memlog.eventlog.errors import BadInput
 from memlog.service.engine.operation import (
     bind_operation,
     call_and_require_answer,
-    operation_named,
-    operations_of,
+    find_operation_named,
+    operations_of_group,
 )
-from memlog.service.engine.requests import Field, Request, description_of, fields_of
+from memlog.service.engine.requests import Field, Request, list_fields, read_description_of_request
 
 if TYPE_CHECKING:
     from memlog import Store as Store
@@ -99,7 +99,7 @@ class OperationCommands(Group):
     @cached_property
     def _generated_commands(self) -> dict[str, RequestCommand]:
         own = {each.operation for each in self.commands.values() if isinstance(each, RequestCommand)}
-        names = {f"{self._operations}.{name}" for name in operations_of(self._operations)} - own
+        names = {f"{self._operations}.{name}" for name in operations_of_group(self._operations)} - own
         names -= {f"{self._operations}.{name}" for name in self._without}
         made = (RequestCommand(request_command(name), _make_renderer(name)) for name in names)
         return {str(each.name): each for each in made}
@@ -122,7 +122,7 @@ def _make_renderer(name: str) -> Callable[..., Any]:
     def tell(done: Any, _: Given) -> Done:  # noqa: ANN401
         return Done(done, f"Done: {last.replace('_', ' ')}.")
 
-    function = show if operation_named(name).effect == "read" else tell
+    function = show if find_operation_named(name).effect == "read" else tell
     function.__name__ = last
     return function
 
@@ -198,7 +198,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         from memlog.cli.output.help_pages import translate_hint
 
         return translate_hint(
-            f"{self._with_option_names(description_of(self.request_class))}\n{self.adds}".rstrip()
+            f"{self._with_option_names(read_description_of_request(self.request_class))}\n{self.adds}".rstrip()
         )
 
     def build_request_and_take_values(
@@ -210,7 +210,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             UsageError: the request rejects a value.
         """
         values: dict[str, Any] = {}
-        for field in fields_of(request):
+        for field in list_fields(request):
             if field.struct:
                 values[field.name] = self.build_request_and_take_values(field.struct, ctx, given)
             elif field.name in self.settings:
@@ -238,12 +238,12 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     @cached_property
     def request_class(self) -> type[Request]:
         """The operation's request class."""
-        return operation_named(self.operation).request
+        return find_operation_named(self.operation).request
 
     @cached_property
     def _argument_names(self) -> Sequence[str]:
         if self.arguments is None:
-            return operation_named(self.operation).arguments
+            return find_operation_named(self.operation).arguments
         return self.arguments
 
     @cached_property
@@ -300,7 +300,7 @@ def _metavar(field: Field) -> str:
 
 def _flatten_fields(request: type[Request]) -> Iterator[Field]:
     """Yield a request's fields, replacing nested requests by their own fields."""
-    for field in fields_of(request):
+    for field in list_fields(request):
         if field.struct:
             yield from _flatten_fields(field.struct)
         else:

@@ -11,7 +11,7 @@ import msgspec
 from memlog.cli.options.param_types import FOLDER, PROJECT, Number, TextType, WholeNumber, click_type_of_field
 from memlog.cli.output.output import print_note
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.fields import Checked, Field, fields_of, find_field_reader
+from memlog.eventlog.fields import Checked, Field, find_field_reader, list_fields
 from memlog.eventlog.settings import StoreSettings
 
 
@@ -160,7 +160,7 @@ def _structs_of_section(section: str | None) -> Sequence[tuple[str, type[Checked
 @cache
 def _settings_of(section: str) -> dict[str, Setting]:
     fields = (
-        field for name, kind in _structs_of_section(section) if name == section for field in fields_of(kind)
+        field for name, kind in _structs_of_section(section) if name == section for field in list_fields(kind)
     )
     named = ((f"{section}.{field.key}".lstrip("."), field) for field in fields if field.description)
     return {name: Setting(name, field) for name, field in named}

@@ -26,15 +26,15 @@ ZONE = Zone()
 def time_zone_of_run() -> tzinfo | None:
     """Return this run's time zone; None means the system's."""
     name = ZONE.name()
-    return None if name is None else _zone_or_none(name)
+    return None if name is None else _load_zone_or_none(name)
 
 
-def format_minute(ts: str | None) -> str:
+def format_in_local_time(ts: str | None) -> str:
     """Format a log timestamp in local time, such as `2026-02-24 10:15`; the first one names its zone."""
     if not ts:
         return ""
     try:
-        moment = timestamps.in_zone(ts, time_zone_of_run())
+        moment = timestamps.convert_to_zone(ts, time_zone_of_run())
     except (OverflowError, ValueError, OSError):  # beyond the range of datetime
         return f"{ts[:16].replace('T', ' ')} UTC"
     name = "" if ZONE.is_told else f" {_zone_name(moment)}"
@@ -45,12 +45,12 @@ def format_minute(ts: str | None) -> str:
 def _zone_name(moment: datetime) -> str:
     """Return the zone's name, such as Europe/Helsinki, or its abbreviation, such as EET, if unknown."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
-    if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
+    if "/" in key and not key.startswith("/") and _load_zone_or_none(key) is not None:
         return key
-    return timestamps.zone_name(moment)
+    return timestamps.name_zone_at(moment)
 
 
-def _zone_or_none(name: str) -> tzinfo | None:
+def _load_zone_or_none(name: str) -> tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -15,21 +15,21 @@ from typing import Any, ClassVar
 import click
 import msgspec
 
-from memlog.cli.options.zone import format_minute
+from memlog.cli.options.zone import format_in_local_time
 from memlog.cli.output.output import (
     JSON_FORMATS,
     JSON_ON_TERMINAL_OPTION,
+    add_options_to_command,
     bold,
     chosen_format,
     dim,
     escape_controls,
     format_option,
     measure_terminal_width,
-    one_line,
     print_done,
     print_json,
     print_note,
-    with_options,
+    put_on_one_line,
 )
 from memlog.cli.process.error_handler import ignoring_closed_pipe
 from memlog.eventlog import timestamps
@@ -147,7 +147,7 @@ def printing_answer(command: Callable[..., Answer | Done]) -> Callable[..., int]
     def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
         return command(*args, **kwargs).print(click.get_current_context())
 
-    return with_options(*command.__annotations__["return"].options)(run)
+    return add_options_to_command(*command.__annotations__["return"].options)(run)
 
 
 def list_answer(
@@ -207,12 +207,12 @@ def notes_on_omitted_parts(silent: Mapping[str, str]) -> list[str]:
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
-def aligned_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+def align_table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """Return the lines of a table, for an answer that prints more than that table."""
     return [*_align_rows(Table(columns, rows))]
 
 
-def folded_lines(text: str, indent: str = "") -> Iterator[str]:
+def fold_text_into_lines(text: str, indent: str = "") -> Iterator[str]:
     """Yield a text in lines that fit into the terminal; as one line if stdout is none."""
     room = measure_terminal_width(sys.stdout)
     for line in [text] if room is None else _wrap_text(text, max(_LEAST, room - len(indent))):
@@ -228,12 +228,12 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 def _markdown_cell(cell: object) -> str:
     """Escape what would end a cell or start a tag (https://github.github.com/gfm/#tables-extension-)."""
-    text = escape_controls(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
+    text = escape_controls(_format_cell(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
 
 def _align_rows(table: Table) -> Iterator[str]:
-    rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
+    rows = [[put_on_one_line(_format_cell(cell)) for cell in row] for row in table.rows]
     room = measure_terminal_width(sys.stdout)
     names = table.columns
     if room is not None and rows:
@@ -283,7 +283,7 @@ def _fold_rows(
 
 def _wrap_text(text: str, width: int) -> Iterator[str]:
     start = 0
-    while (end := _end_of_line(text, start, width)) < len(text):
+    while (end := _find_end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)
         end = space if space > 0 else end
         yield text[start:end].rstrip()
@@ -291,7 +291,7 @@ def _wrap_text(text: str, width: int) -> Iterator[str]:
     yield text[start:]
 
 
-def _end_of_line(text: str, start: int, width: int) -> int:
+def _find_end_of_line(text: str, start: int, width: int) -> int:
     if text.isascii():
         return min(start + width, len(text))
     for index in range(start, len(text)):
@@ -301,11 +301,11 @@ def _end_of_line(text: str, start: int, width: int) -> int:
     return len(text)
 
 
-def _cell_text(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else "no"
     text = "" if cell is None else str(cell)
-    return format_minute(text) if timestamps.is_canonical(text) else text
+    return format_in_local_time(text) if timestamps.is_canonical(text) else text
 
 
 def _display_width(text: str) -> int:

@@ -66,7 +66,7 @@ def chosen_format(ctx: click.Context) -> str:
     return chosen
 
 
-def wants_json(error: BaseException, words: Sequence[str]) -> bool:
+def wants_errors_as_json(error: BaseException, words: Sequence[str]) -> bool:
     """Whether to print an error as JSON, going by the options or, if parsing failed, by `words`."""
     is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
     if RUN.context is not None and is_read:
@@ -86,7 +86,7 @@ JSON_ON_TERMINAL_OPTION = format_option(
 """The option of a command that prints a sentence."""
 
 
-def with_options(*options: click.Parameter) -> Callable[[F], F]:
+def add_options_to_command(*options: click.Parameter) -> Callable[[F], F]:
     """Return a decorator that adds options to a command's function."""
 
     def add_options(function: F) -> F:
@@ -102,15 +102,15 @@ def asks_for_json(ctx: click.Context) -> bool:
     return chosen_format(ctx) in JSON_FORMATS
 
 
-def says_sentences(ctx: click.Context) -> bool:
+def prints_sentences(ctx: click.Context) -> bool:
     """Whether to print sentences: on a terminal, unless JSON was requested."""
     return sys.stdout.isatty() and not asks_for_json(ctx)
 
 
 def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
     """Print a command's result as a sentence or as JSON."""
-    if says_sentences(ctx):
-        click.echo(one_line(sentence))
+    if prints_sentences(ctx):
+        click.echo(put_on_one_line(sentence))
     else:
         print_json(done)
 
@@ -151,7 +151,7 @@ def _controls_pattern() -> re.Pattern[str]:
     return re.compile(_CONTROLS)
 
 
-def one_line(text: str) -> str:
+def put_on_one_line(text: str) -> str:
     """Put `text` on one line, with control characters escaped."""
     return escape_controls(" ".join(text.split()))
 
@@ -168,7 +168,7 @@ dim = partial(click.style, dim=True)
 """Style a text as dimmed; printing drops the style if colours are off."""
 
 
-def highlight(text: str, places: Iterable[tuple[int, int]]) -> str:
+def highlight_parts_of_text(text: str, places: Iterable[tuple[int, int]]) -> str:
     """Highlight the parts of `text` at `places`, pairs of start and end, if colours are shown."""
     parts, at = [], 0
     for start, end in places:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Given
 from memlog.cli.options.settings import Settings
-from memlog.cli.output.output import count_noun, one_line, print_note
+from memlog.cli.output.output import count_noun, print_note, put_on_one_line
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import find_notes_beside
 
@@ -40,7 +40,7 @@ def run_if_confirmed(
 def ask_yes_or_no(question: str, about: Iterable[str] = ()) -> bool:
     """Print lines and ask a yes-or-no question on stderr; return whether the answer is yes."""
     for line in about:
-        click.echo(one_line(line), err=True)
+        click.echo(put_on_one_line(line), err=True)
     return click.confirm(question, err=True)
 
 

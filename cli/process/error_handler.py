@@ -15,7 +15,7 @@ from typing import Any
 import click
 import msgspec
 
-from memlog.cli.output.output import STORED, one_line
+from memlog.cli.output.output import STORED, put_on_one_line
 from memlog.eventlog.errors import (
     BadInput,
     Busy,
@@ -184,7 +184,7 @@ def exit_code_of(error: BaseException) -> int:
 
 def _classify_error(error: BaseException) -> tuple[int, Failure]:
     match error:
-        case _ if (what := _exhausted_resource(error)) is not None:
+        case _ if (what := _find_exhausted_resource(error)) is not None:
             hint = "raise the limit, or do less at a time; acknowledged events are stored"
             return _OUT_OF_RESOURCES, Failure(
                 "resources", f"the system ran out of resources: {what}", hint, True
@@ -252,7 +252,7 @@ def _output_failure(error: OutputError) -> Failure:
     return Failure("stored", message, "do not append them again without these ids", False)
 
 
-def _exhausted_resource(error: BaseException | None) -> str | None:
+def _find_exhausted_resource(error: BaseException | None) -> str | None:
     """Return the resource that ran out and so caused `error`; None if that is not the cause."""
     match error:
         case MemoryError():
@@ -262,13 +262,13 @@ def _exhausted_resource(error: BaseException | None) -> str | None:
         case ImportError() if _NOT_LOADED in str(error):
             return "memory"
         case ImportError():
-            return _exhausted_resource(error.__cause__ or error.__context__)
+            return _find_exhausted_resource(error.__cause__ or error.__context__)
         case LogError():
-            return _exhausted_resource(error.__cause__)
+            return _find_exhausted_resource(error.__cause__)
     return None
 
 
-def _provider_words(error: BaseException) -> str:
+def _quote_provider_for_person(error: BaseException) -> str:
     """Return what the provider said, if stderr is a terminal, since it may quote the request; else ""."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
@@ -302,11 +302,11 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         )
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
-    click.echo(f"memlog: {one_line(failure.message)}", err=True)
-    if words := _provider_words(error):
-        click.echo(f"it said: {one_line(words)}", err=True)
+    click.echo(f"memlog: {put_on_one_line(failure.message)}", err=True)
+    if words := _quote_provider_for_person(error):
+        click.echo(f"it said: {put_on_one_line(words)}", err=True)
     if failure.hint:
-        click.echo(f"hint: {one_line(failure.hint)}", err=True)
+        click.echo(f"hint: {put_on_one_line(failure.hint)}", err=True)
 
 
 # Python raises KeyboardInterrupt between two of its instructions: a statement of SQLite or a batch of a model

@@ -20,7 +20,7 @@ from memlog.cli.options.settings import (
     misspelt_variables,
 )
 from memlog.cli.options.zone import ZONE
-from memlog.cli.output.output import RUN, STORED, print_note, shows_colours, wants_json
+from memlog.cli.output.output import RUN, STORED, print_note, shows_colours, wants_errors_as_json
 from memlog.cli.process.error_handler import (
     EXIT_CODES_HELP,
     Interrupts,
@@ -226,7 +226,7 @@ def run_command_line(interrupts: Interrupts | None = None) -> int:
     if error is not None:
         if interrupts is not None:
             interrupts.close_pipe()
-        print_error(error, as_json=wants_json(error, sys.argv[1:]))
+        print_error(error, as_json=wants_errors_as_json(error, sys.argv[1:]))
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
     return code
@@ -248,5 +248,5 @@ def end_process(code: int) -> NoReturn:
 def _exit_after_interrupt() -> NoReturn:
     """Exit without waiting for an interrupted command. Any output lost this way acknowledged nothing."""
     error = KeyboardInterrupt()
-    print_error(error, as_json=wants_json(error, sys.argv[1:]))
+    print_error(error, as_json=wants_errors_as_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -6,7 +6,7 @@ import unicodedata
 from memlog.eventlog.codec.decode import encode_canonical
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.events import Event
-from memlog.eventlog.text import nfkc, split_into_pieces
+from memlog.eventlog.text import normalise_to_nfkc, split_into_pieces
 
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
@@ -41,7 +41,7 @@ def fold_content(content: str) -> str:
     parts = []
     has_space = True
     for piece in split_into_pieces(content):
-        part = _WHITE_SPACE.sub(" ", nfkc(piece).casefold())
+        part = _WHITE_SPACE.sub(" ", normalise_to_nfkc(piece).casefold())
         # White space may continue from one piece to the next.
         parts.append(part.removeprefix(" ") if has_space else part)
         has_space = part.endswith(" ")
@@ -58,7 +58,7 @@ def mark_quantities(content: str) -> str:
 
 def _mark_quantities_in_piece(piece: str) -> str:
     raised = {char for char in {*piece} if unicodedata.decomposition(char).startswith(_RAISED)}
-    plain = nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
+    plain = normalise_to_nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
     if plain.isupper():  # in an all-capitals text, so are the units
         return plain
     return _UNIT.sub(lambda unit: "".join(f"^{char}" if char.isupper() else char for char in unit[0]), plain)

@@ -12,7 +12,7 @@ from msgspec import inspect
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.upcast import Place, convert_foreign_members
-from memlog.eventlog.escapes import CRC_LENGTH, encode_json_buffer, has_its_crc
+from memlog.eventlog.escapes import CRC_LENGTH, encode_json_buffer, ends_with_correct_crc
 from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.fields import chat_id_to_text
 from memlog.eventlog.log.quarantine import BadLine, check_utf8_and_depth, diagnose_json
@@ -36,7 +36,7 @@ def is_shortest_spelling(line: bytes, event: Event) -> bool:
     """
     if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
         return False
-    for name, default in _ambiguous_members(type(event)):
+    for name, default in _list_ambiguous_members(type(event)):
         value = getattr(event, name)
         if value is not default and not _is_spelled_shortest(value):
             return False
@@ -64,7 +64,7 @@ def _is_spelled_shortest(value: object) -> bool:
 
 
 @cache
-def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
+def _list_ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
     """Return the (name, default) of each member whose JSON value can be written in more than one way."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
@@ -167,7 +167,9 @@ def decode_line(line: bytes, place: Place) -> Event:
     has_crc = ends_with_crc(line)
     try:
         check_utf8_and_depth(line)
-        event = (_decode_native(line) if has_crc else None) or _decode_foreign(line, place, has_crc=has_crc)
+        event = (_decode_line_of_memlog(line) if has_crc else None) or _decode_line_of_other_program(
+            line, place, has_crc=has_crc
+        )
     except BadLine as bad:
         if not has_crc and _almost_ends_with_crc(line):
             raise BadLine("bad_crc", bad.detail) from bad
@@ -186,7 +188,7 @@ def _describe_stream(event: Event) -> str:
         return f"no stream: {bad.detail}"
 
 
-def is_blank(line: bytes) -> bool:
+def is_blank_line(line: bytes) -> bool:
     """Whether a line is valid but holds no event: it is empty, erased or partly erased."""
     if line.startswith(b"{"):  # most lines
         return False
@@ -217,7 +219,7 @@ def encode_canonical(event: Event) -> bytearray:
 
 def ends_with_crc(line: bytes) -> bool:
     """Whether `line` ends with a crc. Raises BadLine if the crc is wrong."""
-    if has_its_crc(line):
+    if ends_with_correct_crc(line):
         return True
     if _TRAILER.fullmatch(line, len(line) - CRC_LENGTH):
         raise BadLine("bad_crc")
@@ -241,16 +243,16 @@ def _almost_ends_with_crc(line: bytes) -> bool:
 
 
 @cache
-def _event_decoder() -> "msgspec.json.Decoder[Event]":
+def _make_event_decoder() -> "msgspec.json.Decoder[Event]":
     # Created at first use: an append does not need it.
     any_event: Any = Union[tuple(TYPES.values())]  # noqa: UP007 - of a tuple
     return msgspec.json.Decoder(any_event)
 
 
-def _decode_native(line: bytes) -> Event | None:
+def _decode_line_of_memlog(line: bytes) -> Event | None:
     """Decode a line written by memlog; return None if another program wrote it. Raises BadLine."""
     try:
-        event = _event_decoder().decode(line)
+        event = _make_event_decoder().decode(line)
     except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:
@@ -264,7 +266,7 @@ def _decode_native(line: bytes) -> Event | None:
     return event
 
 
-def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
+def _decode_line_of_other_program(line: bytes, place: Place, *, has_crc: bool) -> Event:
     members = parse_members(line)
     check_crc_is_last(members, has_crc=has_crc)
     if members.get("at") is not None and not has_crc:
@@ -279,7 +281,7 @@ def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
     return event
 
 
-def envelope_members(event: Event) -> tuple[str, ...]:
+def list_envelope_members(event: Event) -> tuple[str, ...]:
     """Return the names of the members of an event that are not part of its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
@@ -299,10 +301,10 @@ def build_event(members: dict[str, Any]) -> Event:
     try:
         return msgspec.convert(members, TYPES[kind])
     except msgspec.ValidationError as error:
-        raise BadLine("invalid", _describe_fault(error, members)) from error
+        raise BadLine("invalid", _describe_validation_error(error, members)) from error
 
 
-def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
+def _describe_validation_error(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
     """Describe a validation error with the invalid value, since msgspec's message only names the member."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:

@@ -17,13 +17,13 @@ from memlog.eventlog.codec.decode import (
     check_crc_is_last,
     encode_canonical,
     ends_with_crc,
-    envelope_members,
+    list_envelope_members,
     parse_members,
     raw_members,
     strip_bom,
 )
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.escapes import append_crc, encode_json, is_blank
+from memlog.eventlog.escapes import append_crc, encode_json, has_no_visible_character
 from memlog.eventlog.events import (
     TYPES,
     AppendWarning,
@@ -37,7 +37,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.fields import MAX_TARGETS
 from memlog.eventlog.log.quarantine import HINTS, BadLine, check_line_length, check_utf8_and_depth
 from memlog.eventlog.log.streams import stream_of
-from memlog.eventlog.secrets.input_warnings import input_warnings, key_warnings
+from memlog.eventlog.secrets.input_warnings import find_input_warnings, warn_of_keys
 
 FindStream = Callable[[str], str]
 """Returns the stream of the event with the given id. Raises MemlogError unless exactly one stream has it."""
@@ -147,13 +147,13 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
     if bad.reason != "invalid" or not is_named:
         return ""
     # Imported here: most events are valid.
-    from memlog.eventlog.fields import fields_of
+    from memlog.eventlog.fields import list_fields
 
     try:
         kind = TYPES.get(str(parse_members(source).get("type")), Event)
     except BadLine:
         return ""
-    choices = next((field.choices for field in fields_of(kind) if field.name == member), ())
+    choices = next((field.choices for field in list_fields(kind) if field.name == member), ())
     return f"use one of: {', '.join(choices)}" if choices else ""
 
 
@@ -175,16 +175,20 @@ def _decode_input_line(source: bytes, find_stream: FindStream | None) -> Event:
         if members.get(name) is not None:
             members[name] = _normalise_time(name, members[name])
     event = build_event(members)
-    if isinstance(event, MemorySaved | MemoryUpdated) and event.content and is_blank(event.content):
+    if (
+        isinstance(event, MemorySaved | MemoryUpdated)
+        and event.content
+        and has_no_visible_character(event.content)
+    ):
         raise BadLine("invalid", "content must not be blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
-        event.stream = _common_stream(event.targets, find_stream)
+        event.stream = _find_common_stream(event.targets, find_stream)
     encode_canonical(event)
     stream_of(event)
     return event
 
 
-def _common_stream(targets: list[str], find_stream: FindStream) -> str:
+def _find_common_stream(targets: list[str], find_stream: FindStream) -> str:
     first, *others = dict.fromkeys(map(find_stream, targets))
     if others:
         raise BadLine("invalid", f"target_ids are in several streams: {first}, {others[0]}")
@@ -208,8 +212,12 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
     if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # given as a number
         members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
     event_id = event.id or make_event_id()
-    head = {"type": type_name_of_event(event), "id": event_id, "ts": event.ts or timestamps.now()}
-    own = envelope_members(event)
+    head = {
+        "type": type_name_of_event(event),
+        "id": event_id,
+        "ts": event.ts or timestamps.now(),
+    }
+    own = list_envelope_members(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     head_bytes = msgspec.json.encode(head).removesuffix(b"}")
     # Input may have newlines between its members; a line of the log must not.
@@ -231,7 +239,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
         is_dated=event.ts is not None,
         memory_id=_find_memory_id(event),
         content=content,
-        warnings=(*input_warnings(event, members), *key_warnings(event_id, members)),
+        warnings=(*find_input_warnings(event, members), *warn_of_keys(event_id, members)),
     )
 
 

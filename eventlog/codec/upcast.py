@@ -27,13 +27,13 @@ class Place(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
     @property
-    def id(self) -> str:
+    def line_id(self) -> str:
         """The id of a line that has none of its own, such as `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
 def parse_line_id(line_id: str) -> tuple[str, int] | None:
-    """Parse a `Place.id` into a file name and an offset; return None if `line_id` is not one."""
+    """Parse a `Place.line_id` into a file name and an offset; return None if `line_id` is not one."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
@@ -51,10 +51,10 @@ def convert_foreign_members(members: dict[str, Any], place: Place) -> dict[str, 
         if "type" in line:
             line["kind"] = line["type"]
         line["type"] = "message"
-    line.setdefault("id", place.id)
+    line.setdefault("id", place.line_id)
     line["ts"] = _normalise_time(line.get("ts"), place.segment.day)
     if line["type"] in _CONVERSATION_TYPES:
-        _fill_chat(line, place.stream)
+        _fill_in_chat(line, place.stream)
     return line
 
 
@@ -66,7 +66,7 @@ def _normalise_time(ts: object, day: str) -> str:
     return timestamps.normalise_timestamp(ts, naive_is_utc=True)
 
 
-def _fill_chat(line: dict[str, Any], stream: str) -> None:
+def _fill_in_chat(line: dict[str, Any], stream: str) -> None:
     meta = line.get("meta")
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)

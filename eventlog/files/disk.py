@@ -11,8 +11,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 CALLS = tuple(
-    "open close read write overwrite position status generation look is_folder is_mounted_read_only sync"
-    " sync_data make_folder remove_folder set_mode set_times rename unlink entries lock unlock".split()
+    "open close read write overwrite position_of_descriptor status_of_descriptor inode_generation"
+    " status_of_path is_folder is_mounted_read_only sync sync_data make_folder remove_folder set_mode"
+    " set_times rename unlink scan_folder lock unlock".split()
 )
 """The names of the functions that tests may replace."""
 
@@ -64,17 +65,17 @@ def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
     return os.pwrite(fd, data, offset)
 
 
-def position(fd: int) -> int:
+def position_of_descriptor(fd: int) -> int:
     """Return the descriptor's position, which is the end of its last write."""
     return os.lseek(fd, 0, os.SEEK_CUR)
 
 
-def status(fd: int) -> os.stat_result:
+def status_of_descriptor(fd: int) -> os.stat_result:
     """Return the status of an open file."""
     return os.fstat(fd)
 
 
-def generation(fd: int) -> int | None:
+def inode_generation(fd: int) -> int | None:
     """Return a number that tells apart files that reuse an inode; None if the file system has none.
 
     Linux only: see FS_IOC_GETVERSION in ioctl_getflags(2), and the headers of ext4, xfs and btrfs.
@@ -91,7 +92,7 @@ def generation(fd: int) -> int | None:
     return int.from_bytes(answer[:4], sys.byteorder)
 
 
-def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
+def status_of_path(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
     """Return the status of `path`, following symbolic links only if `follow` is true."""
     return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
@@ -152,7 +153,7 @@ def unlink(path: Path) -> None:
     path.unlink()
 
 
-def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
+def scan_folder(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
     """Iterate over a folder's entries, in arbitrary order; use the iterator as a context manager."""
     return os.scandir(folder)
 

@@ -1,4 +1,4 @@
-"""Reads and writes log files: appends complete lines, and overwrites bytes in place."""
+"""Reads and writes files: appends complete lines, overwrites bytes in place, and replaces small files."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ _FILE = 0o600
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
     """Create a folder with full access for its owner, whatever the umask."""
     disk.make_folder(path, folder=folder)
-    if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
+    if disk.status_of_path(path, folder=folder).st_mode & _FOLDER != _FOLDER:
         disk.set_mode(path, _FOLDER, folder=folder)
 
 
@@ -26,7 +26,7 @@ def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int
     """Open a file; its owner can read and write a new one, whatever the umask. See `disk.open`."""
     fd = disk.open(path, flags, folder=folder)
     try:
-        made = disk.status(fd)
+        made = disk.status_of_descriptor(fd)
         if made.st_size == 0 and stat.S_ISREG(made.st_mode) and made.st_mode & _FILE != _FILE:
             disk.set_mode(fd, _FILE)
     except BaseException:
@@ -53,11 +53,11 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     offsets: list[int] = []
     fruitless = 0
     while len(offsets) < len(lines):
-        lead = b"" if is_line_start(fd, disk.status(fd).st_size) else b"\n"
+        lead = b"" if is_line_start(fd, disk.status_of_descriptor(fd).st_size) else b"\n"
         data = lead + b"".join(lines[len(offsets) :])
         written = disk.write(fd, data)
         # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
-        start = disk.position(fd) - written
+        start = disk.position_of_descriptor(fd) - written
         if not lead and not is_line_start(fd, start):
             continue
         offset, end, whole = start + len(lead), start + written, len(offsets)
@@ -112,7 +112,7 @@ def read_lines_backwards(fd: int, start: int, end: int) -> Iterator[bytes]:
     yield rest
 
 
-def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+def open_regular_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
     """Open a regular file; see `open_file`. Raises OSError; FileExistsError if it is not a regular file."""
     try:
         fd = (disk.open if flags == disk.READ else open_file)(path, flags, folder=folder)
@@ -122,16 +122,16 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
             raise FileExistsError(errno.EEXIST, f"not a regular file: {Path(path).name}") from error
         raise
     try:
-        check_regular(fd)
+        check_is_regular_file(fd)
     except BaseException:
         disk.close(fd)
         raise
     return fd
 
 
-def check_regular(fd: int) -> None:
+def check_is_regular_file(fd: int) -> None:
     """Raise FileExistsError unless `fd` is a regular file; pipes and devices may block or lose bytes."""
-    if not stat.S_ISREG(disk.status(fd).st_mode):
+    if not stat.S_ISREG(disk.status_of_descriptor(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
 
@@ -154,14 +154,14 @@ def as_file_not_found(error: OSError) -> OSError:
 def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
     """Return the status of `path` without following links; None if it does not exist. Raises OSError."""
     try:
-        return disk.look(path, folder=folder)
+        return disk.status_of_path(path, folder=folder)
     except OSError as error:
         if isinstance(as_file_not_found(error), FileNotFoundError):
             return None
         raise
 
 
-def is_regular(path: Path) -> bool:
+def is_regular_file(path: Path) -> bool:
     """Whether `path` is a regular file. Raises OSError."""
     status = status_at(path)
     return status is not None and stat.S_ISREG(status.st_mode)
@@ -188,6 +188,41 @@ def replacing_file(path: Path, draft: Path) -> Iterator[int]:
     disk.rename(draft, path)
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace the file at `path` durably; only its owner may read it."""
+    with replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+    sync_path(path.parent)
+
+
+def write_new_file(path: Path, data: bytes) -> None:
+    """Write and sync a new file at `path`, replacing an old one; only its owner may read it."""
+    with suppress(FileNotFoundError):
+        disk.unlink(path)
+    with closing_descriptor(open_file(path, disk.WRITE | disk.NEW)) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+
+
+def read_file(path: Path) -> bytes | None:
+    """Read a file; return None if it is missing. Never follows links or blocks on a pipe.
+
+    Raises OSError; FileExistsError if it is not a regular file.
+    """
+    try:
+        with closing_descriptor(open_regular_file(path, disk.READ)) as fd:
+            return read_all(fd)
+    except FileNotFoundError:
+        return None
+
+
+def sync_path(path: Path) -> None:
+    """Sync a file, or the names in a folder, to disk."""
+    with closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
+        disk.sync(fd)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """Write all of `data`, even if single writes are short."""
     left = memoryview(data)
@@ -210,7 +245,7 @@ def keeping_mtime(fd: int, keeps: bool) -> Iterator[None]:
     File sync prefers the later mtime: after an erasure on this machine, our copy of another writer's file
     must not replace the original, which may have grown.
     """
-    before = disk.status(fd)
+    before = disk.status_of_descriptor(fd)
     yield
     if keeps:
         # Only the file's owner may set its times.

@@ -126,7 +126,7 @@ def _identify_folders(folders: Iterable[Path]) -> dict[Path, _Identity]:
     existing = {}
     for folder in folders:
         try:
-            status = disk.look(folder, follow=True)
+            status = disk.status_of_path(folder, follow=True)
         except OSError:
             # Missing, or not accessible.
             continue

@@ -12,7 +12,7 @@ from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import (
     closing_descriptor,
-    open_regular,
+    open_regular_file,
     overwrite_all,
     read_all,
     replacing_file,
@@ -54,14 +54,14 @@ def is_kept_read_only(folder: Path) -> bool:
         # read-only.
         if not disk.is_folder(folder) or os.access(folder, os.W_OK):
             return False
-        is_own = disk.look(folder, follow=True).st_uid == os.geteuid()
+        is_own = disk.status_of_path(folder, follow=True).st_uid == os.geteuid()
         return is_own or disk.is_mounted_read_only(folder)
     except OSError:  # it was removed meanwhile
         return False
 
 
 @contextmanager
-def opened_folders(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
+def opening_folders_of_stream(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
     """Yield descriptors of the log's folder and of the folders below it, down to that of `stream`.
 
     make: create missing folders and sync their names. Raises OSError if a folder is missing or a link.
@@ -127,32 +127,32 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Tells a file from its copies and from earlier files with the same inode; see `disk.generation`."""
+    """Tells a file from its copies and from earlier files with its inode; see `disk.inode_generation`."""
 
     inode: int
     generation: int | None
 
     @classmethod
-    def of(cls, fd: int) -> "Origin":
+    def of_open_file(cls, fd: int) -> "Origin":
         """Return the origin of an open file."""
-        return cls(disk.status(fd).st_ino, disk.generation(fd))
+        return cls(disk.status_of_descriptor(fd).st_ino, disk.inode_generation(fd))
 
 
 def read_unless_copied(path: Path, most: int | None = None) -> bytes:
     """Read up to `most` bytes; return b"" if the file is missing, a copy or not regular. Raises OSError."""
     try:
-        fd = open_regular(path, disk.READ)
+        fd = open_regular_file(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
         return b""
     with closing_descriptor(fd):
         data = read_all(fd) if most is None else disk.read(fd, most, 0)
-        return data if decode_json(data.split(b"\n", 1)[0], Origin) == Origin.of(fd) else b""
+        return data if decode_json(data.split(b"\n", 1)[0], Origin) == Origin.of_open_file(fd) else b""
 
 
 def replace_lines(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
     """Replace a file with its `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
     with replacing_file(path, path.with_name(f"{path.name}.draft")) as fd:
-        data = b"".join(map(encode_line, [Origin.of(fd), *lines]))
+        data = b"".join(map(encode_line, [Origin.of_open_file(fd), *lines]))
         overwrite_all(fd, data, 0)
     return data
 

@@ -59,7 +59,7 @@ class ForkMutex:
             self.lock.release()
 
 
-def keep_alive(what: object) -> None:
+def keep_object_alive(what: object) -> None:
     """Keep an object alive even at exit; releasing it would wait for the parent or change its files."""
     import ctypes
 

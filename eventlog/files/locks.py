@@ -147,7 +147,7 @@ def _process_state(pid: str) -> str:
 
 def _holder_ids(fd: int) -> set[str]:
     """Return the ids of the processes with a flock on this file, from /proc/locks on Linux."""
-    inode = f":{disk.status(fd).st_ino}"
+    inode = f":{disk.status_of_descriptor(fd).st_ino}"
     listing = _read_proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
     return {line[4] for line in fields if line[5].endswith(inode)}
@@ -170,7 +170,11 @@ _ROOT = 0
 
 def check_owner(store: Path) -> None:
     """Raise LogError if this process runs as root but the store belongs to another user."""
-    if os.geteuid() == _ROOT and (owner := _status_or_none(store)) is not None and owner.st_uid != _ROOT:
+    if (
+        os.geteuid() == _ROOT
+        and (owner := _status_of_path_or_none(store)) is not None
+        and owner.st_uid != _ROOT
+    ):
         raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
@@ -182,7 +186,7 @@ def drop_root_privileges(store: Path) -> None:
     if os.geteuid() != _ROOT:
         return
     store = store.absolute()
-    owner = next(filter(None, map(_status_or_none, (store, *store.parents))), None)
+    owner = next(filter(None, map(_status_of_path_or_none, (store, *store.parents))), None)
     if owner is None or owner.st_uid == _ROOT:
         return
     name, group = _look_up_account(owner)
@@ -206,9 +210,9 @@ def drop_root_privileges(store: Path) -> None:
         raise _owner_error(store, owner, f"cannot switch to that user: {error.strerror}") from error
 
 
-def _status_or_none(path: Path) -> os.stat_result | None:
+def _status_of_path_or_none(path: Path) -> os.stat_result | None:
     with suppress(OSError):
-        return disk.look(path, follow=True)
+        return disk.status_of_path(path, follow=True)
     return None
 
 
@@ -250,7 +254,7 @@ def _find_refusals_at(path: Path) -> Iterator[PermissionError]:
     if not os.access(path, os.R_OK | os.W_OK | (os.X_OK if is_folder else 0)):
         yield PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     elif is_folder:
-        with disk.entries(path) as entries:
+        with disk.scan_folder(path) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
             yield from _find_refusals_at(path / name)

@@ -23,7 +23,7 @@ from memlog.eventlog.files import disk, folders, locks
 from memlog.eventlog.files.file_io import closing_descriptor, status_at
 from memlog.eventlog.files.folders import Origin, make_folder_and_parents, read_unless_copied
 from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer_name
-from memlog.eventlog.log.streams import SegmentName, writer_in_filename
+from memlog.eventlog.log.streams import SegmentName, parse_writer_in_filename
 
 _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
@@ -64,7 +64,10 @@ class Written(SegmentRecord, frozen=True):
 
     def matches_open_file(self, fd: int) -> bool:
         """Whether the open file is the recorded segment and is not shorter than recorded."""
-        return Origin(self.inode, self.generation) == Origin.of(fd) and disk.status(fd).st_size >= self.bytes
+        return (
+            Origin(self.inode, self.generation) == Origin.of_open_file(fd)
+            and disk.status_of_descriptor(fd).st_size >= self.bytes
+        )
 
 
 class Writer:
@@ -76,7 +79,7 @@ class Writer:
     def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
         self._lock_timeout = lock_timeout
         self._folder = store / WRITERS
-        self._path = self._folder / _machine_id()
+        self._path = self._folder / _hash_machine_id()
         self._segments = _OwnSegments(self._path.with_suffix(".segments"))
         self._known: tuple[_Identity, int, int] | None = None
 
@@ -84,7 +87,7 @@ class Writer:
         """Return the writer's name, creating it if this machine has none. Raises Busy and OSError."""
         return (self._read_proven_identity() or self._create_identity(None)).writer
 
-    def own_names(self) -> tuple[str, ...]:
+    def read_own_names(self) -> tuple[str, ...]:
         """Return the writer's name, followed by its retired names; () before the first append."""
         identity = self._read_proven_identity()
         return () if identity is None else (identity.writer, *identity.retired)
@@ -93,63 +96,63 @@ class Writer:
         """Replace the writer's name `name` with a new one, if it is still in use. Raises Busy and OSError."""
         self._create_identity(name)
 
-    def has_made(self, stream: str, segment: str) -> bool:
+    def has_ever_created_segment(self, stream: str, segment: str) -> bool:
         """Whether the writer ever created a segment with this name; a copy may have, too. Raises OSError."""
-        return self._segments.find(stream, segment) is not None
+        return self._segments.find_last_record(stream, segment) is not None
 
-    def has_written(self, stream: str, segment: str, fd: int) -> bool:
+    def has_created_open_segment(self, stream: str, segment: str, fd: int) -> bool:
         """Whether the open, locked segment is the file created by the writer and not shorter than recorded.
 
         Records a new, empty segment first. Raises Busy and OSError.
         """
-        known = self._segments.find(stream, segment)
-        if known is None and disk.status(fd).st_size == 0:
+        known = self._segments.find_last_record(stream, segment)
+        if known is None and disk.status_of_descriptor(fd).st_size == 0:
             self.record_size(stream, segment, fd, lock_timeout=self._lock_timeout)
-            known = self._segments.find(stream, segment)
+            known = self._segments.find_last_record(stream, segment)
         return known is not None and known.matches_open_file(fd)
 
     def record_size(
         self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
     ) -> None:
         """Record that an open segment has `size` bytes (None: its current size). Raises Busy and OSError."""
-        here = Origin.of(fd)
-        size = disk.status(fd).st_size if size is None else size
-        self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
+        here = Origin.of_open_file(fd)
+        size = disk.status_of_descriptor(fd).st_size if size is None else size
+        self._append_record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def record_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
         """Record the new size of a segment, unless it belongs to a retired name of the writer.
 
         The loss of such a segment may have been accepted. Raises Busy and OSError.
         """
-        known = self._segments.find(stream, segment)
-        if known is not None and writer_in_filename(segment) == self.find_or_create_name():
-            self._record(replace(known, bytes=size), lock_timeout)
+        known = self._segments.find_last_record(stream, segment)
+        if known is not None and parse_writer_in_filename(segment) == self.find_or_create_name():
+            self._append_record(replace(known, bytes=size), lock_timeout)
 
     def recorded_segments(self) -> dict[tuple[str, str], Written]:
         """Return the recorded segments of this copy, under all its names; most sealed ones are left out.
 
         Raises OSError.
         """
-        return self._segments.all()
+        return self._segments.list_last_records()
 
     def set_recorded_sizes(self, sizes: dict[tuple[str, str], int]) -> None:
         """Set the recorded sizes of segments to `sizes`. Raises Busy and OSError."""
         if sizes.keys() & self.recorded_segments().keys():
-            with self._locked(self._lock_timeout):
-                self._segments.accept(sizes)
+            with self._locking_identity(self._lock_timeout):
+                self._segments.replace_recorded_sizes(sizes)
 
-    def _record(self, written: Written, lock_timeout: float) -> None:
-        with self._locked(lock_timeout):
-            self._segments.add(written)
+    def _append_record(self, written: Written, lock_timeout: float) -> None:
+        with self._locking_identity(lock_timeout):
+            self._segments.append_record(written)
 
     def _read_proven_identity(self) -> _Identity | None:
         """Return the identity if its file is provably the original; None if it may be a copy."""
         try:
-            status = disk.look(self._path)
+            status = disk.status_of_path(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
                 return self._known[0]
             identity = decode_json(read_unless_copied(self._path).partition(b"\n")[2], _Identity)
-            changed_ns = self._segments.changed_ns()
+            changed_ns = self._segments.read_change_time_ns()
         except OSError:
             return None
         if identity is None or not is_writer_name(identity.writer) or changed_ns is None:
@@ -163,7 +166,7 @@ class Writer:
     def _create_identity(self, retired: str | None) -> _Identity:
         self._known = None
         make_folder_and_parents(self._folder)
-        with self._locked(self._lock_timeout):
+        with self._locking_identity(self._lock_timeout):
             identity = self._read_proven_identity()
             # Another process may have been faster.
             if identity is None:
@@ -176,11 +179,13 @@ class Writer:
         identity = _Identity(writer_name_from_bytes(os.urandom(_LENGTH)), retired)
         folders.replace_lines(self._path, [identity])
         # Only now, because renaming a file sets its change time.
-        self._segments.write_all(disk.look(self._path).st_ctime_ns, self._segments.all().values())
+        self._segments.replace_all_records(
+            disk.status_of_path(self._path).st_ctime_ns, self._segments.list_last_records().values()
+        )
         return identity
 
     @contextmanager
-    def _locked(self, timeout: float) -> Iterator[None]:
+    def _locking_identity(self, timeout: float) -> Iterator[None]:
         with closing_descriptor(disk.open(self._folder, disk.FOLDER)) as folder:
             locks.lock_file(folder, str(self._folder), timeout)
             yield
@@ -194,49 +199,52 @@ class _OwnSegments:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._reset()
+        self._clear_index()
 
-    def _reset(self) -> None:
+    def _clear_index(self) -> None:
         self._inode = self._size = self._lines = 0
         self._is_torn = False
         self._changed: _Changed | None = None
         self._of_segment: dict[tuple[str, str], Written] = {}
         self._of_writer: dict[tuple[str, str | None], Written] = {}
 
-    def write_all(self, changed_ns: int, written: Iterable[Written]) -> None:
+    def replace_all_records(self, changed_ns: int, written: Iterable[Written]) -> None:
         """Replace the contents of the file. Raises OSError."""
         folders.replace_lines(self._path, [_Changed(changed_ns), *written])
-        self._reset()
+        self._clear_index()
         self._read_new_lines()
 
-    def changed_ns(self) -> int | None:
+    def read_change_time_ns(self) -> int | None:
         """Return the recorded change time; None if the file is missing or a copy. Raises OSError."""
         _, _, lines = read_unless_copied(self._path, _BEGINNING).partition(b"\n")
         changed = decode_json(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
-    def all(self) -> dict[tuple[str, str], Written]:
+    def list_last_records(self) -> dict[tuple[str, str], Written]:
         """Return the last record of each segment, by (stream, segment). Raises OSError."""
         self._read_new_lines()
         return self._of_segment
 
-    def find(self, stream: str, segment: str) -> Written | None:
+    def find_last_record(self, stream: str, segment: str) -> Written | None:
         """Return the last record of a segment; None if there is none. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_new_lines()
         return self._of_segment.get((stream, segment))
 
-    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+    def replace_recorded_sizes(self, sizes: dict[tuple[str, str], int]) -> None:
         """Replace the recorded sizes of segments; the caller must hold the lock. Raises OSError."""
-        accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
+        accepted = [
+            replace(each, bytes=sizes.get(name, each.bytes))
+            for name, each in self.list_last_records().items()
+        ]
         # Without the change time the name is not proven, and the next append mints a new one.
-        self.write_all(0 if self._changed is None else self._changed.changed_ns, accepted)
+        self.replace_all_records(0 if self._changed is None else self._changed.changed_ns, accepted)
 
-    def add(self, written: Written) -> None:
+    def append_record(self, written: Written) -> None:
         """Record the size of a segment; the caller must hold the lock. Raises OSError."""
         self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
-            self.write_all(self._changed.changed_ns, self._of_writer.values())
+            self.replace_all_records(self._changed.changed_ns, self._of_writer.values())
         added = folders.append_lines(self._path, [written], is_torn=self._is_torn)
         if self._is_torn:
             self._read_new_lines()
@@ -247,14 +255,14 @@ class _OwnSegments:
     def _read_new_lines(self) -> None:
         status = status_at(self._path)
         if status is None:
-            self._reset()
+            self._clear_index()
             return
         if (status.st_ino, status.st_size) == (self._inode, self._size):
             return
         data = read_unless_copied(self._path)
         end = data.rfind(b"\n") + 1
         if status.st_ino != self._inode or end < self._size:
-            self._reset()
+            self._clear_index()
         for line in data[self._size : end].split(b"\n"):
             if (written := decode_json(line, Written)) is not None:
                 self._index_record(written)
@@ -269,12 +277,14 @@ class _OwnSegments:
         if known is not None and known.inode == written.inode and known.bytes > written.bytes:
             return
         self._of_segment[written.name] = written
-        made = written.stream, writer_in_filename(written.segment)
-        if made not in self._of_writer or _age_key(self._of_writer[made]) <= _age_key(written):
+        made = written.stream, parse_writer_in_filename(written.segment)
+        if made not in self._of_writer or _sort_key_by_age(self._of_writer[made]) <= _sort_key_by_age(
+            written
+        ):
             self._of_writer[made] = written
 
 
-def _age_key(written: Written) -> tuple[int, str]:
+def _sort_key_by_age(written: Written) -> tuple[int, str]:
     name = SegmentName.parse(written.segment)
     return (0, written.segment) if name is None else (name.number, name.day)
 
@@ -285,7 +295,7 @@ def writer_name_from_bytes(drawn: bytes) -> str:
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 
 
-def _machine_id() -> str:
+def _hash_machine_id() -> str:
     """Return a 32-bit hash of the machine's id or host name, which tells apart the machines of a store."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:

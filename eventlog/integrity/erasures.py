@@ -34,19 +34,19 @@ class Erasures(msgspec.Struct):
     is_proven: bool = True
 
     @property
-    def unfinished(self) -> list[Line]:
+    def unfinished_lines(self) -> list[Line]:
         """The lines that an erasure still has to overwrite, in order."""
         return sorted([*self.begun, *self.due], key=lambda line: line.offset)
 
 
-def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
+def find_erasures(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
     """Find the erasures in the first `end` bytes of an open segment. Raises OSError."""
     erasures = Erasures()
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
-        if is_partly_erased(fd, line):
+        if is_line_partly_erased(fd, line):
             erasures.begun.append(bare)
-        elif is_erased(fd, line):
+        elif is_line_erased(fd, line):
             erasures.blank.append(bare)
         elif (entry := decode_entry(segment, line)) is not None:
             if is_redacted(entry, redacted):
@@ -54,12 +54,12 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
             elif isinstance(entry.event, BadLine):
                 erasures.is_whole &= entry.event.reason not in DAMAGE
                 erasures.is_proven = False
-            elif not entry.at:
+            elif not entry.append_time:
                 erasures.is_proven = False
     return erasures
 
 
-def erased_lines(fd: int, start: int, end: int) -> list[Line]:
+def find_erased_lines(fd: int, start: int, end: int) -> list[Line]:
     """Return the erased lines between two offsets, without their bytes. No other line ends with a space."""
     for offset in range(start, end, _BLOCK):
         # Include the byte before the block, since a line may end there.
@@ -67,24 +67,24 @@ def erased_lines(fd: int, start: int, end: int) -> list[Line]:
         block = disk.read(fd, min(end, offset + _BLOCK) - first, first)
         if b" \n" in block or (first + len(block) == end and block.endswith(b" ")):
             lines = read_lines(fd, start, end=end, tail_is_a_line=True)
-            return [replace(line, data=None) for line in lines if is_erased(fd, line)]
+            return [replace(line, data=None) for line in lines if is_line_erased(fd, line)]
     return []
 
 
-def is_erasure_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
+def is_line_due_for_erasure(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
     """Whether a line is partly erased, or redacted but still readable."""
-    if is_partly_erased(fd, line):
+    if is_line_partly_erased(fd, line):
         return True
     entry = decode_entry(segment, line)
-    return entry is not None and is_redacted(entry, redacted) and not is_erased(fd, line)
+    return entry is not None and is_redacted(entry, redacted) and not is_line_erased(fd, line)
 
 
-def is_partly_erased(fd: int, line: Line) -> bool:
+def is_line_partly_erased(fd: int, line: Line) -> bool:
     """Whether a line is partly erased."""
     return line.length > 0 and (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING)
 
 
-def is_erased(fd: int, line: Line) -> bool:
+def is_line_erased(fd: int, line: Line) -> bool:
     """Whether a line consists only of spaces; an empty line does not count."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")

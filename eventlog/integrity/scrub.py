@@ -20,13 +20,13 @@ from memlog.eventlog.files.file_io import (
     closing_descriptor,
     is_same_file_at,
     keeping_mtime,
-    open_regular,
+    open_regular_file,
     overwrite_all,
 )
-from memlog.eventlog.files.folders import opened_folders
-from memlog.eventlog.integrity.erasures import is_erasure_due
+from memlog.eventlog.files.folders import opening_folders_of_stream
+from memlog.eventlog.integrity.erasures import is_line_due_for_erasure
 from memlog.eventlog.integrity.seal_file import SealFiles, measure_open_file, read_seals
-from memlog.eventlog.integrity.seal_losses import differing_segments
+from memlog.eventlog.integrity.seal_losses import find_differing_segments
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.reader import Key, Line, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
@@ -62,7 +62,11 @@ def find_lines_to_erase(
     for segment in (each for each in segments if each.stream in streams):
         with open_segment(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
-            due = [replace(line, data=None) for line in lines if is_erasure_due(fd, segment, line, redacted)]
+            due = [
+                replace(line, data=None)
+                for line in lines
+                if is_line_due_for_erasure(fd, segment, line, redacted)
+            ]
         if due:
             yield segment, due
 
@@ -83,13 +87,15 @@ def erase_lines(
     Raises Busy; LogError if the segment was replaced; OSError. The next run then completes the erasure.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
-    with _locked(segment, lock_timeout) as fd:
-        due = [line for line in lines if is_erasure_due(fd, segment, _reload_line(fd, line), redacted)]
+    with _locking_segment(segment, lock_timeout) as fd:
+        due = [
+            line for line in lines if is_line_due_for_erasure(fd, segment, _reload_line(fd, line), redacted)
+        ]
         state = _blank_seals(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
         with around(fd), keeping_mtime(fd, is_foreign):
             _overwrite_lines(fd, due)
     if state == "renewed":
-        seals.reseal(*segment.key, lock_timeout=lock_timeout)
+        seals.reseal(*segment.stream_and_filename, lock_timeout=lock_timeout)
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
@@ -102,9 +108,9 @@ def find_unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
     if not segments:
         return []
     log = segments[0].log
-    due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
-    due |= {segment.seal.name for segment in differing_segments(log) if segment.state == "erased here"}
-    return [segment for segment in segments if segment.key in due]
+    due = {name for name, seal in read_seals(log).valid_seals.items() if seal.is_blank}
+    due |= {segment.seal.name for segment in find_differing_segments(log) if segment.state == "erased here"}
+    return [segment for segment in segments if segment.stream_and_filename in due]
 
 
 def _blank_seals(
@@ -116,33 +122,33 @@ def _blank_seals(
     that. Bytes beyond the sealed ones are ignored.
     """
     seals.refresh()
-    seal = seals.find_valid_seal(*segment.key)
+    seal = seals.find_valid_seal(*segment.stream_and_filename)
     if seal is None:
         return "none"
-    if is_foreign and disk.status(fd).st_size < seal.bytes:
-        seals.blank_seals(*segment.key, lock_timeout=lock_timeout)
+    if is_foreign and disk.status_of_descriptor(fd).st_size < seal.bytes:
+        seals.blank_seals(*segment.stream_and_filename, lock_timeout=lock_timeout)
         return "arriving"
     held = (
         (old, measure_open_file(fd, old.bytes, gone))
-        for old in seals.find_last_seals(*segment.key)
+        for old in seals.find_last_seals(*segment.stream_and_filename)
         for gone in ([], due)
     )
     if not (seal.is_blank or any(old.sha256 == now.sha256 for old, now in held)):
         return "unlike"
-    seals.blank_seals(*segment.key, lock_timeout=lock_timeout)
+    seals.blank_seals(*segment.stream_and_filename, lock_timeout=lock_timeout)
     return "renewed"
 
 
 @contextmanager
-def _locked(segment: Segment, timeout: float) -> Iterator[int]:
+def _locking_segment(segment: Segment, timeout: float) -> Iterator[int]:
     """Lock a segment and yield a descriptor for overwriting it."""
     filename = segment.name.filename
     with (
-        opened_folders(segment.log, segment.stream) as folders,
-        closing_descriptor(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
+        opening_folders_of_stream(segment.log, segment.stream) as folders,
+        closing_descriptor(open_regular_file(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
         locks.lock_file(fd, f"{segment.stream}/{filename}", timeout)
-        if not is_same_file_at(filename, disk.status(fd), folder=folders[-1]):
+        if not is_same_file_at(filename, disk.status_of_descriptor(fd), folder=folders[-1]):
             raise LogError(
                 f"{segment.stream}/{filename} was replaced in the meantime",
                 hint="run store.erasure.scrub() again",

@@ -12,21 +12,21 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.escapes import decode_json, has_its_crc
+from memlog.eventlog.escapes import decode_json, ends_with_correct_crc
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import (
-    check_regular,
+    check_is_regular_file,
     closing_descriptor,
     file_version,
     is_same_file_at,
     keeping_mtime,
-    open_regular,
+    open_regular_file,
     overwrite_all,
     read_all,
     status_at,
     write_lines,
 )
-from memlog.eventlog.files.folders import opened_folders, sync_folder
+from memlog.eventlog.files.folders import opening_folders_of_stream, sync_folder
 from memlog.eventlog.integrity.seal_format import (
     FIRST,
     Held,
@@ -35,13 +35,13 @@ from memlog.eventlog.integrity.seal_format import (
     Seals,
     blank_hash,
     choose_seal,
+    compute_link_hash,
     encode_seal,
-    link_hash,
     parse_seals,
 )
 from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import SEALS, list_seals_files, name_of_seals_file
-from memlog.eventlog.log.reader import Line, opening_segment_file, read_blanked
+from memlog.eventlog.log.reader import Line, opening_segment_file, read_with_lines_blanked
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
 """The start of a non-empty line, capturing stream and segment unless they contain escapes. Indexing 36,500
@@ -75,7 +75,7 @@ class SealIndex:
         self._data += data
         for line in re.compile(_LINE, re.MULTILINE).finditer(data):
             offset = start + line.start()
-            key = line[1] or _parse_key(self._line_at(offset))
+            key = line[1] or _parse_index_key(self._parse_line_at(offset))
             if key:
                 self._offsets.append(offset)
                 self._offsets_of[key].append(offset)
@@ -86,31 +86,33 @@ class SealIndex:
 
     def find_seals(self, stream: str, segment: str) -> list[SealPlace]:
         """Return all seals of a segment, including those on damaged lines."""
-        return list(self._seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
+        return list(self._parse_seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
 
     def find_valid_seal(self, stream: str, segment: str) -> Seal | None:
         """Return the last intact seal of a segment; None if there is none."""
-        whole = [place.seal for place in self.find_seals(stream, segment) if has_its_crc(place.data)]
+        whole = [
+            place.seal for place in self.find_seals(stream, segment) if ends_with_correct_crc(place.data)
+        ]
         return whole[-1] if whole else None
 
     def find_last_seal(self) -> SealPlace | None:
         """Return the last seal in the file, to which the next is chained; None if there is none."""
-        return next(self._seals_at(reversed(self._offsets)), None)
+        return next(self._parse_seals_at(reversed(self._offsets)), None)
 
-    def _line_at(self, offset: int) -> bytes:
+    def _parse_line_at(self, offset: int) -> bytes:
         end = self._data.find(b"\n", offset)
         return bytes(self._data[offset : None if end < 0 else end])
 
-    def _seals_at(self, offsets: Iterable[int]) -> Iterator[SealPlace]:
+    def _parse_seals_at(self, offsets: Iterable[int]) -> Iterator[SealPlace]:
         for offset in offsets:
-            line = self._line_at(offset)
+            line = self._parse_line_at(offset)
             text = line.strip(b"\0")  # a power cut may leave NUL bytes
             seal = decode_json(text, Seal)
             if seal is not None:
                 yield SealPlace(offset + line.find(text), text, seal)
 
 
-def _parse_key(line: bytes) -> bytes:
+def _parse_index_key(line: bytes) -> bytes:
     """Return the index key of a line that does not match `_LINE`; b"" if it is not a seal."""
     seal = decode_json(line.strip(b"\0"), Seal)
     return b"" if seal is None else _index_key(seal.stream, seal.segment)
@@ -132,7 +134,7 @@ def measure_segment(log: Path, stream: str, segment: str) -> Held:
 def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
     """Sync a segment and its name to disk; return its size and hash. Raises OSError."""
     with (
-        opened_folders(log, stream) as folders,
+        opening_folders_of_stream(log, stream) as folders,
         closing_descriptor(disk.open(segment, disk.READ, folder=folders[-1])) as fd,
     ):
         disk.sync_data(fd)
@@ -142,7 +144,7 @@ def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
         return measure_open_file(fd)
 
 
-def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
+def measure_segment_if_present(log: Path, stream: str, segment: str) -> Held | None:
     """Return the size and hash of a segment; None if it is missing or not a regular file. Raises OSError."""
     if size_of_segment(log, stream, segment) is None:
         return None
@@ -151,10 +153,12 @@ def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
     return None
 
 
-def has_grown(log: Path, old: Seal) -> bool:
+def has_segment_grown(log: Path, old: Seal) -> bool:
     """Whether a segment still has all of its sealed bytes, followed by more."""
     with suppress(FileNotFoundError), opening_segment_file(log, *old.name) as fd:
-        return disk.status(fd).st_size > old.bytes and old.is_of(measure_open_file(fd, old.bytes))
+        return disk.status_of_descriptor(fd).st_size > old.bytes and old.is_of(
+            measure_open_file(fd, old.bytes)
+        )
     return False
 
 
@@ -170,9 +174,9 @@ def measure_open_file(fd: int, end: int | None = None, blanked: Sequence[Line] =
 
     blanked: lines to hash as if erased, sorted. Raises OSError; FileExistsError if the file is not regular.
     """
-    check_regular(fd)
+    check_is_regular_file(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
-    while block := read_blanked(
+    while block := read_with_lines_blanked(
         fd, _READ_BLOCK if end is None else min(_READ_BLOCK, end - size), size, blanked
     ):
         digest.update(block)
@@ -186,16 +190,16 @@ def read_seals(log: Path) -> Seals:
     """Read all seals files of `log`, each a separate chain, and note any damage. Raises OSError."""
     seals = Seals([], {})
     for name in list_seals_files(log):
-        in_file = _read_seals_of(log, name)
+        in_file = _read_seals_file(log, name)
         seals.lines.extend(in_file.lines)
         for segment, last in in_file.last.items():
             seals.last.setdefault(segment, []).extend(last)
     return seals
 
 
-def _read_seals_of(log: Path, name: str) -> Seals:
+def _read_seals_file(log: Path, name: str) -> Seals:
     try:
-        with closing_descriptor(open_regular(log / name, disk.READ)) as fd:
+        with closing_descriptor(open_regular_file(log / name, disk.READ)) as fd:
             return parse_seals(read_all(fd), name)
     except (FileNotFoundError, NotADirectoryError):
         return Seals([], {})
@@ -253,12 +257,12 @@ class SealFiles:
         due = [
             segment
             for segment, old in before.items()
-            if old is None or (also_grown and has_grown(self.log, old))
+            if old is None or (also_grown and has_segment_grown(self.log, old))
         ]
         if not due:
             return []
         held = {segment: sync_and_measure(self.log, stream, segment) for segment in due}
-        with self.own.locked(lock_timeout) as fd:
+        with self.own.locking_file(lock_timeout) as fd:
             # Another process may have been faster.
             new = [segment for segment in due if self.find_valid_seal(stream, segment) == before[segment]]
             return self.own.append_seals(fd, [draft_seal(stream, segment, held[segment]) for segment in new])
@@ -288,7 +292,7 @@ class SealFiles:
         if before is not None and held.bytes < before.bytes:
             return None
         self._blank_hashes(stream, segment, lock_timeout, but=held)
-        with self.own.locked(lock_timeout) as fd:
+        with self.own.locking_file(lock_timeout) as fd:
             for seal_of_file in self.find_last_seals(stream, segment):
                 if seal_of_file.is_of(held):
                     return seal_of_file
@@ -306,7 +310,7 @@ class SealFiles:
 
         for name, file in self._files.items():
             if any(blank_hash(place.data) != place.data for place in seals_to_blank(file)):
-                with file.locked(lock_timeout):
+                with file.locking_file(lock_timeout):
                     file.blank_hashes(
                         seals_to_blank(file), keeps_time=name not in (SEALS, name_of_seals_file(self.writer))
                     )
@@ -327,36 +331,38 @@ class SealFile:
 
     def refresh(self) -> None:
         """Reread the file if another process has changed it. Raises OSError."""
-        self._index_again(status_at(self._path), lambda: read_seals_file(self._log, self._path.name))
+        self._index_again_if_changed(
+            status_at(self._path), lambda: read_seals_file(self._log, self._path.name)
+        )
 
     @contextmanager
-    def locked(self, timeout: float) -> Iterator[int]:
+    def locking_file(self, timeout: float) -> Iterator[int]:
         """Lock the file, creating it if missing, and yield a descriptor for appending to it.
 
         Raises Busy and OSError.
         """
         while True:
-            with closing_descriptor(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
+            with closing_descriptor(open_regular_file(self._path, disk.APPEND | disk.CREATE)) as fd:
                 locks.lock_file(fd, f"{self._log.name}/{self._path.name}", timeout)
-                status = disk.status(fd)
+                status = disk.status_of_descriptor(fd)
                 if not is_same_file_at(self._path, status):
                     continue
                 sync_folder(self._log)
                 sync_folder(self._log.parent)
-                self._index_again(status, lambda: read_all(fd))
+                self._index_again_if_changed(status, lambda: read_all(fd))
                 yield fd
                 return
 
     def append_seals(self, fd: int, drafts: list[Seal]) -> list[Seal]:
         """Append `drafts` to the locked file, chained to its last seal, and sync it; return the seals."""
         last = self.index.find_last_seal()
-        prev = FIRST if last is None else link_hash(last.data)
+        prev = FIRST if last is None else compute_link_hash(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
         made, lines = [], []
         for item in drafts:
             made.append(msgspec.structs.replace(item, prev=prev, at=at))
             lines.append(encode_seal(made[-1]))
-            prev = link_hash(lines[-1][:-1])
+            prev = compute_link_hash(lines[-1][:-1])
         if lines:
             self._write_and_index(fd, lines)
         # Sync even if there are no drafts: another process may have died between its write and its sync.
@@ -365,7 +371,10 @@ class SealFile:
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
         """Blank the hashes at `places` in the locked file. keeps_time: keep the mtime. Raises OSError."""
-        with closing_descriptor(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
+        with (
+            closing_descriptor(open_regular_file(self._path, disk.WRITE)) as fd,
+            keeping_mtime(fd, keeps_time),
+        ):
             for place in places:
                 data = blank_hash(place.data)
                 if data != place.data:
@@ -375,7 +384,7 @@ class SealFile:
         # Only after `keeping_mtime`, which changes the file's times again.
         self._indexed = file_version(status_at(self._path))
 
-    def _index_again(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:
+    def _index_again_if_changed(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:
         version = file_version(status)
         if version != self._indexed:
             self.index, self._indexed = SealIndex(read()), version
@@ -384,7 +393,7 @@ class SealFile:
         known = len(self.index)
         self._indexed = None
         write_lines(fd, lines)
-        data, status = b"".join(lines), disk.status(fd)
+        data, status = b"".join(lines), disk.status_of_descriptor(fd)
         # Otherwise there is a torn line in between, and the next access reads the file again.
         if status.st_size == known + len(data):
             self.index.index_bytes(data)

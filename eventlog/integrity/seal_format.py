@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.escapes import CRC_LENGTH, append_crc, decode_json, has_its_crc
+from memlog.eventlog.escapes import CRC_LENGTH, append_crc, decode_json, ends_with_correct_crc
 from memlog.eventlog.log.layout import SegmentRecord
 
 BLANK = " " * 64
@@ -100,7 +100,7 @@ class SealLine(msgspec.Struct, frozen=True):
     damage: Damage | None
 
     @property
-    def counts(self) -> bool:
+    def has_intact_seal(self) -> bool:
         """Whether the line's seal is intact, whatever the state of the chain."""
         return self.seal is not None and self.damage != "bad_crc"
 
@@ -120,12 +120,12 @@ class Seals(msgspec.Struct, frozen=True):
     last: dict[tuple[str, str], list[Seal]]
 
     @property
-    def valid(self) -> dict[tuple[str, str], Seal]:
+    def valid_seals(self) -> dict[tuple[str, str], Seal]:
         """The valid seal of each segment, by (stream, segment)."""
         return {name: choose_seal(seals) for name, seals in self.last.items()}
 
     @property
-    def damaged(self) -> list[SealLine]:
+    def damaged_lines(self) -> list[SealLine]:
         """The damaged lines."""
         return [line for line in self.lines if line.damage is not None]
 
@@ -133,7 +133,7 @@ class Seals(msgspec.Struct, frozen=True):
 def parse_seals(data: bytes, file: str) -> Seals:
     """Parse the bytes of a seals file, noting any damage."""
     lines = list(_parse_lines(data, file))
-    last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
+    last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.has_intact_seal}
     return Seals(lines, last)
 
 
@@ -142,7 +142,7 @@ def parse_sealed_lengths(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
-        briefs = (decode_json(line, _Brief) for line in lines if has_its_crc(line))
+        briefs = (decode_json(line, _Brief) for line in lines if ends_with_correct_crc(line))
         for name, brief in {brief.name: brief for brief in briefs if brief is not None}.items():
             last[name].append(brief)
     return {
@@ -164,7 +164,7 @@ def encode_seal(seal: Seal) -> bytes:
     return append_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
-def link_hash(line: bytes) -> str:
+def compute_link_hash(line: bytes) -> str:
     """Return the next line's `prev`: the SHA-256 of `line` without the members that an erasure changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
@@ -194,7 +194,7 @@ def _parse_lines(data: bytes, file: str) -> Iterator[SealLine]:
             nuls = len(whole) - len(whole.lstrip(b"\0"))
             yield SealLine(file, number, offset + nuls, text, seal, _find_damage(text, seal, prev, known))
             if seal is not None:
-                prev = link_hash(text)
+                prev = compute_link_hash(text)
                 known[seal.name] = seal
         offset += len(whole) + 1
 
@@ -204,7 +204,7 @@ def _find_damage(
 ) -> Damage | None:
     if seal is None:
         return "torn" if _is_torn(line) else "no_seal"
-    if not has_its_crc(line):
+    if not ends_with_correct_crc(line):
         return "bad_crc"
     if seal.prev != prev:
         return "broken_chain"

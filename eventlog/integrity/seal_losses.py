@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog.integrity.seal_file import (
-    has_grown,
-    measure_if_present,
+    has_segment_grown,
     measure_open_file,
+    measure_segment_if_present,
     read_seals,
     size_of_segment,
 )
@@ -17,7 +17,12 @@ from memlog.eventlog.integrity.seal_format import Held, Seal, choose_seal
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.layout import SegmentRecord, list_seals_files, name_of_seals_file
 from memlog.eventlog.log.reader import opening_segment_file
-from memlog.eventlog.log.streams import existing_streams, segment_at, segments_of, writer_in_filename
+from memlog.eventlog.log.streams import (
+    list_segments,
+    make_segment_of_file,
+    parse_writer_in_filename,
+    select_existing_streams,
+)
 
 LOST = ": store.maintenance.verify() shows what was lost"
 LOSS_REMEDY = "restore it from a copy, or accept the loss: store.maintenance.seal(accept_loss=True)"
@@ -38,7 +43,7 @@ class Loss(SegmentRecord, frozen=True):
     bytes: int | None
 
     @property
-    def why(self) -> str:
+    def description(self) -> str:
         """The loss, described in a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes}"
         return f"{self.segment}, sealed with {self.sealed} bytes, {now}"
@@ -65,7 +70,7 @@ class Unlike(msgspec.Struct, frozen=True):
     remedy: str = LOSS_REMEDY
 
     @property
-    def why(self) -> str:
+    def description(self) -> str:
         """The difference, described in a phrase."""
         sealed = self.seal.bytes
         if self.held is None:
@@ -92,21 +97,21 @@ class Ownership:
         # Imported here: most logs have lost nothing.
         from memlog.eventlog.integrity.copy_identity import Writer
 
-        self._own = ("", *Writer(log.parent).own_names())
+        self._own = ("", *Writer(log.parent).read_own_names())
         self._sealed_here = self._own[:2]
         self._has_copies = bool({*list_seals_files(log)} - {*map(name_of_seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
         """Whether a segment belongs to another writer and thus comes from file sync."""
-        return writer_in_filename(segment) not in (None, *self._own)
+        return parse_writer_in_filename(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
         """Whether file sync may erase text in a segment: it is foreign, or plain in a log that has copies."""
-        return self._has_copies if writer_in_filename(segment) == "" else self.is_foreign(segment)
+        return self._has_copies if parse_writer_in_filename(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
         """Whether this copy may seal a segment: it is plain, or belongs to the current writer."""
-        return writer_in_filename(segment) in self._sealed_here
+        return parse_writer_in_filename(segment) in self._sealed_here
 
 
 def find_losses(
@@ -117,7 +122,7 @@ def find_losses(
 ) -> list[Loss]:
     """Return the sealed segments, all or those in `only`, that are missing or too short.
 
-    Segments of other writers are excluded; see `arriving_segments`. sealed: the result of
+    Segments of other writers are excluded; see `find_arriving_segments`. sealed: the result of
     `read_sealed_lengths`, if known. Raises OSError.
     """
     short = [*_find_short_segments(log, read_sealed_lengths(log) if sealed is None else sealed, only)]
@@ -127,7 +132,7 @@ def find_losses(
     return [loss for loss in short if not owner.is_foreign(loss.segment)]
 
 
-def arriving_segments(log: Path) -> list[Loss]:
+def find_arriving_segments(log: Path) -> list[Loss]:
     """Return other writers' sealed segments that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
     return [
@@ -139,39 +144,39 @@ def _find_short_segments(
     log: Path, sealed: Mapping[tuple[str, str], int], only: Iterable[tuple[str, str]] | None = None
 ) -> Iterator[Loss]:
     names = list(sealed if only is None else filter(sealed.__contains__, only))
-    folders = dict(existing_streams(log, {stream for stream, _ in names}))
+    folders = dict(select_existing_streams(log, {stream for stream, _ in names}))
     for name in names:
         size = size_of_segment(log, *name) if name[0] in folders else None
         if (size or 0) < sealed[name]:
             yield Loss(*name, sealed[name], size)
 
 
-def altered_segments(log: Path) -> list[Unlike]:
+def find_altered_segments(log: Path) -> list[Unlike]:
     """Return the sealed segments that differ from their seals for reasons other than file sync or erasure.
 
     Reads every byte of all sealed segments. Raises OSError.
     """
-    return [segment for segment in differing_segments(log) if segment.state == "changed"]
+    return [segment for segment in find_differing_segments(log) if segment.state == "changed"]
 
 
-def grown_segments(log: Path) -> list[Unlike]:
+def find_grown_segments(log: Path) -> list[Unlike]:
     """Return the segments longer than their seals that differ from them; reads no others. Raises OSError."""
     longer = {
         name
         for name, sealed in read_sealed_lengths(log).items()
         if (size_of_segment(log, *name) or 0) > sealed
     }
-    return differing_segments(log, longer) if longer else []
+    return find_differing_segments(log, longer) if longer else []
 
 
-def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
+def find_differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
     """Return the sealed segments, all or those in `only`, that differ from their seals. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
             continue
-        seal, held = choose_seal(last), measure_if_present(log, *name)
+        seal, held = choose_seal(last), measure_segment_if_present(log, *name)
         if not _matches_any_seal(last, held):
             state = _classify_difference(log, owner, last, held, is_erasure_known=name in erased)
             differences.append(Unlike(seal, held, state, _choose_remedy(log, owner, seal, held)))
@@ -198,7 +203,7 @@ def _classify_difference(
 
 
 def _choose_remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -> str:
-    if held is None or not has_grown(log, seal):
+    if held is None or not has_segment_grown(log, seal):
         return LOSS_REMEDY
     return _GROWN if owner.is_sealed_here(seal.segment) else _GROWN_ELSEWHERE
 
@@ -216,16 +221,16 @@ def _classify_half_erased(log: Path, owner: Ownership, last: Sequence[Seal], hel
     copy made it. If it belongs to another writer, the erasure may arrive before the redactions.
     """
     # Imported here: few logs have a half-erased segment.
-    from memlog.eventlog.integrity.erasures import erasures_in
-    from memlog.eventlog.log.reader import redacted_keys
+    from memlog.eventlog.integrity.erasures import find_erasures
+    from memlog.eventlog.log.reader import read_redacted_keys
 
     stream, filename = last[0].name
-    segment = segment_at(log, stream, filename)
-    redacted = redacted_keys(segments_of(log, [stream])[0])
+    segment = make_segment_of_file(log, stream, filename)
+    redacted = read_redacted_keys(list_segments(log, [stream])[0])
     with opening_segment_file(log, stream, filename) as fd:
-        erasures = erasures_in(segment, fd, held.bytes, redacted)
-        as_erased = measure_open_file(fd, held.bytes, erasures.unfinished)
-        if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
+        erasures = find_erasures(segment, fd, held.bytes, redacted)
+        as_erased = measure_open_file(fd, held.bytes, erasures.unfinished_lines)
+        if erasures.unfinished_lines and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
         is_proven = segment.name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)
         return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None

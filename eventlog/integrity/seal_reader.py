@@ -5,7 +5,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import closing_descriptor, file_version, open_regular, read_all, status_at
+from memlog.eventlog.files.file_io import (
+    closing_descriptor,
+    file_version,
+    open_regular_file,
+    read_all,
+    status_at,
+)
 from memlog.eventlog.log.layout import list_seals_files
 
 
@@ -28,7 +34,7 @@ def _read_lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> 
 def read_seals_file(log: Path, name: str) -> bytes:
     """Read a seals file; return b"" if it is missing or not a regular file. Raises OSError."""
     try:
-        with closing_descriptor(open_regular(log / name, disk.READ)) as fd:
+        with closing_descriptor(open_regular_file(log / name, disk.READ)) as fd:
             return read_all(fd)
     except (FileNotFoundError, NotADirectoryError, FileExistsError):
         return b""

@@ -88,7 +88,7 @@ def is_seals_file(name: str) -> bool:
 def list_seals_files(log: Path) -> list[str]:
     """Return the names of the seals files in `log`, sorted; [] if there is no log."""
     try:
-        with disk.entries(log) as entries:
+        with disk.scan_folder(log) as entries:
             return sorted(entry.name for entry in entries if is_seals_file(entry.name))
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing_descriptor, open_regular, overwrite_all, replacing_file
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular_file, overwrite_all, replacing_file
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import FORMAT
 
@@ -16,13 +16,13 @@ _MOST_DIGITS = 9
 _LONGEST = 4096
 
 
-def check_writable(log: Path) -> bool:
+def check_version_may_write(log: Path) -> bool:
     """Check that this version may write to `log`; return whether FORMAT exists.
 
     Raises LogError if the format is newer or FORMAT is damaged; OSError if it cannot be read.
     """
     try:
-        with closing_descriptor(open_regular(log / FORMAT, disk.READ)) as fd:
+        with closing_descriptor(open_regular_file(log / FORMAT, disk.READ)) as fd:
             number = _parse_format_number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -42,13 +42,13 @@ def check_writable(log: Path) -> bool:
 
 def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
     """Write FORMAT unless it exists; return whether it was written. Raises Busy, LogError and OSError."""
-    if check_writable(log):
+    if check_version_may_write(log):
         return False
     make_folder_and_parents(log)
     with closing_descriptor(disk.open(log, disk.FOLDER, follow=True)) as folder:
         locks.lock_file(folder, log.name, lock_timeout)
         # Another process may have been faster.
-        if check_writable(log):
+        if check_version_may_write(log):
             return False
         # The draft is a hidden file, so that readers ignore it if a kill leaves it behind.
         with replacing_file(log / FORMAT, log / f".{FORMAT}.draft") as fd:

@@ -80,7 +80,7 @@ class Clock:
         self._at: dict[tuple[int, int], _Tail] = {}
         self._changes: dict[tuple[int, int], _Tail] = {}
 
-    def next_at(self, fd: int, status: os.stat_result) -> str:
+    def next_append_time(self, fd: int, status: os.stat_result) -> str:
         """Return the current time, or the segment's last `at` if the system clock was set back."""
         return max(timestamps.now(), self._refresh_tail(self._at, fd, status, None).at)
 
@@ -102,32 +102,34 @@ class Clock:
     def highest_precedence(self, folder: int, names: Iterable[SegmentName]) -> str:
         """Return the highest precedence in the segments `names` of an open folder; "" if there is none."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
-        for name in sorted(names, key=lambda name: name.age, reverse=True):
+        for name in sorted(names, key=lambda name: name.age_key, reverse=True):
             written[name.writer].append(name)
         plain = written.pop("", [])
-        highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
+        highest = max(
+            (self._highest_precedence_of_writer(folder, newest) for newest in written.values()), default=""
+        )
         for name in plain:
             # Lines of a plain segment have no `wins`, so this is an upper bound on their precedence.
             if cap_precedence(timestamps.LAST, end_of_day(name.day)) > highest:
-                highest = max(highest, self._tail_of_changes(folder, name).highest)
+                highest = max(highest, self._summarise_tail_of_changes(folder, name).highest)
         return highest
 
-    def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
+    def _highest_precedence_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
         highest = ""
         for name in newest_first:
-            tail = self._tail_of_changes(folder, name)
+            tail = self._summarise_tail_of_changes(folder, name)
             highest = max(highest, tail.highest)
             if tail.is_stamped:
                 break
         return highest
 
-    def _tail_of_changes(self, folder: int, name: SegmentName) -> _Tail:
-        status = disk.look(name.filename, folder=folder)
+    def _summarise_tail_of_changes(self, folder: int, name: SegmentName) -> _Tail:
+        status = disk.status_of_path(name.filename, folder=folder)
         known = self._changes.get(file_identity(status))
         if known is not None and known.end == status.st_size:
             return known
         with closing_descriptor(disk.open(name.filename, disk.READ, folder=folder)) as fd:
-            return self._refresh_tail(self._changes, fd, disk.status(fd), name.day)
+            return self._refresh_tail(self._changes, fd, disk.status_of_descriptor(fd), name.day)
 
     def _refresh_tail(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
@@ -138,17 +140,17 @@ class Clock:
         if status.st_size < before.end:  # an older copy was restored
             before = _Tail()
         if status.st_size > before.end:
-            before = _scan_backwards(fd, before, status.st_size, day)
+            before = _scan_lines_backwards(fd, before, status.st_size, day)
             known[key] = before
         return before
 
 
-def last_append_time_in(fd: int) -> str:
+def read_last_append_time(fd: int) -> str:
     """Return the last `at` that memlog wrote to an open segment; "" if there is none."""
-    return _scan_backwards(fd, _Tail(), disk.status(fd).st_size, None).at
+    return _scan_lines_backwards(fd, _Tail(), disk.status_of_descriptor(fd).st_size, None).at
 
 
-def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
+def _scan_lines_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
     lines = read_lines_backwards(fd, before.end, size)
     pending = next(lines)  # another writer may still be writing it
     end, highest = size - len(pending), ""
@@ -157,7 +159,9 @@ def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail
             if stamps.at:
                 return _Tail(end, max(before.at, stamps.at))
             continue
-        highest = max(highest, stamps.highest_wins or stamps.wins or _precedence_of(stamps, day))
+        highest = max(
+            highest, stamps.highest_wins or stamps.wins or _compute_precedence_of_stamps(stamps, day)
+        )
         if stamps.wins:
             return _Tail(end, "", max(before.highest, highest), is_stamped=True)
     return _Tail(end, before.at, max(before.highest, highest), before.is_stamped)
@@ -180,7 +184,7 @@ def _parse_stamps(line: bytes) -> _Stamps | None:
     return stamps if has_wins else _Stamps(stamps.ts, stamps.at)
 
 
-def _precedence_of(stamps: _Stamps, day: str) -> str:
+def _compute_precedence_of_stamps(stamps: _Stamps, day: str) -> str:
     try:
         ts = timestamps.normalise_timestamp(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:

@@ -74,7 +74,10 @@ def check_utf8_and_depth(line: bytes) -> None:
         raise BadLine("not_utf8", f"byte {error.start}: {error.reason}") from error
     if line.find(b"{", 1) < 0 and line.find(b"[") < 0:  # most lines: faster than counting
         return
-    if line.count(b"{") + line.count(b"[") > MAX_DEPTH and max(_nesting_depths(line), default=0) > MAX_DEPTH:
+    if (
+        line.count(b"{") + line.count(b"[") > MAX_DEPTH
+        and max(_measure_nesting_depths(line), default=0) > MAX_DEPTH
+    ):
         raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
@@ -92,11 +95,11 @@ def _is_torn(line: bytes) -> bool:
     """Whether `line` is an incomplete object."""
     if not line.startswith(b"{"):
         return False
-    (last,) = deque(_nesting_depths(line), maxlen=1) or (0,)
+    (last,) = deque(_measure_nesting_depths(line), maxlen=1) or (0,)
     return last > 0
 
 
-def _nesting_depths(line: bytes) -> Iterator[int]:
+def _measure_nesting_depths(line: bytes) -> Iterator[int]:
     """Yield the nesting depth after each bracket; an unterminated string counts as one more level."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):

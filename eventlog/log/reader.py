@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from memlog.eventlog.codec.content_ids import content_hash
 from memlog.eventlog.codec.decode import (
     decode_line,
-    envelope_members,
-    is_blank,
+    is_blank_line,
     is_intact_line,
+    list_envelope_members,
     raw_members,
     strip_bom,
 )
@@ -27,8 +27,13 @@ from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Change, Event, Redacted, type_name_of_event
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import as_file_not_found, closing_descriptor, open_regular, read_blocks
-from memlog.eventlog.files.folders import opened_folders
+from memlog.eventlog.files.file_io import (
+    as_file_not_found,
+    closing_descriptor,
+    open_regular_file,
+    read_blocks,
+)
+from memlog.eventlog.files.folders import opening_folders_of_stream
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_line_length
@@ -39,8 +44,8 @@ from memlog.eventlog.log.streams import (
     conversation_stream,
     group_segments_by_writer,
     is_utf8,
+    list_segments,
     may_be_stream,
-    segments_of,
 )
 
 _CHAIN_BLOCK = 64 * 1024
@@ -76,8 +81,8 @@ def opening_segment_file(log: Path, stream: str, filename: str) -> Iterator[int]
     Raises OSError; FileNotFoundError if the segment is missing, a link, or not a regular file.
     """
     try:
-        with opened_folders(log, stream) as folders:
-            fd = open_regular(filename, disk.READ, folder=folders[-1])
+        with opening_folders_of_stream(log, stream) as folders:
+            fd = open_regular_file(filename, disk.READ, folder=folders[-1])
     except OSError as error:
         error.filename = f"{log}/{stream}/{filename}"
         raise as_file_not_found(error) from None
@@ -133,7 +138,7 @@ def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int
         return disk.read(fd, length, offset)
 
 
-def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
+def read_with_lines_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
     """Read bytes like `disk.read`, but with the lines `blanked` (sorted) replaced by spaces."""
     data = disk.read(fd, length, offset)
     if not blanked:
@@ -165,9 +170,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     def matches_tail(self, fd: int) -> bool:
         """Whether the 4 KiB before the offset are unchanged."""
-        return _tail_hash(fd, self.offset) == self.tail
+        return _hash_tail(fd, self.offset) == self.tail
 
-    def matches(self, fd: int) -> bool:
+    def matches_all_bytes(self, fd: int) -> bool:
         """Whether all bytes before the offset are unchanged."""
         return take_fingerprint(fd, self.offset) == self
 
@@ -181,9 +186,11 @@ class Fingerprint(msgspec.Struct, frozen=True):
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
-            chain = sha256(chain + read_blanked(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK, blanked)).digest()
-        rest = read_blanked(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK, blanked)
-        return Fingerprint(offset, _tail_hash(fd, offset, blanked), chain, sha256(rest).digest())
+            chain = sha256(
+                chain + read_with_lines_blanked(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK, blanked)
+            ).digest()
+        rest = read_with_lines_blanked(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK, blanked)
+        return Fingerprint(offset, _hash_tail(fd, offset, blanked), chain, sha256(rest).digest())
 
 
 def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
@@ -191,9 +198,9 @@ def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fing
     return UNREAD.extend_to_offset(fd, offset, blanked)
 
 
-def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
+def _hash_tail(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
     start = max(0, offset - _TAIL)
-    return sha256(read_blanked(fd, offset - start, start, blanked)).digest()
+    return sha256(read_with_lines_blanked(fd, offset - start, start, blanked)).digest()
 
 
 UNREAD = Fingerprint(0, short_sha256().digest(), b"", short_sha256().digest())
@@ -216,38 +223,40 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
     content: bytes
 
     @property
-    def id(self) -> str:
+    def event_id(self) -> str:
         """The event's id, or the line's position if it has none."""
         named = None if isinstance(self.event, BadLine) else self.event.id
-        return named or Place(self.segment.stream, self.segment.name, self.line.offset).id
+        return named or Place(self.segment.stream, self.segment.name, self.line.offset).line_id
 
     @property
-    def key(self) -> Key:
+    def redaction_key(self) -> Key:
         """The key that redactions use for the line: stream and id."""
-        return self.segment.stream, self.id
+        return self.segment.stream, self.event_id
 
     @property
-    def ts(self) -> str:
+    def event_time(self) -> str:
         """The event's time; "" if the line holds no event."""
         return "" if isinstance(self.event, BadLine) else self.event.ts or ""
 
     @property
-    def order(self) -> tuple[str, SegmentName, int, str]:
+    def sort_key(self) -> tuple[str, SegmentName, int, str]:
         """The line's sort key: its time (the precedence of a change), then its position."""
         time = (
-            compute_precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
+            compute_precedence(self.event, self.segment.name)
+            if isinstance(self.event, Change)
+            else self.event_time
         )
         return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
-    def at(self) -> str:
+    def append_time(self) -> str:
         """The time at which memlog appended the line; "" if unknown."""
         return "" if isinstance(self.event, BadLine) else self.event.at or ""
 
     @property
     def position(self) -> str:
         """The position as shown in messages, such as `memory/2026-02-24.jsonl:12 (byte 4711)`."""
-        return f"{'/'.join(self.segment.key)}:{self.line.number} (byte {self.line.offset})"
+        return f"{'/'.join(self.segment.stream_and_filename)}:{self.line.number} (byte {self.line.offset})"
 
 
 def select_segments(
@@ -256,7 +265,7 @@ def select_segments(
     """Return the segments of one stream, of one chat (channel, chat_id), or of the whole log, sorted."""
     return [
         segment
-        for segment in segments_of(log)[0]
+        for segment in list_segments(log)[0]
         if (stream is None or segment.stream == stream)
         and (chat is None or belongs_to_chat(segment.stream, chat))
     ]
@@ -264,14 +273,14 @@ def select_segments(
 
 def open_segment(segment: Segment) -> AbstractContextManager[int]:
     """Open a segment for reading; see `opening_segment_file`."""
-    return opening_segment_file(segment.log, *segment.key)
+    return opening_segment_file(segment.log, *segment.stream_and_filename)
 
 
 def decode_entry(segment: Segment, line: Line) -> LogEntry | None:
     """Decode a line into an entry; return None if it is blank."""
     try:
         check_line_length(line.length)
-        if line.data is None or is_blank(line.data):
+        if line.data is None or is_blank_line(line.data):
             return None
         event = decode_line(line.data, Place(segment.stream, segment.name, line.offset))
         return LogEntry(segment, line, event, content_hash(event))
@@ -281,7 +290,7 @@ def decode_entry(segment: Segment, line: Line) -> LogEntry | None:
         return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
 
 
-def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
+def find_redactions(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
     """Yield the redactions among `lines`, each with its entry."""
     for line in lines:
         # Most lines need no decoding: the type of a redaction appears as plain text, or contains escapes.
@@ -292,17 +301,17 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
             yield entry, entry.event
 
 
-def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
+def read_redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
     """Return the targets of all redactions in `segments`, as (stream, id)."""
     return {
         (segment.stream, target)
         for segment in segments
-        for _, event in redactions_in(segment, read_segment_lines(segment, bounds))
+        for _, event in find_redactions(segment, read_segment_lines(segment, bounds))
         for target in event.targets
     }
 
 
-def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
+def collect_redacted_keys(entries: Iterable[LogEntry]) -> set[Key]:
     """Return the targets of all redactions among `entries`, as (stream, id)."""
     return {
         (entry.segment.stream, target)
@@ -314,10 +323,10 @@ def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
 
 def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
     """Whether a line is redacted; redactions themselves never are."""
-    return entry.key in redacted and not isinstance(entry.event, Redacted)
+    return entry.redaction_key in redacted and not isinstance(entry.event, Redacted)
 
 
-def entries_in_log_order(
+def read_entries_in_log_order(
     segments: Iterable[Segment],
     *,
     bounds: Bounds | None = None,
@@ -334,7 +343,7 @@ def entries_in_log_order(
                 yield entry
 
 
-def accepted_events(
+def read_accepted_events(
     segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]
 ) -> Iterator[LogEntry]:
     """Yield each event of `segments` once, in order of time or precedence.
@@ -343,23 +352,23 @@ def accepted_events(
 
     Reads the log three times instead of keeping it in memory.
     """
-    redacted = redacted_keys(segments)
+    redacted = read_redacted_keys(segments)
     known: dict[Key, bytes] = {}
     places = []
-    for entry in entries_in_log_order(segments):
+    for entry in read_entries_in_log_order(segments):
         why = why_excluded_or_remember(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
-            places.append((entry.order, entry.segment, replace(entry.line, data=None)))
+            places.append((entry.sort_key, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(places, key=lambda place: place[0]):
-        data = read_line_at(segment.log, *segment.key, line.offset, line.length)
+        data = read_line_at(segment.log, *segment.stream_and_filename, line.offset, line.length)
         again = decode_entry(segment, replace(line, data=data))
         if again is not None:
             yield again
 
 
-def last_entries(
+def read_last_entries(
     segments: list[Segment], count: int, *, redacted: Container[Key] = frozenset()
 ) -> list[LogEntry]:
     """Return the last `count` entries of `segments` that are not `redacted`, in order of appending.
@@ -369,22 +378,22 @@ def last_entries(
     dated: list[tuple[str, LogEntry]] = []
     for written in group_segments_by_writer(segments).values():
         at = ""
-        for entry in _last_entries_of_writer(written, count, redacted):
-            at = max(at, entry.at or entry.segment.name.day)
+        for entry in _read_last_entries_of_writer(written, count, redacted):
+            at = max(at, entry.append_time or entry.segment.name.day)
             dated.append((at, entry))
     # The sort is stable, so it keeps the order of each writer's lines.
     dated.sort(key=lambda pair: pair[0])
     return [entry for _, entry in dated][max(0, len(dated) - count) :]
 
 
-def last_append_time(segments: Iterable[Segment]) -> str | None:
+def read_last_append_time(segments: Iterable[Segment]) -> str | None:
     """Return the time of memlog's last append to any of `segments`; None if there is none.
 
     Reads only the ends of the newest segments, since a segment is only appended to on its own day.
     """
     newest = [written[-1] for written in group_segments_by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
-        at = max(_last_append_time_of(segment) for segment in newest if segment.name.day == day)
+        at = max(_read_last_append_time_of_segment(segment) for segment in newest if segment.name.day == day)
         if at:
             return at
     return None
@@ -398,7 +407,7 @@ def members_in_current_schema(entry: LogEntry) -> dict[str, Any]:
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
-    names = envelope_members(event)
+    names = list_envelope_members(event)
     ordered = ("id", "ts", "at", "wins", "highest_wins", "v")
     envelope = {name: getattr(event, name) for name in ordered if name in names}
     known: dict[str, Any] = msgspec.to_builtins(event)
@@ -424,7 +433,7 @@ def read_segment_lines(
     tails: include the bytes after the last newline of a newest segment, although a writer may not have
       finished them.
     """
-    end = None if bounds is None else bounds.get(segment.key, 0)
+    end = None if bounds is None else bounds.get(segment.stream_and_filename, 0)
     # A bound is the end of a line that was read, whether or not a newline ended it.
     tail_is_a_line = tails or end is not None or not segment.is_newest
     with open_segment(segment) as fd:
@@ -441,35 +450,39 @@ def why_excluded_or_remember(entry: LogEntry, known: dict[Key, bytes], redacted:
         return "redacted"
     if isinstance(entry.event, BadLine):
         return str(entry.event)
-    key = entry.key
+    key = entry.redaction_key
     if key not in known:
         known[key] = entry.content
         return None
     return "duplicate" if known[key] == entry.content else "conflict"
 
 
-def _last_entries_of_writer(segments: list[Segment], count: int, redacted: Container[Key]) -> list[LogEntry]:
+def _read_last_entries_of_writer(
+    segments: list[Segment], count: int, redacted: Container[Key]
+) -> list[LogEntry]:
     last: list[LogEntry] = []
     for segment in reversed(segments):
-        last = [*_last_entries_of_segment(segment, count - len(last), redacted), *last]
+        last = [*_read_last_entries_of_segment(segment, count - len(last), redacted), *last]
         if len(last) == count:
             break
     return last
 
 
-def _last_append_time_of(segment: Segment) -> str:
+def _read_last_append_time_of_segment(segment: Segment) -> str:
     # Imported here: few commands need it.
-    from memlog.eventlog.log.order import last_append_time_in
+    from memlog.eventlog.log.order import read_last_append_time
 
     with open_segment(segment) as fd:
-        return last_append_time_in(fd)
+        return read_last_append_time(fd)
 
 
-def _last_entries_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
+def _read_last_entries_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
     """Return the last `count` entries that are not redacted, decoding only lines at the segment's end."""
     most = count
     while True:
-        lines = (line for line in read_segment_lines(segment) if line.data is None or not is_blank(line.data))
+        lines = (
+            line for line in read_segment_lines(segment) if line.data is None or not is_blank_line(line.data)
+        )
         last = deque(lines, maxlen=most)
         entries = [entry for line in last if (entry := decode_entry(segment, line)) is not None]
         kept = [entry for entry in entries if not is_redacted(entry, redacted)]
@@ -484,7 +497,7 @@ mtime).
 """
 
 
-def log_state(log: Path) -> list[FileState]:
+def read_log_state(log: Path) -> list[FileState]:
     """Return the state of each file and folder that a reader of `log` may open; [] if there is no log.
 
     Equal lists mean that nothing has changed; lists that differ may only differ in order. DirEntry.stat keeps
@@ -499,7 +512,7 @@ def log_state(log: Path) -> list[FileState]:
     return states
 
 
-def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
+def find_changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
     """Return the streams whose folder or files differ between two states of `log`.
 
     Returns None if anything else differs: seals, the format, or a file in place of a stream's folder.
@@ -520,7 +533,7 @@ def _add_folder_states(folder: str, states: list[FileState]) -> list[str]:
     """Add the states of a folder's entries to `states`; return the subfolders that may be streams."""
     below = []
     try:
-        with disk.entries(folder) as entries:
+        with disk.scan_folder(folder) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     if not may_be_stream(entry.name):

@@ -23,15 +23,15 @@ from memlog.eventlog.files.file_io import (
     file_identity,
     file_version,
     is_same_file_at,
-    open_regular,
+    open_regular_file,
     status_at,
 )
-from memlog.eventlog.files.folders import opened_folders, sync_folder
+from memlog.eventlog.files.folders import opening_folders_of_stream, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import LOG, name_of_seals_file
 from memlog.eventlog.log.order import CAP, Clock
-from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
+from memlog.eventlog.log.streams import SegmentName, list_segment_names, select_current_segments
 
 if TYPE_CHECKING:
     from memlog.eventlog.integrity.seal_file import SealFiles
@@ -50,7 +50,7 @@ class SealWatch:
         self._unsealed: set[tuple[str, str]] = set()
         self._files: SealFiles | None = None
 
-    def files(self, writer: str) -> "SealFiles":
+    def seals_files(self, writer: str) -> "SealFiles":
         """Return the seals files, indexed once for all segments; `writer` adds new seals."""
         # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
@@ -79,7 +79,7 @@ class SealWatch:
             names = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
             if names not in read_seals_file(self._log, name_of_seals_file(writer)):
                 return False
-        own = self.files(writer).own
+        own = self.seals_files(writer).own
         own.refresh()
         return own.index.find_valid_seal(stream, segment) is not None
 
@@ -157,19 +157,19 @@ class Rotation:
         """
         writer = self.writer.find_or_create_name()
         deadline = time.monotonic() + self._lock_timeout
-        with opened_folders(self.log, stream, make=True) as folders:
+        with opening_folders_of_stream(self.log, stream, make=True) as folders:
             while True:
                 try:
                     with self.locking_last_segment(stream, writer, folders, deadline) as segment:
                         self._check_own_segment(segment)
-                        if self._has_room(segment):
+                        if self._has_room_for_lines(segment):
                             self._sync_names(folders, segment.status)
                             yield segment
                             return
-                        self.seal(segment, deadline)
+                        self.seal_segment_and_older_ones(segment, deadline)
                         following = segment.name.next_segment_name(timestamps.today())
                         # Invariant: the successor is the writer's last segment, so no append goes back.
-                        assert following.age > segment.name.age
+                        assert following.age_key > segment.name.age_key
                         self._check_name_unused(stream, following, folders[-1])
                         disk.close(_open_own_segment(following, disk.APPEND | disk.NEW, folders[-1]))
                 except _NameTakenError:
@@ -189,7 +189,7 @@ class Rotation:
         while True:
             name, flags = self._current.pop((stream, writer), None), disk.APPEND
             if name is None:
-                name = current_segments(segment_names(folders[-1])).get(writer)
+                name = select_current_segments(list_segment_names(folders[-1])).get(writer)
                 flags = disk.APPEND | disk.CREATE
             if name is None:
                 name = SegmentName(timestamps.today(), 0, writer)
@@ -202,9 +202,9 @@ class Rotation:
                 continue
             try:
                 locks.lock_file(fd, f"{stream}/{name.filename}", max(0, deadline - time.monotonic()))
-                status, names = disk.status(fd), segment_names(folders[-1])
+                status, names = disk.status_of_descriptor(fd), list_segment_names(folders[-1])
                 is_here = is_same_file_at(name.filename, status, folder=folders[-1])
-                if is_here and current_segments(names).get(writer) == name:
+                if is_here and select_current_segments(names).get(writer) == name:
                     self._current[stream, writer] = name
                     yield LockedSegment(fd, status, stream, name, folders[-1], names)
                     return
@@ -213,17 +213,19 @@ class Rotation:
             if time.monotonic() > deadline:
                 raise Busy(f"{stream}: its current segment keeps changing", hint="try again")
 
-    def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
+    def seal_segment_and_older_ones(
+        self, segment: LockedSegment, deadline: float, *, also_grown: bool = False
+    ) -> "list[Seal]":
         """Seal a locked segment and the older ones of the same writer; see `SealFiles.seal_segments`."""
         own = [name for name in segment.names if name.writer == segment.name.writer]
-        return self._seals.files(self.writer.find_or_create_name()).seal_segments(
+        return self._seals.seals_files(self.writer.find_or_create_name()).seal_segments(
             segment.stream,
-            [name.filename for name in own if name.age <= segment.name.age],
+            [name.filename for name in own if name.age_key <= segment.name.age_key],
             lock_timeout=max(0, deadline - time.monotonic()),
             also_grown=also_grown,
         )
 
-    def remember_size(self, segment: LockedSegment, size: int) -> None:
+    def remember_size_of_segment(self, segment: LockedSegment, size: int) -> None:
         """Record a segment's size for other processes, at most once a second."""
         now, key, name = time.monotonic(), _file_key(segment), (segment.stream, segment.name.filename)
         if now < self._remembered.get(key, -math.inf) + _SECONDS_BETWEEN_RECORDS:
@@ -239,7 +241,7 @@ class Rotation:
         self._remembered[key] = now
 
     def record_sizes(self, lock_timeout: float | None = None) -> None:
-        """Record the sizes that `remember_size` has postponed."""
+        """Record the sizes that `remember_size_of_segment` has postponed."""
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
         for name, size in list(self._unrecorded.items()):
             with suppress(OSError, Busy):
@@ -252,13 +254,13 @@ class Rotation:
         is_own = not self._clock.has_shrunk(segment.status)
         # An empty file may reuse the inode of a deleted one.
         if is_own and (is_empty or _file_key(segment) not in self._remembered):
-            is_own = self.writer.has_written(segment.stream, segment.name.filename, segment.fd)
+            is_own = self.writer.has_created_open_segment(segment.stream, segment.name.filename, segment.fd)
         if not is_own:
             raise _NameTakenError(errno.EEXIST, "another file has its name", segment.name.filename)
         if is_empty:
             self._remembered[_file_key(segment)] = -math.inf
 
-    def _has_room(self, segment: LockedSegment) -> bool:
+    def _has_room_for_lines(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
         # A clock that steps back over midnight, by at most CAP, does not start a new segment.
         is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shift_timestamp(now, CAP)[:10]
@@ -268,7 +270,9 @@ class Rotation:
     def _check_name_unused(self, stream: str, name: SegmentName, folder: int) -> None:
         """Raise _NameTakenError if a deleted segment had the name of the segment to be created."""
         # Check in this order, because another process may be creating it.
-        if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
+        if self.writer.has_ever_created_segment(stream, name.filename) and name not in list_segment_names(
+            folder
+        ):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
@@ -311,6 +315,6 @@ def _file_key(segment: LockedSegment) -> tuple[str, str, int]:
 def _open_own_segment(name: SegmentName, flags: int, folder: int) -> int:
     """Open a writer's segment. Raises OSError; _NameTakenError if it is not a regular file."""
     try:
-        return open_regular(name.filename, flags, folder=folder)
+        return open_regular_file(name.filename, flags, folder=folder)
     except FileExistsError as error:
         raise _NameTakenError(errno.EEXIST, "another file has its name", name.filename) from error

@@ -119,7 +119,7 @@ def may_be_in_stream(event: Event, stream: str) -> bool:
     return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
 
 
-def writer_in_filename(filename: str) -> str | None:
+def parse_writer_in_filename(filename: str) -> str | None:
     """Return the writer in a segment's file name; "" for a plain segment; None if it is not a segment."""
     name = SegmentName.parse(filename)
     return None if name is None else name.writer
@@ -156,7 +156,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
         return f"{self.day}{writer}{number}.jsonl"
 
     @property
-    def age(self) -> tuple[int, str]:
+    def age_key(self) -> tuple[int, str]:
         """The sort key for a writer's segments by age; based on the number, since clocks may be set back."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
@@ -165,12 +165,12 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
         return SegmentName(today, self.number + 1, self.writer)
 
 
-def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
+def select_current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
     """Return the last segment of each writer, the only one that it appends to."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)
-        if known is None or known.age < name.age:
+        if known is None or known.age_key < name.age_key:
             last[name.writer] = name
     return last
 
@@ -189,7 +189,7 @@ class Segment(msgspec.Struct, frozen=True):
     is_newest: bool
 
     @property
-    def key(self) -> tuple[str, str]:
+    def stream_and_filename(self) -> tuple[str, str]:
         """The stream and the file name."""
         return self.stream, self.name.filename
 
@@ -198,12 +198,12 @@ class Segment(msgspec.Struct, frozen=True):
         """The path of the segment's file."""
         return self.log / self.stream / self.name.filename
 
-    def status(self) -> os.stat_result:
+    def read_status(self) -> os.stat_result:
         """Return the status of the segment's file. Raises OSError; FileNotFoundError if it is missing."""
         try:
             # A string, because this is called for thousands of segments, and joining paths takes as long as
             # the system call.
-            return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
+            return disk.status_of_path(f"{self.log}/{self.stream}/{self.name.filename}")
         except OSError as error:
             raise as_file_not_found(error) from None
 
@@ -213,15 +213,15 @@ def group_segments_by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)
-    return {key: sorted(made, key=lambda segment: segment.name.age) for key, made in written.items()}
+    return {key: sorted(made, key=lambda segment: segment.name.age_key) for key, made in written.items()}
 
 
-def segment_names(folder: Path | int) -> list[SegmentName]:
+def list_segment_names(folder: Path | int) -> list[SegmentName]:
     """Return the names of the segments in a stream's folder, sorted."""
     return _segment_names(folder)[0]
 
 
-def segments_of(
+def list_segments(
     log: Path,
     only: Iterable[str] | None = None,
     *,
@@ -241,7 +241,7 @@ def segments_of(
     if only is None:
         folders, strangers = _stream_folders(log, unread)
     else:
-        folders, strangers = existing_streams(log, only), []
+        folders, strangers = select_existing_streams(log, only), []
     if sealed is None:
         # Imported here: an append lists no segments.
         from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
@@ -255,7 +255,7 @@ def segments_of(
                 raise
             unread[stream] = error
             continue
-        last_plain = current_segments(names).get("")
+        last_plain = select_current_segments(names).get("")
         for name in names:
             may_grow = name.writer != "" or name == last_plain
             is_newest = may_grow and (stream, name.filename) not in sealed
@@ -264,7 +264,7 @@ def segments_of(
     return segments, sorted(strangers)
 
 
-def segment_at(log: Path, stream: str, filename: str) -> Segment:
+def make_segment_of_file(log: Path, stream: str, filename: str) -> Segment:
     """Return the segment in a file; one with an unusual name, sealed by another program, counts as plain."""
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
@@ -281,7 +281,7 @@ def escape_invalid_utf8(name: Path | str) -> str:
 
 def _segment_names(folder: Path | int) -> tuple[list[SegmentName], list[Path]]:
     names, others = [], []
-    with disk.entries(folder) as entries:
+    with disk.scan_folder(folder) as entries:
         for entry in entries:
             name = SegmentName.parse(entry.name)
             if name is not None and entry.is_file(follow_symlinks=False):
@@ -312,7 +312,7 @@ def _stream_folders(
     return sorted(streams), strangers
 
 
-def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
+def select_existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
     """Return those of `streams` whose folders exist, with the folders; one behind a link does not count."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
@@ -330,7 +330,7 @@ def _is_folder(path: Path) -> bool:
 def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
     folders: list[Path] = []
     others: list[Path] = []
-    with disk.entries(parent) as entries:
+    with disk.scan_folder(parent) as entries:
         for entry in entries:
             if not may_be_stream(entry.name):
                 continue

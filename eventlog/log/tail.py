@@ -11,7 +11,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import read_blocks, read_lines_backwards
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.integrity.copy_identity import writer_name_from_bytes
-from memlog.eventlog.integrity.seal_file import measure_if_present, size_of_segment
+from memlog.eventlog.integrity.seal_file import measure_segment_if_present, size_of_segment
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT
 from memlog.eventlog.log.reader import LogEntry, decode_entry, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf8
@@ -51,9 +51,9 @@ class Follower:
                 yield from self._new_entries_in(segment)
 
     def _new_entries_in(self, segment: Segment) -> Iterator[LogEntry]:
-        start, size = self._reached.get(segment.path, 0), segment.status().st_size
+        start, size = self._reached.get(segment.path, 0), segment.read_status().st_size
         if size < start:
-            self._notify(f"{'/'.join(segment.key)} was truncated: continuing from its end")
+            self._notify(f"{'/'.join(segment.stream_and_filename)} was truncated: continuing from its end")
             self._reached[segment.path] = _next_line_start(segment)
             self._lines.pop(segment.path, None)
         elif size > start:
@@ -100,7 +100,7 @@ def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
 def _next_line_start(segment: Segment) -> int:
     """Return the offset where a segment's next line starts; a line without a newline may be unfinished."""
     with open_segment(segment) as fd:
-        size = disk.status(fd).st_size
+        size = disk.status_of_descriptor(fd).st_size
         return size - len(next(read_lines_backwards(fd, 0, size))) if segment.is_newest else size
 
 
@@ -143,7 +143,7 @@ def _advise_on_conflict_copy(log: Path, path: Path, day: str) -> str:
     """
     stream = path.parent.relative_to(log).as_posix()
     try:
-        held = measure_if_present(log, stream, path.name)
+        held = measure_segment_if_present(log, stream, path.name)
     except OSError as error:
         return f"make it readable ({error.strerror}), then try again"
     if held is None or SegmentName.parse(f"{day}.jsonl") is None:

@@ -21,8 +21,8 @@ from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.erasures import (
     Span,
-    erased_lines,
-    erasures_in,
+    find_erased_lines,
+    find_erasures,
     merge_into_spans,
     split_lines_by_spans,
 )
@@ -34,10 +34,10 @@ from memlog.eventlog.log.reader import (
     Fingerprint,
     Line,
     opening_segment_file,
-    redacted_keys,
+    read_redacted_keys,
     take_fingerprint,
 )
-from memlog.eventlog.log.streams import Segment, segment_at, segments_of
+from memlog.eventlog.log.streams import Segment, list_segments, make_segment_of_file
 
 # The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
 # valid only for this copy of the store, since a copy made during writes may have segments older than their
@@ -81,9 +81,9 @@ class Watermark(SegmentRecord, frozen=True):
         """Whether bytes were lost before an erasure blanked the hashes."""
         return self.rest.startswith(_UNLIKE)
 
-    def still_holds(self, fd: int) -> bool:
+    def matches_open_segment(self, fd: int) -> bool:
         """Whether the open segment still starts with these bytes."""
-        if disk.status(fd).st_size < self.bytes:
+        if disk.status_of_descriptor(fd).st_size < self.bytes:
             return False
         return self.is_being_erased or self.matches_fingerprint(take_fingerprint(fd, self.bytes))
 
@@ -97,13 +97,13 @@ class WatermarkFile:
     def __init__(self, store: Path) -> None:
         self._path = store / WATERMARKS
         self._version: tuple[int, ...] | None = None
-        self._load(b"")
+        self._load_index(b"")
 
     def refresh(self) -> None:
         """Reread the file if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
-            self._load(read_unless_copied(self._path))
+            self._load_index(read_unless_copied(self._path))
             self._version = version
 
     @property
@@ -111,17 +111,21 @@ class WatermarkFile:
         """Whether the file is missing or belongs to another copy of the store."""
         return not self._data
 
-    def get(self, stream: str, segment: str) -> Watermark | None:
+    def find_watermark(self, stream: str, segment: str) -> Watermark | None:
         """Return the watermark of a segment; None if there is none."""
-        return self._last_intact(self._places_of(stream, segment))
+        return self._read_last_intact_watermark(self._find_places_of_segment(stream, segment))
 
-    def all(self, stream: str | None = None) -> list[Watermark]:
+    def list_watermarks(self, stream: str | None = None) -> list[Watermark]:
         """Return the watermarks of one stream or of all streams."""
-        streams = self._places.values() if stream is None else [self._places.get(_line_start(stream), {})]
-        marks = (self._last_intact(places) for segments in streams for places in segments.values())
+        streams = (
+            self._places.values() if stream is None else [self._places.get(_encode_line_start(stream), {})]
+        )
+        marks = (
+            self._read_last_intact_watermark(places) for segments in streams for places in segments.values()
+        )
         return [mark for mark in marks if mark is not None]
 
-    def add(
+    def append_watermarks(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
         """Append `marks`; once half of the file is obsolete, rewrite it with the result of `still_needed`.
@@ -131,35 +135,35 @@ class WatermarkFile:
         if not marks:
             return
         if self.is_void:
-            self.replace(marks)
+            self.replace_all_watermarks(marks)
             return
-        self._add_lines(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._index_lines(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
         self._version = file_version(status_at(self._path))
         if len(self._data) > 2 * self._live_bytes + _SPARE:
-            self.replace(still_needed(self.all()))
+            self.replace_all_watermarks(still_needed(self.list_watermarks()))
 
-    def replace(self, marks: Iterable[Watermark]) -> None:
+    def replace_all_watermarks(self, marks: Iterable[Watermark]) -> None:
         """Replace the contents of the file with `marks`. Raises OSError."""
-        self._load(folders.replace_lines(self._path, marks))
+        self._load_index(folders.replace_lines(self._path, marks))
         self._version = file_version(status_at(self._path))
 
-    def blank(self, mark: Watermark, *, is_lost: bool) -> None:
+    def blank_hashes_of_segment(self, mark: Watermark, *, is_lost: bool) -> None:
         """Overwrite all hashes of a segment, and all torn lines, in place; then sync the file.
 
         Raises OSError.
         """
         with closing_descriptor(disk.open(self._path, disk.WRITE)) as fd:
-            for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
+            for offset, length in [*self._unnamed, *self._find_places_of_segment(*mark.name)]:
                 blank = _blank_line(bytes(self._data[offset : offset + length]), is_lost=is_lost)
                 overwrite_all(fd, blank, offset)
                 self._data[offset : offset + length] = blank
             disk.sync_data(fd)
-            self._version = file_version(disk.status(fd))
+            self._version = file_version(disk.status_of_descriptor(fd))
 
-    def _places_of(self, stream: str, segment: str) -> list[_Place]:
-        return self._places.get(_line_start(stream), {}).get(msgspec.json.encode(segment), [])
+    def _find_places_of_segment(self, stream: str, segment: str) -> list[_Place]:
+        return self._places.get(_encode_line_start(stream), {}).get(msgspec.json.encode(segment), [])
 
-    def _last_intact(self, places: list[_Place]) -> Watermark | None:
+    def _read_last_intact_watermark(self, places: list[_Place]) -> Watermark | None:
         """Return the last watermark at `places` that is not torn; None if there is none."""
         marks = (
             decode_json(self._data[offset : offset + length], Watermark)
@@ -167,16 +171,16 @@ class WatermarkFile:
         )
         return next((mark for mark in marks if mark is not None), None)
 
-    def _load(self, data: bytes) -> None:
+    def _load_index(self, data: bytes) -> None:
         self._data = bytearray()
         self._places: defaultdict[bytes, dict[bytes, list[_Place]]] = defaultdict(dict)
         self._unnamed: list[_Place] = []
         self._live_bytes = 0
         header, newline, lines = data.partition(b"\n")
         self._data += header + newline
-        self._add_lines(lines)
+        self._index_lines(lines)
 
-    def _add_lines(self, data: bytes) -> None:
+    def _index_lines(self, data: bytes) -> None:
         """Index more bytes of the file without decoding its lines."""
         offset = len(self._data)
         self._data += data
@@ -193,7 +197,7 @@ class WatermarkFile:
             offset += len(line) + 1
 
 
-def _line_start(stream: str) -> bytes:
+def _encode_line_start(stream: str) -> bytes:
     """Return the bytes that every line about a stream starts with."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
@@ -220,7 +224,7 @@ class OpenLoss(SegmentRecord, frozen=True):
     bytes: int | None
 
     @property
-    def why(self) -> str:
+    def description(self) -> str:
         """The loss, described in a sentence."""
         if self.bytes is None:
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
@@ -233,7 +237,7 @@ class WriteLoss(OpenLoss, frozen=True):
     """An unsealed segment that is missing, or shorter than when this copy last wrote to it."""
 
     @property
-    def why(self) -> str:
+    def description(self) -> str:
         """The loss, described in a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
         return f"{self.segment} {now}; {self.read} were written before"
@@ -243,7 +247,7 @@ class ReturnedText(SegmentRecord, frozen=True):
     """A segment in which erased text has come back, from another copy or from a backup."""
 
     @property
-    def why(self) -> str:
+    def description(self) -> str:
         """The finding, described in a sentence."""
         return f"{self.segment}: erased text has come back"
 
@@ -282,17 +286,17 @@ class Watermarks:
         """
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
-            is_protected = self._seal_protection()
-            reads = [read for read in reads if not is_protected(read.segment.key)]
+            is_protected = self._make_predicate_of_sealed()
+            reads = [read for read in reads if not is_protected(read.segment.stream_and_filename)]
         raised, lost = [], []
         for read in reads:
-            old = self._file.get(*read.segment.key)
+            old = self._file.find_watermark(*read.segment.stream_and_filename)
             new = _raise_watermark(self._file, read, old)
             if isinstance(new, OpenLoss):
                 lost.append(new)
             elif new is not None and new != old:
                 raised.append(new)
-        self._file.add(raised, self._drop_obsolete_marks)
+        self._file.append_watermarks(raised, self._drop_obsolete_marks)
         return lost
 
     def find_losses(self, *, stream: str | None = None) -> list[OpenLoss]:
@@ -305,14 +309,16 @@ class Watermarks:
     def find_differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
         """Return the losses, and the segments in which erased text has come back. Raises OSError."""
         self._file.refresh()
-        marks = self._file.all(stream)
+        marks = self._file.list_watermarks(stream)
         shown_by_seals = {loss.name for loss in find_losses(self._log, only=[mark.name for mark in marks])}
         differences = (_find_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
         found = {difference.name: difference for difference in differences if difference is not None}
-        lost = [loss for loss in self._write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)]
+        lost = [
+            loss for loss in self._find_write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)
+        ]
         return [*found.values(), *lost]
 
-    def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
+    def _find_write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
         """Yield segments that are shorter than this copy wrote them, if no seal shows or accepts the loss."""
         for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
@@ -333,13 +339,15 @@ class Watermarks:
             return []
         with holding_lock(self._store / PROJECTOR_LOCK, "the read model", lock_timeout):
             lost = self.find_losses()
-            marks = {mark.name: mark for mark in self._file.all()}
+            marks = {mark.name: mark for mark in self._file.list_watermarks()}
             for loss in lost:
                 marks.pop(loss.name, None)
                 if loss.bytes is not None:
                     with opening_segment_file(self._log, loss.stream, loss.segment) as fd:
-                        marks[loss.name] = _measure_watermark(loss.name, fd, disk.status(fd).st_size)
-            self._file.replace(marks.values())
+                        marks[loss.name] = _measure_watermark(
+                            loss.name, fd, disk.status_of_descriptor(fd).st_size
+                        )
+            self._file.replace_all_watermarks(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
             if sizes.keys() & self._writer.recorded_segments().keys():
                 # Another copy may still have the lost bytes, so later events must go to other segments.
@@ -348,32 +356,34 @@ class Watermarks:
         return lost
 
     @contextmanager
-    def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
+    def keeping_watermarks_while_erasing(self, segment: Segment, fd: int) -> Iterator[None]:
         """Let the caller erase lines of the open segment, leaving no hash of the erased text behind.
 
         A loss from before the erasure still counts. If it raises OSError, nothing was erased.
         """
         self._file.refresh()
-        old = self._file.get(*segment.key)
+        old = self._file.find_watermark(*segment.stream_and_filename)
         if old is None:
             yield
             return
-        held = old.still_holds(fd) or _find_returned_lines(segment, fd, old) is not None
-        self._file.blank(old, is_lost=not held)
+        held = old.matches_open_segment(fd) or _find_returned_lines(segment, fd, old) is not None
+        self._file.blank_hashes_of_segment(old, is_lost=not held)
         yield
         if held:
-            self._file.add([_measure_watermark(old.name, fd, old.bytes)], self._drop_obsolete_marks)
+            self._file.append_watermarks(
+                [_measure_watermark(old.name, fd, old.bytes)], self._drop_obsolete_marks
+            )
 
     def _drop_obsolete_marks(self, marks: Iterable[Watermark]) -> list[Watermark]:
         """Drop the marks of sealed segments, except those damaged before they were sealed."""
-        is_protected = self._seal_protection()
+        is_protected = self._make_predicate_of_sealed()
         return [
             mark
             for mark in marks
             if not is_protected(mark.name) or _find_difference(self._log, mark) is not None
         ]
 
-    def _seal_protection(self) -> Callable[[Name], bool]:
+    def _make_predicate_of_sealed(self) -> Callable[[Name], bool]:
         """Return a predicate that tells whether a seal would show a segment's losses.
 
         Seals of other writers' segments would not: a segment that is too short may still be arriving.
@@ -391,30 +401,32 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
     if old is not None and now.offset == old.bytes and old.matches_fingerprint(now):
         return None
     try:
-        with opening_segment_file(segment.log, *segment.key) as fd:
+        with opening_segment_file(segment.log, *segment.stream_and_filename) as fd:
             if old is None:
-                return _make_watermark(segment.key, now, merge_into_spans(erased_lines(fd, 0, now.offset)))
+                return _make_watermark(
+                    segment.stream_and_filename, now, merge_into_spans(find_erased_lines(fd, 0, now.offset))
+                )
             if old.is_being_erased and now.offset >= old.bytes:
                 return _measure_watermark(old.name, fd, now.offset)
-            held = _held_prefix(fd, old, read.before)
+            held = _fingerprint_unchanged_prefix(fd, old, read.before)
             if held is not None:
                 if now.offset <= old.bytes:
                     return None
                 new = held.extend_to_offset(fd, now.offset)
-                erased = merge_into_spans(erased_lines(fd, old.bytes, now.offset))
+                erased = merge_into_spans(find_erased_lines(fd, old.bytes, now.offset))
                 return _make_watermark(old.name, new, (*old.blank, *erased))
             returned = _find_returned_lines(segment, fd, old)
             if returned is None:
-                return OpenLoss(*old.name, old.bytes, disk.status(fd).st_size)
+                return OpenLoss(*old.name, old.bytes, disk.status_of_descriptor(fd).st_size)
             mark = _measure_watermark(old.name, fd, max(old.bytes, now.offset), returned)
             if mark != old:
-                file.blank(old, is_lost=False)
+                file.blank_hashes_of_segment(old, is_lost=False)
             return mark
     except FileNotFoundError:
         return None if old is None else OpenLoss(*old.name, old.bytes, None)
 
 
-def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
+def _fingerprint_unchanged_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
     """Return the fingerprint of `old` if the open segment still starts with the same bytes; otherwise None.
 
     before: where the caller's read started. Complete blocks before it are not hashed again; changes there are
@@ -422,7 +434,7 @@ def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerp
     """
     if before is not None and before.offset == old.bytes and old.matches_fingerprint(before):
         return before if before.matches_rest(fd) else None
-    if disk.status(fd).st_size < old.bytes:
+    if disk.status_of_descriptor(fd).st_size < old.bytes:
         return None
     now = take_fingerprint(fd, old.bytes)
     return now if old.matches_fingerprint(now) else None
@@ -433,9 +445,9 @@ def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | No
     try:
         if size is not None and size >= mark.bytes:
             with opening_segment_file(log, mark.stream, mark.segment) as fd:
-                if mark.still_holds(fd):
+                if mark.matches_open_segment(fd):
                     return None
-                returned = _find_returned_lines(segment_at(log, *mark.name), fd, mark)
+                returned = _find_returned_lines(make_segment_of_file(log, *mark.name), fd, mark)
                 if returned is not None:
                     return ReturnedText(*mark.name) if returned else None
     except FileNotFoundError:
@@ -449,11 +461,11 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
     Erasures by another copy are recognised if more lines are blank now, the stream has redactions, and no
     other line is damaged. One redaction erases every line with its target's id.
     """
-    if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
+    if old.is_of_lost_bytes or disk.status_of_descriptor(fd).st_size < old.bytes:
         return None
-    redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
-    erasures = erasures_in(segment, fd, old.bytes, redacted)
-    returned, _ = split_lines_by_spans(erasures.unfinished, old.blank)
+    redacted = read_redacted_keys(list_segments(segment.log, [segment.stream])[0])
+    erasures = find_erasures(segment, fd, old.bytes, redacted)
+    returned, _ = split_lines_by_spans(erasures.unfinished_lines, old.blank)
     if returned and old.matches_fingerprint(take_fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_lines_by_spans([*erasures.blank, *erasures.begun], old.blank)
@@ -462,7 +474,7 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
 
 def _measure_watermark(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
     """Return a watermark for the first `size` bytes of an open segment, treating `returned` as erased."""
-    erased = merge_into_spans([*erased_lines(fd, 0, size), *returned])
+    erased = merge_into_spans([*find_erased_lines(fd, 0, size), *returned])
     return _make_watermark(name, take_fingerprint(fd, size, returned), erased)
 
 

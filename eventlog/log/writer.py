@@ -18,12 +18,12 @@ from memlog.eventlog.codec.encode import Draft, FindStream, build_redactions, dr
 from memlog.eventlog.errors import Busy, LogError, MemlogError
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.events import Durability as Durability
-from memlog.eventlog.events import Event, LookUp, OnStored, mark_known_id
+from memlog.eventlog.events import Event, LookUp, OnStored, mark_position_if_id_known
 from memlog.eventlog.events import Position as Position
 from memlog.eventlog.events import RefusedLine as RefusedLine
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing_descriptor, open_regular, write_lines
-from memlog.eventlog.files.folders import opened_folders, sync_folder
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular_file, write_lines
+from memlog.eventlog.files.folders import opening_folders_of_stream, sync_folder
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.order import Clock, next_precedence
@@ -83,12 +83,12 @@ class Log:
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
-        return self.append_drafts([self.draft(event) for event in events])
+        return self.append_drafts([self.draft_event(event) for event in events])
 
     def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
         """Append events encoded by `draft_event`; see `append`. Raises Busy and LogError."""
         positions = []
-        for outcome in self.append_each(drafts):
+        for outcome in self.append_drafts_individually(drafts):
             if not isinstance(outcome, Position):
                 raise outcome
             positions.append(outcome)
@@ -98,24 +98,26 @@ class Log:
         """Append redactions of `targets`, pairs of (stream, id). Raises the same errors as `append`."""
         return self.append(build_redactions(targets, reason))
 
-    def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
+    def draft_event(self, event: Event | dict[str, Any] | bytes) -> Draft:
         """Check and encode an event for `append_drafts`. Raises BadInput and NotFound like `append`."""
         made = draft_event(event, self._find_stream, redact=self._redact)
         self._check(made)
         return made
 
-    def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
+    def append_drafts_individually(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
         """Append `drafts`; return for each its position, or the error, after which it may still be stored."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
-        outcomes = {stream: iter(self._append_to(stream, items)) for stream, items in of_stream.items()}
+        outcomes = {
+            stream: iter(self._append_to_stream(stream, items)) for stream, items in of_stream.items()
+        }
         answers = [next(outcomes[item.stream]) for item in drafts]
         if self._on_stored is not None:
             self._on_stored([answer for answer in answers if isinstance(answer, Position)])
         return answers
 
-    def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
+    def _append_to_stream(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
         # In parts, so that a long list does not make a segment far too long.
         for part in split_into_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
@@ -133,14 +135,16 @@ class Log:
             log_format.claim_format(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
         with self._rotation.locking_current_segment(stream) as segment:
-            return self._write(stream, drafts, segment)
+            return self._write_and_sync_drafts(stream, drafts, segment)
 
-    def _write(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
+    def _write_and_sync_drafts(
+        self, stream: str, drafts: list[Draft], segment: LockedSegment
+    ) -> list[Position]:
         fd = segment.fd
-        at = self._clock.next_at(fd, segment.status)
+        at = self._clock.next_append_time(fd, segment.status)
         lines, highest = self._stamp_drafts(drafts, segment, at)
         offsets = write_lines(fd, lines)
-        end = disk.position(fd)
+        end = disk.position_of_descriptor(fd)
         self._clock.record_write(segment.status, end, at, highest)
         disk.unlock(fd)
         # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
@@ -148,7 +152,7 @@ class Log:
         if self.durability == "fsync":
             disk.sync_data(fd)
         # Recorded only after the sync: a power cut may remove bytes that are not durable.
-        self._rotation.remember_size(segment, end)
+        self._rotation.remember_size_of_segment(segment, end)
         name = segment.name.filename
         return [
             Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
@@ -177,7 +181,7 @@ class Log:
         if not known:
             return positions
         return [
-            mark_known_id(position, item.content, known.get(item.id))
+            mark_position_if_id_known(position, item.content, known.get(item.id))
             for item, position in zip(drafts, positions, strict=True)
         ]
 
@@ -190,8 +194,10 @@ class Log:
         parents = {(self.path / stream).parent for stream, _ in segments}
         try:
             for stream, segment in segments:
-                with opened_folders(self.path, stream) as folders:
-                    with closing_descriptor(open_regular(segment, disk.APPEND, folder=folders[-1])) as fd:
+                with opening_folders_of_stream(self.path, stream) as folders:
+                    with closing_descriptor(
+                        open_regular_file(segment, disk.APPEND, folder=folders[-1])
+                    ) as fd:
                         disk.sync_data(fd)
                     disk.sync(folders[-1])
             for folder in sorted(parents | {self.path}, reverse=True):
@@ -205,9 +211,9 @@ class Log:
         """Record the segments' sizes, so that `verify` detects later losses. Never raises."""
         self._rotation.record_sizes()
 
-    def own_writers(self) -> tuple[str, ...]:
+    def read_own_writer_names(self) -> tuple[str, ...]:
         """Return this copy's writer name, followed by its retired names; () before the first append."""
-        return self._rotation.writer.own_names()
+        return self._rotation.writer.read_own_names()
 
 
 def split_into_batches(
@@ -243,7 +249,7 @@ def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int,
     """Append all non-blank `lines`; once they are durable, yield each line's number and outcome, in order."""
     bare = ((number, None if line is None else strip_bom(line)) for number, line in lines)
     checked = [(number, _draft_line(log, line)) for number, line in bare if line is None or line.strip()]
-    stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
+    stored = iter(log.append_drafts_individually([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
         if isinstance(item, RefusedLine):
             yield number, item
@@ -256,16 +262,16 @@ def _draft_line(log: Log, line: bytes | None) -> Draft | RefusedLine:
     if line is None:
         return RefusedLine(TOO_LONG, None)
     try:
-        return log.draft(line)
+        return log.draft_event(line)
     except MemlogError as error:
-        return RefusedLine(error, _find_id(line))
+        return RefusedLine(error, _find_id_in_line(line))
 
 
 class _Identified(msgspec.Struct):
     id: str | None = None
 
 
-def _find_id(line: bytes) -> str | None:
+def _find_id_in_line(line: bytes) -> str | None:
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import mask_keys
 

@@ -82,7 +82,7 @@ def mask_error(error: MemlogError) -> MemlogError:
     )
 
 
-def texts_within(values: Iterable[Any]) -> Iterator[str]:
+def list_texts_within(values: Iterable[Any]) -> Iterator[str]:
     """Yield all strings in JSON values, at any depth and in order, including member names; not recursive."""
     waiting = list(values)[::-1]
     while waiting:
@@ -220,7 +220,7 @@ _SHORTEST_START = 4
 """The fewest characters of a fixed text that identify a truncated key; `sk-` is an exception."""
 
 
-def spans_of_named_values(text: str) -> Iterator[tuple[int, int]]:
+def find_values_of_named_secrets(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each value before or after the name of a secret."""
     if not may_name_secret(text):
         return
@@ -237,14 +237,14 @@ def spans_of_named_values(text: str) -> Iterator[tuple[int, int]]:
                 yield match.span(match.lastindex or 0)
         if name["password"]:
             if is_near:
-                yield from _values_after(text, end)
-            yield from _values_before(text, name.start())
+                yield from _find_values_after_name(text, end)
+            yield from _find_value_before_name(text, name.start())
     for pattern in (_FLAG, _WORDS):
         for match in _compile_pattern(pattern).finditer(text):
             yield match.span(1)
 
 
-def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
+def _find_values_after_name(text: str, end: int) -> Iterator[tuple[int, int]]:
     """Yield spans of values after a secret's name that ends at `end`, with or without words in between."""
     separator = _compile_pattern(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
@@ -252,7 +252,7 @@ def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
             yield match.span(1)
 
 
-def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _find_value_before_name(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the span of a value before a secret's name that starts at `start`, as in `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
     if not _compile_pattern(r"\d").search(head):

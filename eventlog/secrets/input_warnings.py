@@ -32,7 +32,7 @@ _MOST_WARNINGS = 8
 _MOST_SHOWN = 60
 
 
-def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
+def find_input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
     """Return warnings about a valid event with these members."""
     known = (*_COMMON_MEMBERS, *event.__struct_fields__)
     of_chat = _check_chat_form(event, members)
@@ -42,7 +42,7 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
     return (*_warn_of_unknown_members(event, unknown), *of_chat)
 
 
-def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+def warn_of_keys(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
     """Yield a warning for each member that seems to hold a key, or that is masked when sent to providers."""
     # Imported here: only an append needs the shapes of keys.
     from memlog.eventlog.secrets.detection import (
@@ -59,19 +59,19 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         name
         for member in (*PAIR_NAMES, "topic", "tags")
         if member in members
-        for name in _texts_of(members[member])
+        for name in _decode_texts(members[member])
         if is_secret_name(name)
     ]
     if not names and not may_name_secret(text) and not list_key_kinds(text):
         return
-    from memlog.eventlog.secrets.outgoing import kinds_of_keys
+    from memlog.eventlog.secrets.outgoing import list_kinds_of_keys
 
     pair = {name: members[name] for name in PAIR_NAMES if name in members}
     for name, raw in members.items():
         is_value = name in PAIR_VALUES
         # With its name: {"key": "wifi_password", "value": …}.
         kinds = list_key_kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
-        told = (kinds_of_keys(each, names if is_value else ()) for each in _texts_of(raw))
+        told = (list_kinds_of_keys(each, names if is_value else ()) for each in _decode_texts(raw))
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:
             message = (
@@ -81,24 +81,24 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
             yield AppendWarning("key", name, message)
 
 
-def _texts_of(raw: msgspec.Raw) -> Iterator[str]:
-    from memlog.eventlog.secrets.detection import texts_within
+def _decode_texts(raw: msgspec.Raw) -> Iterator[str]:
+    from memlog.eventlog.secrets.detection import list_texts_within
 
-    yield from texts_within([msgspec.json.decode(raw)])
+    yield from list_texts_within([msgspec.json.decode(raw)])
 
 
 def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
     for name in unknown[:_MOST_WARNINGS]:
-        meant = _find_meant(event, name)
+        meant = _find_intended_member(event, name)
         advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
-        message = f"{_quote(name)} is not a member of {type_name_of_event(event)}: {advice}"
+        message = f"{_quote_truncated(name)} is not a member of {type_name_of_event(event)}: {advice}"
         yield AppendWarning("unknown_member", _truncate(name), message)
     if len(unknown) > _MOST_WARNINGS:
         more = f"{len(unknown) - _MOST_WARNINGS} more names are not members of {type_name_of_event(event)}"
         yield AppendWarning("unknown_member", "…", more)
 
 
-def _find_meant(event: Event, name: str) -> str | None:
+def _find_intended_member(event: Event, name: str) -> str | None:
     """Return the member that was probably meant by `name`; None if there is none."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
@@ -119,18 +119,19 @@ def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[
         given = msgspec.json.decode(members["channel"]) if "channel" in members else None
         right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
         message = (
-            f"chat_id {_quote(chat_id)} has no channel, so no search by chat finds it: use"
-            f" <channel>:<chat_id>, for example {_quote(right)}"
+            f"chat_id {_quote_truncated(chat_id)} has no channel, so no search by chat finds it: use"
+            f" <channel>:<chat_id>, for example {_quote_truncated(right)}"
         )
     elif channel is not None and chat_id.startswith(f"{channel}:"):
-        meant = _quote(chat_id.removeprefix(f"{channel}:"))
-        message = f"chat_id {_quote(chat_id)} repeats the channel {_quote(channel)}; did you mean {meant}?"
+        given, named = _quote_truncated(chat_id), _quote_truncated(channel)
+        meant = _quote_truncated(chat_id.removeprefix(f"{channel}:"))
+        message = f"chat_id {given} repeats the channel {named}; did you mean {meant}?"
     else:
         return ()
     return (AppendWarning("chat_form", "chat_id", message),)
 
 
-def _quote(text: str) -> str:
+def _quote_truncated(text: str) -> str:
     return repr(_truncate(text))
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import map_spans_to_escaped, may_be_escaped, unescape
+from memlog.eventlog.escapes import map_spans_to_escaped, may_contain_escapes, unescape
 
 # The table has a kind if its keys contain a fixed text that is rare elsewhere, or follow the name of a
 # secret. Entropy is not a criterion: it would mask hashes and ids.
@@ -380,7 +380,7 @@ def _find_keys(text: str, levels: int) -> list[Key]:
         for shape in shapes
         for key in _find_keys_of_shape(shape, fixed, text)
     ]
-    if levels and may_be_escaped(text):
+    if levels and may_contain_escapes(text):
         plain = unescape(text)
         if len(plain) < len(text):
             keys += _map_to_escaped(text, _find_keys(plain, levels - 1))

@@ -17,15 +17,15 @@ import msgspec
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import closing_descriptor, open_regular, overwrite_all
+from memlog.eventlog.files.file_io import closing_descriptor, open_regular_file, overwrite_all
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.secrets.detection import (
     ends_like_secret,
     find_opaque_words,
     find_truncated_key,
+    find_values_of_named_secrets,
     is_secret_name,
     rewrite_texts,
-    spans_of_named_values,
 )
 from memlog.eventlog.secrets.keys import find_keys_in_text
 
@@ -89,17 +89,17 @@ def mask_parts(parts: Sequence[TextToCheck]) -> list[str]:
     return [_mask_spans(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
-def which_hold_keys(parts: Sequence[TextToCheck]) -> list[bool]:
+def tell_which_parts_hold_keys(parts: Sequence[TextToCheck]) -> list[bool]:
     """Return, for each of `parts`, whether it contains a key or a piece of one."""
     return [bool(spans) for spans in _find_keys(parts)]
 
 
-def has_key(text: str, names: Sequence[str] = ()) -> bool:
+def text_has_key(text: str, names: Sequence[str] = ()) -> bool:
     """Whether `text` contains a key, taking its `names` into account."""
-    return bool(kinds_of_keys(text, names))
+    return bool(list_kinds_of_keys(text, names))
 
 
-def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
+def list_kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
     """Return the kinds of keys in `text`, sorted, taking its `names` into account."""
     return sorted({span.kind for span in _find_keys([TextToCheck(text, names)])[0]})
 
@@ -138,7 +138,7 @@ def _find_keys(parts: Sequence[TextToCheck]) -> list[set[_KeySpan]]:
 def _find_whole_keys(text: str) -> Iterator[_KeySpan]:
     whole = [*find_keys_in_text(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
-    yield from (_KeySpan(*place, _NAMED) for place in spans_of_named_values(text))
+    yield from (_KeySpan(*place, _NAMED) for place in find_values_of_named_secrets(text))
     place = find_truncated_key(text)
     if place and not any(key.end > place[0] for key in whole):
         yield _KeySpan(*place, _PIECE)
@@ -225,7 +225,7 @@ def load_or_create_store_key(store: Path) -> bytes:
         ) from error
 
 
-def keyed_hash(key: bytes, text: str) -> str:
+def compute_keyed_hash(key: bytes, text: str) -> str:
     """Return a 128-bit keyed hash of `text` in hex; runs of white space count as one space."""
     folded = " ".join(text.split()).encode()
     return hashlib.blake2b(folded, key=key, digest_size=_HASH_BYTES).hexdigest()
@@ -234,7 +234,7 @@ def keyed_hash(key: bytes, text: str) -> str:
 def _read_key(path: Path) -> bytes | None:
     """Read a key file; return None if it is missing, or incomplete because its writer was killed."""
     try:
-        with closing_descriptor(open_regular(path, disk.READ)) as fd:
+        with closing_descriptor(open_regular_file(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)
     except FileNotFoundError:
         return None
@@ -249,7 +249,7 @@ def _create_key(store: Path) -> bytes:
         if (known := _read_key(path)) is not None:
             return known
         key = os.urandom(_BYTES)
-        with closing_descriptor(open_regular(path, disk.WRITE | disk.CREATE)) as fd:
+        with closing_descriptor(open_regular_file(path, disk.WRITE | disk.CREATE)) as fd:
             overwrite_all(fd, f"{key.hex()}\n".encode(), 0)
             disk.sync_data(fd)
         return key

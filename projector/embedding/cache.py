@@ -47,44 +47,44 @@ class VectorCache:
 
     def find_vectors(self, texts: Sequence[str]) -> dict[str, bytes]:
         """Return the cached vectors of `texts`, by text."""
-        return self._look_up("vector FROM vectors", texts)
+        return self._select_by_text("vector FROM vectors", texts)
 
     def add_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Store vectors, given as pairs of text and vector."""
-        self._insert("IGNORE INTO vectors", vectors)
+        self._insert_rows("IGNORE INTO vectors", vectors)
 
-    def record_set_aside(self, texts: Iterable[str], day: str) -> None:
+    def record_texts_set_aside(self, texts: Iterable[str], day: str) -> None:
         """Record that the model could not embed `texts` on `day`."""
-        self._insert("REPLACE INTO set_aside", ((text, day) for text in texts))
+        self._insert_rows("REPLACE INTO set_aside", ((text, day) for text in texts))
 
-    def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
+    def find_days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
         """Return, by text, the day on which each was set aside; texts that never were are omitted."""
-        return self._look_up("day FROM set_aside", texts)
+        return self._select_by_text("day FROM set_aside", texts)
 
-    def _look_up(self, column: str, texts: Iterable[str]) -> dict[str, Any]:
+    def _select_by_text(self, column: str, texts: Iterable[str]) -> dict[str, Any]:
         sql = f"SELECT {column} WHERE model_no = ? AND text_sha256 = ?"
         keys = ((text, (self._model_no, _hash_text(text))) for text in dict.fromkeys(texts))
         with converting_errors(self._path):
             rows = ((text, self._db.execute(sql, key).fetchone()) for text, key in keys)
             return {text: row[0] for text, row in rows if row}
 
-    def _insert(self, into: str, values: Iterable[tuple[str, object]]) -> None:
+    def _insert_rows(self, into: str, values: Iterable[tuple[str, object]]) -> None:
         rows = ((self._model_no, _hash_text(text), value) for text, value in values)
         with converting_errors(self._path), transaction(self._db):
             self._db.executemany(f"INSERT OR {into} VALUES (?, ?, ?)", rows)
 
-    def has_set_aside(self, before: str = "9999") -> bool:
+    def has_texts_set_aside(self, before: str = "9999") -> bool:
         """Whether any text was set aside before the day `before`."""
         sql = "SELECT 1 FROM set_aside WHERE model_no = ? AND day < ? LIMIT 1"
         with converting_errors(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
-    def forget_set_aside(self, before: str) -> None:
+    def forget_texts_set_aside(self, before: str) -> None:
         """Forget which texts were set aside before the day `before`."""
         with converting_errors(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
-    def dimension(self) -> int | None:
+    def read_dimension(self) -> int | None:
         """Return the dimension of the model's vectors; None if none are cached."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with converting_errors(self._path):
@@ -132,7 +132,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
     try:
         with closing(connect(path, "immutable" if read_only else "write")) as db, converting_errors(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            problems += _find_problems(db)
+            problems += _find_problems_of_vectors(db)
             return sqlite.count_rows(db, "vectors"), [f"the cache: {text}" for text in problems]
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
@@ -149,7 +149,7 @@ def count_unused_texts(store: Path, texts: Iterable[str], *, read_only: bool = F
         return sum(key not in kept for (key,) in keys)
 
 
-def _find_problems(db: Connection) -> list[str]:
+def _find_problems_of_vectors(db: Connection) -> list[str]:
     """Return problems with the vectors: differing lengths, or numbers that are not finite."""
     # Imported here: nothing without a model needs it.
     try:

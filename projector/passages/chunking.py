@@ -16,11 +16,11 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked
 from memlog.eventlog.settings import DEFAULTS, PASSAGE, ChunkOverlap, ChunkTokens
-from memlog.eventlog.text import break_before
-from memlog.projector.limits import can_be_structured
+from memlog.eventlog.text import find_break_before
+from memlog.projector.limits import are_short_enough_to_structure
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
-from memlog.projector.text.tokens import Ruler, is_surely_within
+from memlog.projector.text.tokens import Ruler, has_surely_few_tokens
 
 VERSION = 5
 """To be raised whenever this module or a format splits texts differently; part of the projection id."""
@@ -106,14 +106,14 @@ class _Unit(NamedTuple):
 
 def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """Split `text` into passages, in order; return [] if it is blank."""
-    if not text.strip() or is_surely_within(text, sizes.window):
+    if not text.strip() or has_surely_few_tokens(text, sizes.window):
         return as_single_chunk(text, form)
-    if not can_be_structured(text):
+    if not are_short_enough_to_structure(text):
         return list(split_plainly(text, sizes))
     ruler = Ruler(text)
     if ruler.count_tokens(0, len(text)) <= sizes.window:
         return as_single_chunk(text, form)
-    return list(_Splitter(text, ruler, sizes).chunks(form))
+    return list(_Splitter(text, ruler, sizes).split_into_passages(form))
 
 
 def as_single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
@@ -128,7 +128,7 @@ def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
     while start < len(text):
         # Most scripts have several bytes per character.
         limit = start + len(text[start : start + size].encode()[:size].decode(errors="ignore"))
-        end = limit if limit == len(text) else break_before(text, start, limit)
+        end = limit if limit == len(text) else find_break_before(text, start, limit)
         content = text[start:end]
         if content.strip():
             yield Chunk(None, start, end, content)
@@ -152,7 +152,7 @@ class _Splitter:
         self._sizes = sizes
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def chunks(self, form: Form) -> Iterator[Chunk]:
+    def split_into_passages(self, form: Form) -> Iterator[Chunk]:
         """Yield the passages, filling each window with as many units as fit."""
         units = self._split_into_units(form)
         held = [next(units)]
@@ -166,7 +166,7 @@ class _Splitter:
                 continue
             kept = self._drop_trailing_headings(held, unit)
             yield self._make_chunk(opening, kept[-1])
-            opening = self._next_opening(kept, held[len(kept) :], unit)
+            opening = self._opening_of_next_passage(kept, held[len(kept) :], unit)
             held = [unit]
         yield self._make_chunk(opening, held[-1])
 
@@ -183,7 +183,7 @@ class _Splitter:
         fits = self._ruler.count_tokens(held[last + 1].start, unit.end) + unit.after.tokens <= room
         return held[: last + 1] if fits else held
 
-    def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
+    def _opening_of_next_passage(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
         """Return how the passage with `unit` starts: with its headings, an overlap, or `unit` itself."""
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
@@ -238,13 +238,15 @@ class _Splitter:
         body_end = block.frame.body_end if block.frame and closing.text else block.end
         start = block.start
         while start < block.end:
-            cut = self._find_split(start, body_end, self._sizes.window - before.tokens - closing.tokens)
+            cut = self._find_split_position(
+                start, body_end, self._sizes.window - before.tokens - closing.tokens
+            )
             end = block.end if cut == body_end else cut
-            after = _NOTHING if end == block.end and is_closed else self._closing_at(end, closing)
+            after = _NOTHING if end == block.end and is_closed else self._closing_text_at(end, closing)
             yield _Unit(block, start, end, before, after, is_part=True)
             start, before = end, head
 
-    def _find_split(self, start: int, end: int, tokens: int) -> int:
+    def _find_split_position(self, start: int, end: int, tokens: int) -> int:
         """Return the end of the last line within `tokens` of `start`, or a position inside a longer line."""
         limit = min(self._ruler.boundary_after(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
@@ -268,7 +270,7 @@ class _Splitter:
             return _NOTHING
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
-    def _closing_at(self, end: int, closing: _Repeated) -> _Repeated:
+    def _closing_text_at(self, end: int, closing: _Repeated) -> _Repeated:
         """Return the text that closes a part ending at `end`, on its own line."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

@@ -20,7 +20,7 @@ class Form(NamedTuple):
     line_end: str = "\n"
 
 
-MARKDOWN = Form(markdown.blocks, markdown.first_title)
+MARKDOWN = Form(markdown.split_into_blocks, markdown.find_first_title)
 """For all texts except documents of the types below."""
 
 CODE_TYPES = (
@@ -30,16 +30,16 @@ CODE_TYPES = (
 """The file types to split as source code."""
 
 
-def form_of_filetype(filetype: str | None) -> Form:
+def choose_form_for_filetype(filetype: str | None) -> Form:
     """Return how to split a document of this type; Markdown by default."""
     # Imported here: most processes split no documents, and each module compiles patterns.
     if filetype == "rst":
         from memlog.projector.passages import restructured_text
 
-        return Form(restructured_text.blocks, restructured_text.first_title)
+        return Form(restructured_text.split_into_blocks, restructured_text.find_first_title)
     if filetype in CODE_TYPES:
         from memlog.projector.passages import source_code
 
         # The first definition is not the subject of the whole file.
-        return Form(source_code.blocks, lambda _: None)
+        return Form(source_code.split_into_blocks, lambda _: None)
     return MARKDOWN._replace(line_end="\f") if filetype == "pdf" else MARKDOWN

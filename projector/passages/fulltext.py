@@ -10,9 +10,9 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, has_key, which_hold_keys
+from memlog.eventlog.secrets.outgoing import SPAN, TextToCheck, tell_which_parts_hold_keys, text_has_key
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.analyzer import analyse_for_index, memory_label, passage_text
+from memlog.projector.text.analyzer import analyse_for_index, choose_memory_label, format_passage_text
 
 MESSAGES = "messages_fts"
 
@@ -23,22 +23,24 @@ Text = tuple[int, str | None, str]
 """A non-blank passage or message: its number, label and content."""
 
 
-def add_texts(db: Connection, table: str, texts: Iterable[Text]) -> None:
+def add_texts_to_index(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Add texts to a full-text table."""
-    db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _prepare_entries(texts))
+    db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _analyse_texts(texts))
 
 
-def remove_texts(db: Connection, table: str, texts: Iterable[Text]) -> None:
+def remove_texts_from_index(db: Connection, table: str, texts: Iterable[Text]) -> None:
     """Remove texts from the index; they must be exactly as they were added."""
     sql = f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)"
-    db.executemany(sql, _prepare_entries(texts))
+    db.executemany(sql, _analyse_texts(texts))
 
 
-def _prepare_entries(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
-    return ((number, analyse_for_index(passage_text(label, content))) for number, label, content in texts)
+def _analyse_texts(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
+    return (
+        (number, analyse_for_index(format_passage_text(label, content))) for number, label, content in texts
+    )
 
 
-def remove_messages(db: Connection, stream: str) -> None:
+def remove_messages_from_index(db: Connection, stream: str) -> None:
     """Remove all messages of `stream` from the index, before their rows are deleted."""
     bounds = "SELECT (SELECT min(stream) FROM messages), (SELECT max(stream) FROM messages)"
     if db.execute(bounds).fetchone() == (stream, stream):
@@ -46,7 +48,7 @@ def remove_messages(db: Connection, stream: str) -> None:
         db.execute(f"INSERT INTO {MESSAGES} ({MESSAGES}) VALUES ('delete-all')")
         return
     rows = db.execute("SELECT message_no, name, content FROM messages WHERE stream = ?", (stream,)).fetchall()
-    remove_texts(db, MESSAGES, [row for row in rows if row[2].strip()])
+    remove_texts_from_index(db, MESSAGES, [row for row in rows if row[2].strip()])
 
 
 # A key may be split over several messages of a chat.
@@ -64,14 +66,14 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     row = db.execute(f"SELECT role, name, content FROM messages WHERE {where}", values).fetchone()
     if row is None:
         return False
-    before, behind = neighbouring_messages(db, where, values)
-    return which_hold_keys([*before, text_to_check(*row), *behind])[len(before)]
+    before, behind = read_neighbouring_messages(db, where, values)
+    return tell_which_parts_hold_keys([*before, message_to_text_to_check(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
     """Whether a fact's value contains a key, taking its topic into account."""
     row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
-    return row is not None and has_key(row[0], row[1:])
+    return row is not None and text_has_key(row[0], row[1:])
 
 
 def select_memory_names(db: Connection, memory_id: str) -> list[str]:
@@ -84,19 +86,19 @@ def select_memory_names(db: Connection, memory_id: str) -> list[str]:
 
 def memory_names(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
     """Return a memory's names, leaving out a title that only repeats the start of the content."""
-    return [name for name in (memory_label(title, content), topic, *tags) if name]
+    return [name for name in (choose_memory_label(title, content), topic, *tags) if name]
 
 
-def newest_messages(db: Connection, chat: Sequence[str]) -> list[TextToCheck]:
+def read_newest_messages(db: Connection, chat: Sequence[str]) -> list[TextToCheck]:
     """Return the last few messages of a chat, oldest first."""
     where = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     rows = db.execute(
         f"SELECT role, name, content FROM messages WHERE {where} ORDER BY {_BACKWARDS} LIMIT {SPAN + 1}", chat
     ).fetchall()
-    return [text_to_check(*row) for row in rows[::-1]]
+    return [message_to_text_to_check(*row) for row in rows[::-1]]
 
 
-def neighbouring_messages(
+def read_neighbouring_messages(
     db: Connection, where: str, values: Sequence[Any]
 ) -> tuple[list[TextToCheck], list[TextToCheck]]:
     """Return the messages before and after the one that matches `where`, each oldest first."""
@@ -107,7 +109,7 @@ def neighbouring_messages(
     return before[::-1], _select_neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
 
 
-def text_to_check(role: str, name: str | None, content: str) -> TextToCheck:
+def message_to_text_to_check(role: str, name: str | None, content: str) -> TextToCheck:
     """Convert a message to the `TextToCheck` that the gate inspects."""
     return TextToCheck(content, (name,) if name else (), f"{role}/{name or ''}")
 
@@ -118,4 +120,4 @@ def _select_neighbours(db: Connection, place: Sequence[Any], side: str) -> list[
         f" AND type <> 'session_break' AND ({_COLUMNS}) {side} LIMIT {SPAN}",
         place,
     )
-    return [text_to_check(*row) for row in rows]
+    return [message_to_text_to_check(*row) for row in rows]

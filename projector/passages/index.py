@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.secrets.outgoing import has_key
+from memlog.eventlog.secrets.outgoing import text_has_key
 from memlog.projector.limits import are_short_names
 from memlog.projector.passages import chunking, fulltext, vectors
 from memlog.projector.passages.chunking import Chunk, ChunkSizes
-from memlog.projector.passages.formats import MARKDOWN, Form, form_of_filetype
+from memlog.projector.passages.formats import MARKDOWN, Form, choose_form_for_filetype
 from memlog.projector.passages.vectors import Pending, VectorSet
-from memlog.projector.sqlite import Connection, count_rows, insert, to_json_list
-from memlog.projector.text.analyzer import passage_text
-from memlog.projector.text.tokens import is_surely_within
+from memlog.projector.sqlite import Connection, count_rows, insert_rows, to_json_list
+from memlog.projector.text.analyzer import format_passage_text
+from memlog.projector.text.tokens import has_surely_few_tokens
 
 
 class PassageTables(msgspec.Struct, frozen=True):
@@ -70,9 +70,12 @@ def passage_tables(of: VectorSet) -> tuple[PassageTables, ...]:
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
-def sets_in_use(db: Connection) -> list[VectorSet]:
+def list_vector_sets_in_use(db: Connection) -> list[VectorSet]:
     """Return the sets of vectors in use; the first one always is."""
-    return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
+    return [
+        vectors.FIRST,
+        *(of for of in vectors.SETS[1:] if vectors.read_model_of_vectors(db, of) is not None),
+    ]
 
 
 _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content, start_char, end_char"
@@ -116,7 +119,7 @@ def add_document(
     """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []
     content = document.content
-    form = form_of_filetype(filetype)
+    form = choose_form_for_filetype(filetype)
     line, counted = 1, 0
     for index, chunk in enumerate(_split_text(document, sizes, form, names=(file, version))):
         # Chunks overlap, but their starts ascend.
@@ -137,7 +140,7 @@ def _split_text(
 ) -> list[Chunk]:
     """Split a text into passages; a single one if its names are too long to repeat."""
     content = whole.content
-    if is_surely_within(content, sizes.window) and not whole.is_plain:
+    if has_surely_few_tokens(content, sizes.window) and not whole.is_plain:
         return chunking.as_single_chunk(content, form)  # most texts: one passage, whatever their names
     if not are_short_names(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
@@ -152,19 +155,23 @@ def _insert_passages(db: Connection, shelf: PassageTables, columns: str, rows: l
     first = _reserve_numbers(db, shelf, len(rows))
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
-    insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
-    for of in sets_in_use(db):
+    insert_rows(
+        db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section")
+    )
+    for of in list_vector_sets_in_use(db):
         queue = passage_tables(of)[SHELVES.index(shelf)].queue
-        insert(db, queue, "chunk_no", ((number,) for number in numbers))
+        insert_rows(db, queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no query
-        fulltext.add_texts(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
+        fulltext.add_texts_to_index(
+            db, shelf.fulltext, _read_texts_to_embed(db, shelf, "chunk_no >= ?", (first,))
+        )
 
 
 def _reserve_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     """Reserve `count` numbers that no passage has ever had, and return the first.
 
     Otherwise, a vector computed while rows change could be stored with another passage. (AUTOINCREMENT would
-    take a third of an insert's time.)
+    take a third of an insert_rows's time.)
     """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -175,9 +182,9 @@ def _reserve_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
 
 def remove_passages(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
     """Remove the passages that match `where`, with their vectors, before their owners' rows change."""
-    fulltext.remove_texts(db, shelf.fulltext, _select_texts(db, shelf, where, values))
+    fulltext.remove_texts_from_index(db, shelf.fulltext, _read_texts_to_embed(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
-    for of in sets_in_use(db):
+    for of in list_vector_sets_in_use(db):
         each = passage_tables(of)[SHELVES.index(shelf)]
         if not vectors.remove_vectors(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
             queue_all_passages(db)
@@ -191,7 +198,7 @@ def queue_all_passages(db: Connection, of: VectorSet = vectors.FIRST) -> None:
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
 
-def waiting_passages(
+def read_waiting_passages(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
     """Yield the passages in the embedding queue by ascending number, up to `size` at a time.
@@ -202,14 +209,14 @@ def waiting_passages(
     for shelf in passage_tables(of):
         source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
         after = last
-        while found := _select_pending(
+        while found := _read_pending_passages(
             db, shelf, source, f"chunk_no {sign} ? ORDER BY chunk_no {order}", after, size
         ):
             yield shelf, found
             after = found[-1].chunk_no
 
 
-def newest_waiting_passages(
+def read_newest_waiting_passages(
     db: Connection, size: int, of: VectorSet = vectors.FIRST
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
     """Yield the passages in the embedding queue, up to `size` at a time, those with the newest texts first.
@@ -227,25 +234,27 @@ def newest_waiting_passages(
                 waiting.appendleft(last)
             numbers = [waiting.popleft() for _ in range(min(size, len(waiting)))]
             of_part = "chunk_no IN (SELECT value FROM json_each(?)) ORDER BY updated_at DESC, chunk_no DESC"
-            if found := _select_pending(db, shelf, source, of_part, to_json_list(numbers), size):
+            if found := _read_pending_passages(db, shelf, source, of_part, to_json_list(numbers), size):
                 yield shelf, found
 
 
-def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
+def read_passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
     """Return up to `size` passages with numbers above `number`, with or without a vector."""
-    return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
+    return _read_pending_passages(
+        db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size
+    )
 
 
-def passages_without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
+def read_passages_without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
     """Return the passages that have no vector and are not queued for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
     )
-    return _select_pending(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
+    return _read_pending_passages(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
 
 
-def name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
+def format_name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
     """Return the name of a passage's source text, such as `message 01a2160e-…`."""
     owners = _OWNERS[shelf.chunks]
     sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
@@ -260,7 +269,7 @@ def requeue_passage(db: Connection, shelf: PassageTables, passage: Pending) -> N
     db.execute(sql, (passage.chunk_no,))
 
 
-def _select_pending(
+def _read_pending_passages(
     db: Connection, shelf: PassageTables, source: str, where: str, value: int | str, size: int
 ) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
@@ -278,7 +287,7 @@ _OWNERS = {
 }
 
 
-def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
+def find_passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
     """Return the numbers of the passages that contain a key or a piece of one.
 
     Checks the whole source texts, since a key may be longer than a passage or recognisable only in context.
@@ -291,13 +300,15 @@ def passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[
         row = db.execute(f"SELECT {columns} FROM {shelf.chunks} WHERE chunk_no = ?", (number,)).fetchone()
         owner = tuple(row) if row else (number,)
         if owner not in known:
-            known[owner] = row is not None and _holds_key(db, shelf, owners, row)
-        if known[owner] or has_key(text):
+            known[owner] = row is not None and _source_text_holds_key(db, shelf, owners, row)
+        if known[owner] or text_has_key(text):
             found.add(number)
     return found
 
 
-def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row: Sequence[Any]) -> bool:
+def _source_text_holds_key(
+    db: Connection, shelf: PassageTables, owners: Sequence[str], row: Sequence[Any]
+) -> bool:
     """Whether the source text of an owner's passages contains a key."""
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
@@ -306,7 +317,7 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
     if name == "fact_id":
         return fulltext.fact_holds_key(db, value)
     whole = _join_source(db, shelf, name, value, stream)
-    return has_key(whole, fulltext.select_memory_names(db, value) if name == "memory_id" else ())
+    return text_has_key(whole, fulltext.select_memory_names(db, value) if name == "memory_id" else ())
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
@@ -324,7 +335,7 @@ def dequeue_passages(db: Connection, shelf: PassageTables, passages: Iterable[Pe
     db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
 
 
-def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
+def find_texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
     """Return the texts of those `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
@@ -338,7 +349,7 @@ def texts_to_embed(db: Connection) -> Iterator[str]:
 
 
 def _embedded_text(shelf: PassageTables, label: str | None, content: str) -> str:
-    return passage_text(label, content) if shelf.embeds_label else content
+    return format_passage_text(label, content) if shelf.embeds_label else content
 
 
 def count_passages(db: Connection) -> int:
@@ -346,17 +357,21 @@ def count_passages(db: Connection) -> int:
     return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
 
 
-def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
+def count_pending_passages(db: Connection, of: VectorSet = vectors.FIRST) -> int:
     """Return the number of passages in the embedding queue; 0 if the set is not in use."""
-    return sum(count_rows(db, shelf.queue) for shelf in passage_tables(of)) if of in sets_in_use(db) else 0
+    return (
+        sum(count_rows(db, shelf.queue) for shelf in passage_tables(of))
+        if of in list_vector_sets_in_use(db)
+        else 0
+    )
 
 
-def count_all_pending(db: Connection) -> int:
+def count_pending_passages_of_all_sets(db: Connection) -> int:
     """Return the number of missing vectors in all sets."""
-    return sum(count_pending(db, of) for of in vectors.SETS)
+    return sum(count_pending_passages(db, of) for of in vectors.SETS)
 
 
-def _select_texts(
+def _read_texts_to_embed(
     db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]
 ) -> list[fulltext.Text]:
     condition = f"({where}) AND {shelf.has_fulltext}"

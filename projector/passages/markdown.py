@@ -94,7 +94,9 @@ class Part(NamedTuple):
     frame: Frame | None = None
 
 
-def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
+def nest_blocks_below_headings(
+    text: str, part_at: Callable[[Sequence[TextLine], int], Part]
+) -> Iterator[Block]:
     """Yield the blocks of `text` in order, each with the headings above it.
 
     part_at: returns the block that starts on a non-blank line; there is always an empty line after the last
@@ -122,12 +124,12 @@ def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -
         index = behind
 
 
-def blocks(text: str) -> Iterator[Block]:
+def split_into_blocks(text: str) -> Iterator[Block]:
     """Yield the Markdown blocks of `text` in order; only fences contain blank lines."""
-    return nest_blocks(text, _part_at)
+    return nest_blocks_below_headings(text, _block_at)
 
 
-def first_title(text: str) -> str | None:
+def find_first_title(text: str) -> str | None:
     """Return the heading at the start of `text`; None if there is none."""
     if "#" not in text:  # most messages
         return None
@@ -155,7 +157,7 @@ def _strip_title(line: str, heading: re.Match[str]) -> str:
     return truncate_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
-def _part_at(lines: Sequence[TextLine], index: int) -> Part:
+def _block_at(lines: Sequence[TextLine], index: int) -> Part:
     line = lines[index].text
     following = range(index + 1, len(lines))
     if heading := _heading_pattern().match(line):
@@ -166,11 +168,11 @@ def _part_at(lines: Sequence[TextLine], index: int) -> Part:
     if line.lstrip().startswith("|"):
         behind = next(at for at in following if not lines[at].text.lstrip().startswith("|"))
         return Part("table", behind, frame=_frame_of_table(lines, index, behind))
-    behind = next(at for at in following if _begins_block(lines[at].text))
+    behind = next(at for at in following if _line_ends_paragraph(lines[at].text))
     return Part("item" if _list_item_pattern().match(line) else "paragraph", behind)
 
 
-def _begins_block(line: str) -> bool:
+def _line_ends_paragraph(line: str) -> bool:
     starts = (
         _fence_pattern().match(line) or _heading_pattern().match(line) or _list_item_pattern().match(line)
     )

@@ -9,7 +9,14 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, nest_blocks, truncate_title
+from memlog.projector.passages.markdown import (
+    Block,
+    Kind,
+    Part,
+    TextLine,
+    nest_blocks_below_headings,
+    truncate_title,
+)
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
@@ -20,18 +27,18 @@ _Style = tuple[str, bool]
 """The mark of a title, and whether there is also a line of it above the title."""
 
 
-def blocks(text: str) -> Iterator[Block]:
+def split_into_blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of `text` in order; only literal blocks contain blank lines."""
-    return nest_blocks(text, partial(_part_at, []))
+    return nest_blocks_below_headings(text, partial(_block_at, []))
 
 
-def first_title(text: str) -> str | None:
+def find_first_title(text: str) -> str | None:
     """Return the title at the start of `text`; None if there is none."""
-    first = next(blocks(text), None)
+    first = next(split_into_blocks(text), None)
     return first.section if first is not None and first.kind == "heading" else None
 
 
-def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
+def _block_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
     """Return the block at a line. styles: the title styles so far, by level; a new style is appended."""
     title = _title_at(lines, index)
     if title is None:
@@ -56,7 +63,7 @@ def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] 
     return None
 
 
-def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
+def _is_literal_block_at(lines: Sequence[TextLine], index: int) -> bool:
     """Whether a line is indented and follows a line that introduces a literal block."""
     before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
     announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
@@ -67,7 +74,7 @@ def _find_kind_and_end(lines: Sequence[TextLine], index: int) -> tuple[Kind, int
     """Return the kind of the block at line `index`, and the index of the line after it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
-    if _is_literal(lines, index):
+    if _is_literal_block_at(lines, index):
         return "fence", _end_of_literal(lines, index)
     if _TABLE.match(line):
         return "table", next(at for at in following if not lines[at].text.strip())

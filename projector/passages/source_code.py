@@ -7,7 +7,13 @@ lines below with a deeper indent belong to them.
 import re
 from collections.abc import Iterator, Sequence
 
-from memlog.projector.passages.markdown import Block, Part, TextLine, nest_blocks, truncate_title
+from memlog.projector.passages.markdown import (
+    Block,
+    Part,
+    TextLine,
+    nest_blocks_below_headings,
+    truncate_title,
+)
 
 _MODIFIERS = (
     "abstract async const data declare default export extern final inline internal local open override"
@@ -31,12 +37,12 @@ _CLOSING = ")]}"
 _TAB = 4
 
 
-def blocks(text: str) -> Iterator[Block]:
+def split_into_blocks(text: str) -> Iterator[Block]:
     """Yield each definition, and each run of lines up to the next definition or blank line."""
-    return nest_blocks(text, _part_at)
+    return nest_blocks_below_headings(text, _block_at)
 
 
-def _part_at(lines: Sequence[TextLine], index: int) -> Part:
+def _block_at(lines: Sequence[TextLine], index: int) -> Part:
     line = lines[index].text
     wide = line.expandtabs(_TAB)
     indent = len(wide) - len(wide.lstrip())

@@ -7,7 +7,7 @@ not use them. The vectors of the next model are collected in the cache, and repl
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from memlog.projector.embedding.models import Model, is_multilingual
+from memlog.projector.embedding.models import Model, is_multilingual_model
 from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 VERSION = 2
@@ -53,12 +53,12 @@ class Pending(NamedTuple):
     category: str | None = None
 
 
-def vector_set_for(model: Model) -> VectorSet:
+def choose_vector_set_for_model(model: Model) -> VectorSet:
     """Return the tables for the vectors of a model."""
-    return MULTILINGUAL if is_multilingual(model.id) else FIRST
+    return MULTILINGUAL if is_multilingual_model(model.id) else FIRST
 
 
-def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
+def read_model_of_vectors(db: Connection, of: VectorSet = FIRST) -> str | None:
     """Return the id of the model whose vectors are in `db`; None if there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
@@ -66,7 +66,7 @@ def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
 
 def list_vector_tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
     """Return the vector tables in `db`; () if there are none or this SQLite cannot read them."""
-    return () if model_of(db, of) is None or why_no_vectors() is not None else of.tables
+    return () if read_model_of_vectors(db, of) is None or why_no_vectors() is not None else of.tables
 
 
 def count_vectors(db: Connection, of: VectorSet = FIRST) -> int:
@@ -79,8 +79,8 @@ def create_vector_tables_for(db: Connection, model: Model) -> bool:
 
     If it returns True, the caller must queue all passages for embedding again.
     """
-    of = vector_set_for(model)
-    if model_of(db, of) == model.id:
+    of = choose_vector_set_for_model(model)
+    if read_model_of_vectors(db, of) == model.id:
         return False
     for queue in of.queues:
         db.execute(f"DROP TABLE IF EXISTS {queue}")
@@ -96,9 +96,9 @@ def create_vector_tables_for(db: Connection, model: Model) -> bool:
     return True
 
 
-def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
+def read_gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
     """Return, for each table, the passage number up to which the next model's vectors are all cached."""
-    of = vector_set_for(model)
+    of = choose_vector_set_for_model(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
     if name != model.id:
@@ -107,15 +107,15 @@ def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
 
 
 def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the numbers that `gathered_numbers` returns."""
-    of = vector_set_for(model)
+    """Store the numbers that `read_gathered_numbers` returns."""
+    of = choose_vector_set_for_model(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
 def why_incomparable(db: Connection, model: Model) -> str | None:
     """Return why the vectors in `db` cannot be compared with vectors of `model`; None if they can."""
-    stored = model_of(db, vector_set_for(model))
+    stored = read_model_of_vectors(db, choose_vector_set_for_model(model))
     if stored in (None, model.id):
         return None
     return f"the vectors are those of {stored}, but the model is {model.id}: project the log"
@@ -148,7 +148,7 @@ def remove_vectors(
     Without sqlite-vec, all vectors are dropped, since none may outlive its passage; a process that can load
     sqlite-vec later rebuilds the tables from the cache.
     """
-    if model_of(db, of) is None:
+    if read_model_of_vectors(db, of) is None:
         return True
     if why_no_vectors() is not None:
         db.execute("DELETE FROM meta WHERE name = ?", (of.model,))

@@ -13,7 +13,7 @@ from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.projector import limits, schema
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, delete, insert
+from memlog.projector.sqlite import Connection, delete_rows, insert_rows
 from memlog.projector.subjects import (
     contexts,
     conversations,
@@ -49,7 +49,7 @@ def _record_plain_events(db: Connection, events: Sequence[PositionedEvent]) -> N
     """Record which events are indexed as plain text, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_indexed_plainly(placed.event)) for placed in long)
-    insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
+    insert_rows(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
@@ -58,13 +58,13 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
         imports.mark_streams_with_hidden_events(db)
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
-        fulltext.remove_messages(db, stream)
+        fulltext.remove_messages_from_index(db, stream)
     for shelf, where in _PASSAGES_OF.get(kind, ()):
         index.remove_passages(db, shelf, where, (stream,))
-    for name, table in schema.tables().items():
+    for name, table in schema.list_tables().items():
         stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
         if "stream" in table.columns and not stays:
-            delete(db, name, "stream = ?", (stream,))
+            delete_rows(db, name, "stream = ?", (stream,))
 
 
 _PASSAGES_OF = {

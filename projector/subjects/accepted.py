@@ -10,7 +10,7 @@ from memlog.eventlog.log.order import compute_precedence
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, Row, upsert
+from memlog.projector.sqlite import Connection, Row, upsert_row
 
 _json = msgspec.json.Encoder(order="deterministic")
 
@@ -38,12 +38,12 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         # Segment numbers have at most 18 digits, and so do offsets.
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
-    def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
+    def make_row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
         """Return a row with the event's `fields`, `values`, and the event's stream, id and precedence."""
-        event = dict(zip(fields, self.values(*fields), strict=True))
+        event = dict(zip(fields, self.list_values(*fields), strict=True))
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
-    def values(self, *fields: str) -> tuple[Any, ...]:
+    def list_values(self, *fields: str) -> tuple[Any, ...]:
         """Return the values of the event's `fields`."""
         return tuple(getattr(self.event, field) for field in fields)
 
@@ -51,7 +51,7 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
         """Write a tombstone for `thing`: events older than this one no longer set any of its fields."""
         source = getattr(self.event, "source", None)
         row = {"stream": self.stream, "thing": thing, "source": source, "precedence": self.precedence}
-        upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
+        upsert_row(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
@@ -59,12 +59,12 @@ Handlers = Mapping[Handler, Sequence[type[Event]]]
 """The handlers of a subject, with the types of events that each folds."""
 
 
-def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
+def encode_as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
     """Encode `value` as deterministic JSON."""
     return _json.encode(value).decode()
 
 
-def tombstone_version(db: Connection, stream: str, *things: str) -> str:
+def find_highest_tombstone_precedence(db: Connection, stream: str, *things: str) -> str:
     """Return the highest precedence among the tombstones of `things`; "", the lowest, if there is none."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(

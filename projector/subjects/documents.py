@@ -12,8 +12,13 @@ from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegis
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
-from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
+from memlog.projector.sqlite import Connection, delete_rows, fetch_required_row, update_rows, upsert_row
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    encode_as_json,
+    find_highest_tombstone_precedence,
+)
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -33,7 +38,7 @@ _MEMBER = re.compile(
 """A name, its day, and the time of day and offset, if given."""
 
 
-def document_date(event: DocumentIndexed, ts: str) -> str:
+def find_document_date(event: DocumentIndexed, ts: str) -> str:
     """Return a document's date as a canonical timestamp (a day as its first moment in UTC), or else `ts`."""
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
@@ -55,7 +60,7 @@ def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
         return None if mtime is None else _parse_time(mtime)
     try:
-        return timestamps.from_seconds(mtime)
+        return timestamps.timestamp_from_seconds(mtime)
     except ValueError:
         return None
 
@@ -78,12 +83,12 @@ def fold_documents(db: Connection, events: Sequence[PositionedEvent], sizes: Chu
             case DocumentIndexed():
                 _index_document(db, placed, placed.event, sizes)
             case DocumentRemoved():
-                thing = document_id(placed.event.source_id, placed.event.file)
+                thing = make_document_key(placed.event.source_id, placed.event.file)
                 placed.write_tombstone(db, thing)
                 _remove_documents(db, placed, "document_id = ?", thing)
 
 
-def document_id(source_id: str, file: str) -> str:
+def make_document_key(source_id: str, file: str) -> str:
     """Return the key of a document, which is unambiguous because a source_id contains no `/`."""
     return f"{source_id}/{file}"
 
@@ -91,18 +96,18 @@ def document_id(source_id: str, file: str) -> str:
 def _register_source(
     db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes
 ) -> None:
-    if placed.precedence < tombstone_version(db, placed.stream, event.source_id):
+    if placed.precedence < find_highest_tombstone_precedence(db, placed.stream, event.source_id):
         return
-    patterns = {"include": as_json(event.include), "exclude": as_json(event.exclude)}
+    patterns = {"include": encode_as_json(event.include), "exclude": encode_as_json(event.exclude)}
     of_event = ("source_id", "kind", "root")
-    row = placed.row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
-    upsert(db, "sources", ("source_id",), row, newer_by="precedence")
+    row = placed.make_row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
+    upsert_row(db, "sources", ("source_id",), row, newer_by="precedence")
     _move_passages(db, event.source_id, sizes)
 
 
 def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved, sizes: ChunkSizes) -> None:
     placed.write_tombstone(db, event.source_id)
-    delete(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
+    delete_rows(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", event.source_id)
     # Documents indexed after the removal stay, even without a registered source.
     _move_passages(db, event.source_id, sizes)
@@ -111,24 +116,24 @@ def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved
 def _index_document(
     db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes
 ) -> None:
-    thing = document_id(event.source_id, event.file)
+    thing = make_document_key(event.source_id, event.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
     if placed.precedence < max(
-        tombstone_version(db, placed.stream, event.source_id, thing), *(before or ("",))
+        find_highest_tombstone_precedence(db, placed.stream, event.source_id, thing), *(before or ("",))
     ):
         return
     if before:
         _remove_passages(db, thing)
-    row = placed.row(
+    row = placed.make_row(
         *("source_id", "file", "filetype", "size", "content"),
         document_id=thing,
         kind=_source_kind(db, event.source_id),
         mtime=None if event.mtime is None else str(event.mtime),
         version=event.version or sha256(event.content.encode()).hexdigest(),
-        dated_at=document_date(event, placed.ts),
+        dated_at=find_document_date(event, placed.ts),
         indexed_at=placed.ts,
     )
-    upsert(db, "documents", ("document_id",), row)
+    upsert_row(db, "documents", ("document_id",), row)
     _add_passages(db, thing, sizes)
 
 
@@ -141,7 +146,7 @@ def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
     ).fetchall()
     for (thing,) in moved:
         _remove_passages(db, thing)
-        update(db, "documents", "kind", "document_id = ?", [(kind, thing)])
+        update_rows(db, "documents", "kind", "document_id = ?", [(kind, thing)])
         _add_passages(db, thing, sizes)
 
 
@@ -156,7 +161,7 @@ def _remove_documents(db: Connection, placed: PositionedEvent, where: str, value
     gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
     for (thing,) in gone.fetchall():
         _remove_passages(db, thing)
-        delete(db, "documents", "document_id = ?", (thing,))
+        delete_rows(db, "documents", "document_id = ?", (thing,))
 
 
 def _remove_passages(db: Connection, thing: str) -> None:
@@ -168,7 +173,7 @@ def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
     """Split a document into passages; if its source is of kind `memory`, these are searched as memories."""
     columns = "stream, file, content, dated_at, version, filetype, kind"
     row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
-    stream, file, content, ts, version, filetype, kind = required_row(row)
+    stream, file, content, ts, version, filetype, kind = fetch_required_row(row)
     whole = SourceText(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
     if kind == "memory":
         index.add_passages(db, "document_id", [whole], sizes)

@@ -13,8 +13,8 @@ from memlog.eventlog import events as ev
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, delete, insert
-from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
+from memlog.projector.sqlite import Connection, delete_rows, insert_rows
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, encode_as_json
 
 _DISTILLED = (
     ev.MemorySaved
@@ -34,17 +34,17 @@ _OF_FAILURE = (
 
 def hold_open_and_release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
     """Return the events that count now, including newly released ones; hold those of open extractions."""
-    distilled = [placed for placed in events if _extraction_of(placed) is not None]
+    distilled = [placed for placed in events if _extraction_id_of_event(placed) is not None]
     closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
     if not distilled and not closing:
         return [*events]
     closed = {placed.id for placed in closing}
-    waiting = [placed for placed in distilled if not _is_closed(db, placed, closed)]
+    waiting = [placed for placed in distilled if not _is_extraction_closed(db, placed, closed)]
     held = (
-        (each.stream, _extraction_of(each), each.id, msgspec.json.encode(each.event).decode())
+        (each.stream, _extraction_id_of_event(each), each.id, msgspec.json.encode(each.event).decode())
         for each in waiting
     )
-    insert(db, "held_events", "stream, extraction_id, id, event", held)
+    insert_rows(db, "held_events", "stream, extraction_id, id, event", held)
     released = [placed for each in closing for placed in _release_events(db, each.stream, each.id)]
     ids = {placed.id for placed in waiting}
     return [*(placed for placed in events if placed.id not in ids), *released]
@@ -65,34 +65,34 @@ def record_closed_extractions(db: Connection, events: Sequence[PositionedEvent],
         compared += [(stream, event_id, name) for event_id in dict.fromkeys(event.event_ids)]
         if isinstance(event, ev.MemoriesMerged):
             for number, each in enumerate(event.decisions):
-                of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids))
+                of_one = (each.relation, encode_as_json(each.memory_ids), encode_as_json(each.event_ids))
                 decided.append((stream, name, number, *of_one, each.memory_id, each.proposal_id, ts))
     columns = "stream, id, type, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
-    insert(db, "closed_extractions", columns, rows)
-    insert(db, "extracted_messages", "chat_id, message_id, stream, extraction_id", covered)
-    insert(db, "compared_contents", "stream, event_id, extraction_id", compared)
+    insert_rows(db, "closed_extractions", columns, rows)
+    insert_rows(db, "extracted_messages", "chat_id, message_id, stream, extraction_id", covered)
+    insert_rows(db, "compared_contents", "stream, event_id, extraction_id", compared)
     columns = "stream, extraction_id, number, relation, memory_ids, event_ids, memory_id, proposal_id, ts"
-    insert(db, "merge_decisions", columns, decided)
+    insert_rows(db, "merge_decisions", columns, decided)
 
 
-def add_failures(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def record_failed_requests(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record failed requests to language models, and the events they were about."""
     rows = []
     for placed in events:
-        about = as_json([*dict.fromkeys(cast(ev.ModelFailed, placed.event).event_ids)])
-        rows.append((placed.stream, about, *placed.values(*_OF_FAILURE), placed.ts))
-    insert(db, "model_failures", f"stream, event_ids, {', '.join(_OF_FAILURE)}, ts", rows)
+        about = encode_as_json([*dict.fromkeys(cast(ev.ModelFailed, placed.event).event_ids)])
+        rows.append((placed.stream, about, *placed.list_values(*_OF_FAILURE), placed.ts))
+    insert_rows(db, "model_failures", f"stream, event_ids, {', '.join(_OF_FAILURE)}, ts", rows)
 
 
-def _extraction_of(placed: PositionedEvent) -> str | None:
+def _extraction_id_of_event(placed: PositionedEvent) -> str | None:
     event = placed.event
     if isinstance(event, _DISTILLED) and event.extraction is not None:
         return event.extraction.id
     return None
 
 
-def _is_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> bool:
-    name = _extraction_of(placed)
+def _is_extraction_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> bool:
+    name = _extraction_id_of_event(placed)
     if name in closed:
         return True
     found = db.execute(
@@ -111,7 +111,7 @@ def _release_events(db: Connection, stream: str, extraction_id: str) -> Iterable
         " FROM held_events h JOIN events e USING (stream, id) WHERE (stream, extraction_id) = (?, ?)",
         (stream, extraction_id),
     ).fetchall()
-    delete(db, "held_events", "(stream, extraction_id) = (?, ?)", (stream, extraction_id))
+    delete_rows(db, "held_events", "(stream, extraction_id) = (?, ?)", (stream, extraction_id))
     return [_restore_event(stream, *row) for row in rows]
 
 
@@ -128,12 +128,12 @@ def _restore_event(stream: str, name: str, event: str, ts: str, *place: Any) -> 
 def record_job_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Record the jobs that have run."""
     jobs = ((each, cast(ev.JobCompleted, each.event)) for each in events)
-    rows = [(at.stream, at.id, job.job, job.period, as_json(job.steps), at.ts) for at, job in jobs]
-    insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)
+    rows = [(at.stream, at.id, job.job, job.period, encode_as_json(job.steps), at.ts) for at, job in jobs]
+    insert_rows(db, "job_runs", "stream, id, job, period, steps, ts", rows)
 
 
 HANDLERS: Handlers = {
     record_closed_extractions: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
-    add_failures: (ev.ModelFailed,),
+    record_failed_requests: (ev.ModelFailed,),
     record_job_runs: (ev.JobCompleted,),
 }

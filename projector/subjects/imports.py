@@ -10,8 +10,8 @@ from typing import cast
 
 from memlog.eventlog import events as ev
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import Connection, delete, insert, to_json_list
-from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json
+from memlog.projector.sqlite import Connection, delete_rows, insert_rows, to_json_list
+from memlog.projector.subjects.accepted import Handlers, PositionedEvent, encode_as_json
 
 STREAM = ev.ImportUndone.STREAM
 
@@ -28,9 +28,9 @@ def fold_imports(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
         else:
             undone.append(placed)
     columns = "stream, event_id, run, format, path, appended, met, ts, precedence"
-    insert(db, "imported_events", columns, (_imported_row(placed) for placed in brought))
+    insert_rows(db, "imported_events", columns, (_imported_row(placed) for placed in brought))
     columns = "stream, event_id, run, kept, derived, ts, precedence"
-    insert(db, "undone_imports", columns, (_undone_row(placed) for placed in undone))
+    insert_rows(db, "undone_imports", columns, (_undone_row(placed) for placed in undone))
     undone_at = dict(db.execute("SELECT run, max(precedence) FROM undone_imports GROUP BY run"))
     is_late = any(placed.precedence < undone_at.get(_run_of(placed), "") for placed in brought)
     if undone or is_late:
@@ -78,13 +78,13 @@ def _run_of(placed: PositionedEvent) -> str:
 
 def _imported_row(placed: PositionedEvent) -> tuple[str, ...]:
     event = cast(ev.EventsImported, placed.event)
-    ids = as_json(event.appended), as_json(event.met)
+    ids = encode_as_json(event.appended), encode_as_json(event.met)
     return placed.stream, placed.id, event.run, event.format, event.path, *ids, placed.ts, placed.precedence
 
 
 def _undone_row(placed: PositionedEvent) -> tuple[str, ...]:
     event = cast(ev.ImportUndone, placed.event)
-    ids = as_json(event.kept), as_json(event.derived)
+    ids = encode_as_json(event.kept), encode_as_json(event.derived)
     return placed.stream, placed.id, event.run, *ids, placed.ts, placed.precedence
 
 
@@ -107,9 +107,9 @@ def _recompute_hidden_events(db: Connection) -> None:
     before = {
         (stream, name) for stream, name in db.execute("SELECT target_stream, target_id FROM hidden_events")
     }
-    delete(db, "hidden_events", "stream = ?", (STREAM,))
+    delete_rows(db, "hidden_events", "stream = ?", (STREAM,))
     values = ((*key, STREAM, precedence) for key, precedence in hidden.items())
-    insert(db, "hidden_events", "target_stream, target_id, stream, precedence", values)
+    insert_rows(db, "hidden_events", "target_stream, target_id, stream, precedence", values)
     _mark_for_replay(db, {stream for stream, _ in before ^ hidden.keys()})
 
 
@@ -122,7 +122,8 @@ def _bring_back_events(db: Connection, brought: Sequence[PositionedEvent]) -> No
             of_found = (
                 "target_stream = ? AND precedence < ? AND target_id IN (SELECT value FROM json_each(?))"
             )
-            delete(db, "hidden_events", of_found, (stream, placed.precedence, to_json_list(sorted(found))))
+            values = stream, placed.precedence, to_json_list(sorted(found))
+            delete_rows(db, "hidden_events", of_found, values)
             changed |= {stream} if found else set()
     _mark_for_replay(db, changed)
 
@@ -134,7 +135,7 @@ def _mark_for_replay(db: Connection, streams: Collection[str]) -> None:
         " AND stream NOT IN (SELECT target_stream FROM streams_to_replay)",
         (to_json_list(sorted(streams)),),
     )
-    insert(db, "streams_to_replay", "target_stream", rows.fetchall())
+    insert_rows(db, "streams_to_replay", "target_stream", rows.fetchall())
 
 
 HANDLERS: Handlers = {fold_imports: (ev.EventsImported, ev.ImportUndone)}

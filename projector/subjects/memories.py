@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.categories import rate_of, resolve_alias, resolve_rate_aliases
+from memlog.eventlog.categories import find_decay_rate, resolve_alias, resolve_rate_aliases
 from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -21,16 +21,21 @@ from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import (
     Connection,
     Row,
-    delete,
-    insert,
-    required_row,
+    delete_rows,
+    fetch_required_row,
+    insert_rows,
     to_json_list,
-    update,
-    upsert,
+    update_rows,
+    upsert_row,
 )
-from memlog.projector.subjects.accepted import Handlers, PositionedEvent, as_json, tombstone_version
-from memlog.projector.text.analyzer import memory_label
-from memlog.projector.text.phrases import classify_memory
+from memlog.projector.subjects.accepted import (
+    Handlers,
+    PositionedEvent,
+    encode_as_json,
+    find_highest_tombstone_precedence,
+)
+from memlog.projector.text.analyzer import choose_memory_label
+from memlog.projector.text.phrases import reasons_to_always_tell_memory
 
 STREAM = "memory"
 TITLE_LENGTH = 80
@@ -67,7 +72,7 @@ def recompute_salience(db: Connection, memory_ids: Collection[str] | None) -> No
         () if memory_ids is None else (to_json_list(sorted(memory_ids)),),
     )
     faded = [(decays.apply_decays(*row), row[0]) for row in rows.fetchall()]
-    update(db, "memories", "salience", "memory_id = ?", faded)
+    update_rows(db, "memories", "salience", "memory_id = ?", faded)
 
 
 def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
@@ -76,10 +81,10 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     match event:
         case ev.MemorySaved():
             memory_ids = [event.memory_id or derive_memory_id(event.chat_id, event.content)]
-            _record_fields(db, memory_ids[0], placed, saved=_given_fields(event))
+            _record_fields(db, memory_ids[0], placed, saved=_list_given_fields(event))
         case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
-            given = _given_fields(event) | {"salience": event.salience}
+            given = _list_given_fields(event) | {"salience": event.salience}
             _record_fields(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
         case ev.MemoryArchived():
             memory_ids = [event.memory_id]
@@ -88,7 +93,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
             memory_ids = [event.memory_id]
             placed.write_tombstone(db, event.memory_id)
             older = (placed.stream, event.memory_id, placed.precedence)
-            delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
+            delete_rows(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
         case ev.MemoryAccessed():
             memory_ids = list(dict.fromkeys(event.memory_ids))
             if event.by == "save":
@@ -96,18 +101,23 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
                     _record_fields(db, memory_id, placed, salience=1.0, archived=False)
         case ev.SalienceDecayed():
             memory_ids = []
-            row = (placed.stream, placed.id, as_json(resolve_rate_aliases(event.rates)), placed.precedence)
-            insert(db, "decays", "stream, id, rates, precedence", [row])
+            row = (
+                placed.stream,
+                placed.id,
+                encode_as_json(resolve_rate_aliases(event.rates)),
+                placed.precedence,
+            )
+            insert_rows(db, "decays", "stream, id, rates, precedence", [row])
         case ev.ChangeUndone():
             memory_ids = []
             rows = [(placed.stream, each, placed.id, placed.precedence) for each in {*event.event_ids}]
-            insert(db, "undone_events", "stream, target_id, id, precedence", rows)
+            insert_rows(db, "undone_events", "stream, target_id, id, precedence", rows)
     extraction = getattr(event, "extraction", None)
     origin = (None, None) if extraction is None else (extraction.id, extraction.chat_id)
     accesses = event.times if isinstance(event, ev.MemoryAccessed) else 0
     counted = (accesses, accesses if getattr(event, "by", "") == "read" else 0)
     of_event = (placed.stream, placed.id, placed.precedence, *origin, *counted)
-    insert(db, "memory_events", _TOUCH_COLUMNS, [(memory_id, *of_event) for memory_id in memory_ids])
+    insert_rows(db, "memory_events", _TOUCH_COLUMNS, [(memory_id, *of_event) for memory_id in memory_ids])
     return memory_ids
 
 
@@ -129,7 +139,7 @@ def _find_memories_with_undone_changes(db: Connection, events: Sequence[Position
     return [memory_id for (memory_id,) in rows]
 
 
-def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
+def _list_given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     """Return an event's memory fields; None for those that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
     return fields | {"category": event.category and resolve_alias(event.category)}
@@ -137,11 +147,11 @@ def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
 
 def _record_fields(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401
     """Record the fields that an event sets, unless a newer event deleted the memory."""
-    if placed.precedence < tombstone_version(db, placed.stream, memory_id):
+    if placed.precedence < find_highest_tombstone_precedence(db, placed.stream, memory_id):
         return
     of_event = (placed.stream, memory_id, placed.id, placed.ts, placed.precedence)
-    rows = [(*of_event, field, as_json(value)) for field, value in fields.items()]
-    insert(db, "versions", "stream, memory_id, event_id, ts, precedence, field, value", rows)
+    rows = [(*of_event, field, encode_as_json(value)) for field, value in fields.items()]
+    insert_rows(db, "versions", "stream, memory_id, event_id, ts, precedence, field, value", rows)
 
 
 class _Version(NamedTuple):
@@ -178,7 +188,7 @@ class _Decays:
         known = (salience, category, start, spared)
         if known not in self._known:
             decays = zip(self._rates[start:], self._days[start:], strict=True)
-            factors = (rate_of(rates, category) for rates, day in decays if day not in spared)
+            factors = (find_decay_rate(rates, category) for rates, day in decays if day not in spared)
             self._known[known] = reduce(mul, factors, salience)
         return self._known[known]
 
@@ -186,16 +196,16 @@ class _Decays:
 def _refresh_memory(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
     """Update a memory's row and passages from its versions."""
     before = _passage_columns(db, memory_id)
-    versions = _select_versions(db, memory_id)
-    row = _compute_row(db, memory_id, versions, decays) if "saved" in versions else None
+    versions = _read_versions_of_fields(db, memory_id)
+    row = _compute_memory_row(db, memory_id, versions, decays) if "saved" in versions else None
     if row is not None:
-        upsert(db, "memories", ("memory_id",), row)
+        upsert_row(db, "memories", ("memory_id",), row)
         if _passage_columns(db, memory_id) == before:
             return
     if before is not None:
         index.remove_passages(db, index.MEMORY, "memory_id = ?", (memory_id,))
     if row is None:
-        delete(db, "memories", "memory_id = ?", (memory_id,))
+        delete_rows(db, "memories", "memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
         index.add_passages(db, "memory_id", [_to_source_text(row)], sizes)
 
@@ -210,7 +220,7 @@ def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
     return row
 
 
-def _select_versions(db: Connection, memory_id: str) -> dict[str, _Version]:
+def _read_versions_of_fields(db: Connection, memory_id: str) -> dict[str, _Version]:
     rows = db.execute(
         "SELECT field, precedence, ts, event_id, value FROM current_versions"
         " WHERE stream = ? AND memory_id = ?",
@@ -222,24 +232,28 @@ def _select_versions(db: Connection, memory_id: str) -> dict[str, _Version]:
     }
 
 
-def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
+def _compute_memory_row(
+    db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays
+) -> Row:
     """Return the row of a saved memory, with the fields changed by newer events."""
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
     fields: Row = saved.value | {name: version.value for name, version in changes.items()}
-    since = tombstone_version(db, STREAM, memory_id)
+    since = find_highest_tombstone_precedence(db, STREAM, memory_id)
     saves = db.execute(
         f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
         (memory_id, since, "memory_saved"),
     )
-    created_at, first = required_row(saves)
+    created_at, first = fetch_required_row(saves)
     accesses = db.execute(
         f"SELECT coalesce(sum(accesses), 0), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
     )
-    access_count, last_accessed = required_row(accesses)
+    access_count, last_accessed = fetch_required_row(accesses)
     archived = newer.get("archived")
-    holding = classify_memory(fields["title"], fields["content"], fields["kind"], fields["category"])
+    holding = reasons_to_always_tell_memory(
+        fields["title"], fields["content"], fields["kind"], fields["category"]
+    )
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return fields | {
         "memory_id": memory_id,
@@ -255,7 +269,7 @@ def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], 
         "last_accessed": last_accessed,
         "topic": fields["topic"] or None,
         "chat_id": fields["chat_id"] or None,
-        "tags": as_json(fields["tags"] or []),
+        "tags": encode_as_json(fields["tags"] or []),
         "created_at": created_at,
         "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
         "holds": int(holding),
@@ -264,7 +278,7 @@ def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], 
 
 
 def _to_source_text(row: Row) -> SourceText:
-    label = memory_label(row["title"], row["content"])
+    label = choose_memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
 

@@ -27,7 +27,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from memlog.eventlog.text import PIECE, split_into_pieces
-from memlog.projector.limits import can_be_structured
+from memlog.projector.limits import are_short_enough_to_structure
 from memlog.projector.text import stemming, tokens
 from memlog.projector.text.stemming import ENGLISH, latin_languages
 
@@ -90,12 +90,12 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
     return re.compile(_letters_pattern(is_ascii))
 
 
-def words_in(text: str) -> Iterator[re.Match[str]]:
+def find_words(text: str) -> Iterator[re.Match[str]]:
     """Yield a match for each word in `text`."""
     return _word_pattern(text.isascii()).finditer(text)
 
 
-def _find_words(text: str) -> list[str]:
+def _list_words(text: str) -> list[str]:
     return _word_pattern(text.isascii()).findall(text)
 
 
@@ -146,7 +146,7 @@ def analyse_for_index(text: str) -> str:
     if len(text) <= PIECE:
         written, added = _analyse_words(text)
     else:
-        is_plain = not can_be_structured(text)
+        is_plain = not are_short_enough_to_structure(text)
         found = [_analyse_words(piece, is_plain=is_plain) for piece in split_into_pieces(text)]
         written = "".join(words for words, _ in found)
         added = [word for _, words in found for word in words]
@@ -166,7 +166,7 @@ def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]
     lower = text.casefold()
     signless = _symbol_pattern().sub(" ", tokens.strip_diacritics(lower))
     words = tokens.spaceless_pattern().sub(
-        lambda run: f" {' '.join(tokens.ngrams(run[0], is_whole=True))} ", signless
+        lambda run: f" {' '.join(tokens.split_into_ngrams(run[0], is_whole=True))} ", signless
     )
     return words, [] if is_plain else _find_stems(lower) + _find_name_parts(text) + _join_hyphenated(lower)
 
@@ -179,7 +179,7 @@ def _join_hyphenated(text: str) -> list[str]:
     return [tokens.strip_diacritics(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 
-def written_words(text: str) -> list[str]:
+def split_into_written_words(text: str) -> list[str]:
     """Return the folded words of `text`, in index order.
 
     Runs in scripts without spaces become n-grams, without the shorter ones at the end: the index has those
@@ -188,51 +188,51 @@ def written_words(text: str) -> list[str]:
     text = tokens.fold_text(text)
     if not text.isascii():
         text = tokens.spaceless_pattern().sub(
-            lambda run: f" {' '.join(tokens.ngrams(run[0])) or run[0]} ", text
+            lambda run: f" {' '.join(tokens.split_into_ngrams(run[0])) or run[0]} ", text
         )
-    return _find_words(text)
+    return _list_words(text)
 
 
-def question_words(text: str) -> list[Word]:
+def split_question_into_words(text: str) -> list[Word]:
     """Return the distinct words to search for, without the one-letter parts of paths and versions."""
     text = tokens.normalise_compatible(text)
     names = _find_names(text)
     # Many texts have the one-character parts of names such as v1.2.3, E_NOENT.
     text = _joined_pattern(text.isascii()).sub(
         lambda joined: " ".join(
-            part for part in _find_words(joined[0]) if len(part) > 1 or tokens.is_spaceless(part)
+            part for part in _list_words(joined[0]) if len(part) > 1 or tokens.is_spaceless(part)
         ),
         _SIGNED.sub(" ", text),
     )
     lower = text.casefold()
-    between = _find_words(lower if lower.isascii() else tokens.spaceless_pattern().sub(" ", lower))
+    between = _list_words(lower if lower.isascii() else tokens.spaceless_pattern().sub(" ", lower))
     spoken = stemming.detect_languages(filter(stemming.starts_with_latin_letter, between), by_letters=False)
     stop_words = stemming.stop_words_of_languages(spoken or (ENGLISH,))
     stemmed_in = _stem_languages(between, spoken)
     found = {
-        tokens.strip_diacritics(word): _to_word(word, spoken, stemmed_in, stop_words)
+        tokens.strip_diacritics(word): _make_search_word(word, spoken, stemmed_in, stop_words)
         for word in dict.fromkeys(between)
     }
-    words = {word: found.get(word) or Word(word) for word in written_words(text)}
+    words = {word: found.get(word) or Word(word) for word in split_into_written_words(text)}
     # Names are not words of a language, so they have no stems. Of w00059n00007 neither number alone is
     # specific.
     parts = [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
-    bare = [*filter(_split_name, _find_words(text)), *parts]
+    bare = [*filter(_split_name, _list_words(text)), *parts]
     return list((words | {word: Word(word) for word in map(tokens.fold_text, bare)}).values())
 
 
-def question_names(text: str) -> list[list[str]]:
+def find_names_in_question(text: str) -> list[list[str]]:
     """Return the indexed words of each path, address, version or code in `text` with more than one word."""
-    joined = [written_words(match[0]) for match in _joined_pattern(text.isascii()).finditer(text)]
+    joined = [split_into_written_words(match[0]) for match in _joined_pattern(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_find_names(text)) if len(words) > 1]
 
 
-def passage_text(label: str | None, content: str) -> str:
+def format_passage_text(label: str | None, content: str) -> str:
     """Return a passage's text for indexing and embedding. label: the speaker, or the memory's title."""
     return f"{label}: {content}" if label else content
 
 
-def memory_label(title: str, content: str) -> str | None:
+def choose_memory_label(title: str, content: str) -> str | None:
     """Return a memory's title; None for the default title, which is the start of the content."""
     return None if content.startswith(title) else title
 
@@ -242,7 +242,7 @@ def _find_stems(text: str) -> list[str]:
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
-    words = _find_words(_unstemmed_pattern().sub(" ", text.lower()))
+    words = _list_words(_unstemmed_pattern().sub(" ", text.lower()))
     spoken = () if is_english else stemming.detect_languages(filter(stemming.starts_with_latin_letter, words))
     pairs = stemming.stem_words(words, [name for name in spoken if name != ENGLISH])
     return [
@@ -261,7 +261,7 @@ def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str
     return [name for name in found if name != ENGLISH]
 
 
-def _to_word(
+def _make_search_word(
     word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]
 ) -> Word:
     # A word with a non-English letter is not English, whatever the others are.
@@ -287,7 +287,7 @@ def _find_names(text: str) -> list[list[str]]:
     """Return the parts of each name in a text: get, user, name for getUserName; 1, 2, 3 for v1.2.3."""
     if not _may_have_names(text):
         return []
-    found = [parts for word in _find_words(text) if (parts := _split_name(word))]
+    found = [parts for word in _list_words(text) if (parts := _split_name(word))]
     found += [match[1].split(".") for match in _VERSION.finditer(text)]
     found += [[match[1].lower() + _SIGNS[match[2]]] for match in _SIGNED.finditer(text)]
     return found

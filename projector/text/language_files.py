@@ -192,7 +192,7 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases that put a memory into every context, for `phrases.classify_memory`.
+    """Phrases that put a memory into every context, for `phrases.reasons_to_always_tell_memory`.
 
     Folded like `GateWords`; in addition, `*word*` matches any part of a word.
 
@@ -295,20 +295,20 @@ def split_pairs(table: str) -> dict[str, str]:
 
 
 @cache
-def languages(table: Table) -> Mapping[str, Language]:
+def load_languages_with_table(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have the table, by name in alphabetical order.
 
     Raises ValueError like `parse_language`, and OSError if the files are missing from the installation.
     """
     return {
         name: parse_language(name, source)
-        for name, source in _read_sources().items()
+        for name, source in _read_language_files().items()
         if f"[{table}]" in source
     }
 
 
 @cache
-def _read_sources() -> Mapping[str, str]:
+def _read_language_files() -> Mapping[str, str]:
     files = sorted(Path(__file__).with_name("languages").glob("*.toml"))
     return {file.stem: file.read_bytes().decode() for file in files}
 

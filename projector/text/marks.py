@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memlog.projector.text import stemming
-from memlog.projector.text.analyzer import words_in
+from memlog.projector.text.analyzer import find_words
 from memlog.projector.text.stemming import latin_languages
 from memlog.projector.text.tokens import fold_text, is_spaceless, strip_diacritics
 
@@ -19,24 +19,24 @@ class Marks(NamedTuple):
     beginnings: tuple[str, ...] = ()
 
 
-def marks_of(words: Sequence[str]) -> Marks:
-    """Return the marks for folded words, as returned by `written_words`."""
+def make_marks(words: Sequence[str]) -> Marks:
+    """Return the marks for folded words, as returned by `split_into_written_words`."""
     return Marks(
         tuple(filter(is_spaceless, words)),
         tuple(_shortest_matching_stem(word) for word in words if not is_spaceless(word)),
     )
 
 
-def position_of_first_mark(text: str, marks: Marks) -> int:
+def find_first_marked_word(text: str, marks: Marks) -> int:
     """Return the position of the first word in `text` that matches `marks`; 0 if none does."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)
 
 
-def marked_spans(text: str, marks: Marks) -> list[tuple[int, int]]:
+def find_marked_spans(text: str, marks: Marks) -> list[tuple[int, int]]:
     """Return the (start, end) spans of `text` that match `marks`, merged and in order."""
-    pairs = (place for pair in marks.pairs for place in _find_all(pair, text))
+    pairs = (place for pair in marks.pairs for place in _find_all_occurrences(pair, text))
     found: list[tuple[int, int]] = []
     for start, end in sorted([*_marked_words(text, marks), *pairs]):
         if found and start <= found[-1][1]:
@@ -45,7 +45,7 @@ def marked_spans(text: str, marks: Marks) -> list[tuple[int, int]]:
     return found
 
 
-def _find_all(part: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_all_occurrences(part: str, text: str) -> Iterator[tuple[int, int]]:
     start = text.find(part)
     while start >= 0:
         yield start, start + len(part)
@@ -53,7 +53,7 @@ def _find_all(part: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in words_in(text) if fold_text(match[0]).startswith(marks.beginnings))
+    return (match.span() for match in find_words(text) if fold_text(match[0]).startswith(marks.beginnings))
 
 
 def _shortest_matching_stem(word: str) -> str:

@@ -37,7 +37,7 @@ class Phrases:
         ends = (re.escape(parts[0].strip("*")) + "$" * (parts[0][-1] != "*") for parts in self._endings)
         self._ends = re.compile("|".join(ends) or "(?!)").search
 
-    def length_at(self, words: Sequence[str], place: int) -> int:
+    def length_of_phrase_at(self, words: Sequence[str], place: int) -> int:
         """Return the number of words in the longest phrase at `place`; 0 if there is none."""
         return max(
             (
@@ -49,7 +49,7 @@ class Phrases:
         )
 
     def possible_places(self, words: Sequence[str]) -> list[int]:
-        """Return the places where a phrase may start, in a tenth of the time that `length_at` takes."""
+        """Return the places where a phrase may start, in a tenth of the time of `length_of_phrase_at`."""
         # A microsecond per word, since a context checks every memory.
         one, two, ends = self._words, self._beginnings, self._ends
         return [
@@ -68,7 +68,7 @@ def fold_phrase(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().translate(FOLDED)
 
 
-def space_chinese(text: str) -> str:
+def put_spaces_around_chinese(text: str) -> str:
     """Put spaces around each Chinese character in `text`, since each counts as a word."""
     if max(text, default="") < _FIRST_CHINESE:
         return text
@@ -110,36 +110,40 @@ class Holds(IntFlag):
     OTHER = 4
 
 
-def classify_memory(title: str | None, content: str, kind: str, category: str) -> Holds:
+def reasons_to_always_tell_memory(title: str | None, content: str, kind: str, category: str) -> Holds:
     """Return the reasons for including a memory in every context; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
-    found = reasons_to_always_tell(
+    found = reasons_to_always_tell_text(
         content if title is None or content.startswith(title) else f"{title}\n{content}"
     )
     is_preference = kind == "preference" or category.casefold() in _PREFERENCES
     return found | Holds.OTHER if is_preference else found
 
 
-def reasons_to_always_tell(text: str) -> Holds:
+def reasons_to_always_tell_text(text: str) -> Holds:
     """Return the reasons, according to its words, for including this text in every context."""
-    words = WORD.findall(space_chinese(fold_phrase(text[:_READ])))
+    words = WORD.findall(put_spaces_around_chinese(fold_phrase(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.
     likely = _build_phrases("allergies", "health", "prohibitions").possible_places(words)
     found = Holds(0)
-    if any(_build_phrases("allergies").length_at(words, place) for place in likely):
+    if any(_build_phrases("allergies").length_of_phrase_at(words, place) for place in likely):
         found |= Holds.ALLERGY | Holds.HEALTH
-    elif any(_build_phrases("health").length_at(words, place) for place in likely):
+    elif any(_build_phrases("health").length_of_phrase_at(words, place) for place in likely):
         found |= Holds.HEALTH
-    forbids = {place for place in likely if _build_phrases("prohibitions").length_at(words, place)}
+    forbids = {place for place in likely if _build_phrases("prohibitions").length_of_phrase_at(words, place)}
     for place in _build_phrases("idioms").possible_places(words) if forbids else ():
-        forbids.difference_update(range(place, place + _build_phrases("idioms").length_at(words, place)))
+        forbids.difference_update(
+            range(place, place + _build_phrases("idioms").length_of_phrase_at(words, place))
+        )
     return found | Holds.OTHER if forbids else found
 
 
 @cache
 def _build_phrases(*members: str) -> Phrases:
     """Return the phrases in members of `AlwaysWords`, of all languages together."""
-    languages = language_files.languages("always").values()
+    languages = language_files.load_languages_with_table("always").values()
     words = (getattr(each.always, name) for each in languages for name in members)
-    return Phrases(phrase for text in words for phrase in language_files.split_phrases(space_chinese(text)))
+    return Phrases(
+        phrase for text in words for phrase in language_files.split_phrases(put_spaces_around_chinese(text))
+    )

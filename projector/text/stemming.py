@@ -56,7 +56,9 @@ def snowball_version() -> str:
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
     """Return the stop words of each language, in lower case."""
-    texts = ((name, language.text) for name, language in language_files.languages("text").items())
+    texts = (
+        (name, language.text) for name, language in language_files.load_languages_with_table("text").items()
+    )
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
@@ -79,7 +81,7 @@ def is_plain_english(text: str) -> bool:
     If False, the text may still be English.
     """
     # Ten times as fast as testing all words.
-    for sign in language_files.languages("text")[ENGLISH].text.signs:
+    for sign in language_files.load_languages_with_table("text")[ENGLISH].text.signs:
         if sign in text:
             return True
     if not text.isascii():
@@ -155,18 +157,18 @@ def _detect_language(text: str) -> str:
     special = sum(not word.isascii() for word in words)
     foreign = {word for word in words if word not in common and len(word) > 1}
 
-    def signs(name: str) -> tuple[int, int]:
-        return len(foreign & stop_words()[name]), sum(_looks_like(word, name) for word in foreign)
+    def count_signs(name: str) -> tuple[int, int]:
+        return len(foreign & stop_words()[name]), sum(_word_looks_like(word, name) for word in foreign)
 
-    name = max(names, key=signs)
-    stops, weak = signs(name)
+    name = max(names, key=count_signs)
+    stops, weak = count_signs(name)
     is_foreign = special + stops >= _SIGNS or (special > 0 and len(words) <= _FEW_WORDS)
     if not is_foreign and common <= stop_words()[name] and stops + weak:
         is_foreign = stops + weak + len(common) >= _SIGNS or len(words) == _FEW_WORDS
     return name if is_foreign else ENGLISH
 
 
-def _looks_like(word: str, language: str) -> bool:
+def _word_looks_like(word: str, language: str) -> bool:
     """Whether a word has an ending or a pair of letters typical of `language`."""
     signs = _language_signs()
     return language in signs.endings.get(word[-3:], ()) or any(
@@ -182,11 +184,13 @@ def stem_words(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, 
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
-        for name in _languages_of(word, latin):
+        for name in _languages_to_stem_word_in(word, latin):
             if word not in stop_words().get(name, ()):
                 by_language.setdefault(name, []).append(word)
     return [
-        pair for name, found in by_language.items() for pair in zip(found, _stem_in(name, found), strict=True)
+        pair
+        for name, found in by_language.items()
+        for pair in zip(found, _stem_in_language(name, found), strict=True)
     ]
 
 
@@ -209,15 +213,15 @@ def is_mostly_latin(text: str) -> bool:
     return 2 * sum(map(starts_with_latin_letter, letters)) >= len(letters)
 
 
-def _stem_in(language: str, words: list[str]) -> list[str]:
-    text = language_files.languages("text")[language].text
+def _stem_in_language(language: str, words: list[str]) -> list[str]:
+    text = language_files.load_languages_with_table("text")[language].text
     stems = _stemmer(text.stemmer).stemWords(words)
     # Snowball stems liinaa and liinoja to liina and liino, koiraa and koiria to koira and koir.
     dropped = text.dropped_endings
     return [stem[:-1] if len(stem) > _SHORTEST and stem[-1] in dropped else stem for stem in stems]
 
 
-def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
+def _languages_to_stem_word_in(word: str, latin: Collection[str]) -> Collection[str]:
     if not _SHORTEST <= len(word) <= _LONGEST:
         return ()
     if ord(word[0]) <= _LATIN_ENDS:
@@ -237,7 +241,9 @@ def _language_by_script(word: str) -> tuple[str, ...]:
 @cache
 def _languages_by_preference() -> dict[str, TextWords]:
     """Return the languages that are detected by their words, in order of preference."""
-    texts = [(name, language.text) for name, language in language_files.languages("text").items()]
+    texts = [
+        (name, language.text) for name, language in language_files.load_languages_with_table("text").items()
+    ]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
 
@@ -247,7 +253,7 @@ def _script_ranges() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
     """Return script ranges: first, last, language, and the letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
-        for name, language in language_files.languages("text").items()
+        for name, language in language_files.load_languages_with_table("text").items()
         for start, end in language.text.characters
     )
 
@@ -280,13 +286,13 @@ class _Signs(NamedTuple):
 @cache
 def _language_signs() -> _Signs:
     texts = _languages_by_preference()
-    words = _invert({name: stop_words()[name] for name in texts})
-    endings = _invert({name: text.endings.split() for name, text in texts.items()})
-    having = _invert({name: text.letters for name, text in texts.items()})
+    words = _map_words_to_languages({name: stop_words()[name] for name in texts})
+    endings = _map_words_to_languages({name: text.endings.split() for name, text in texts.items()})
+    having = _map_words_to_languages({name: text.letters for name, text in texts.items()})
     return _Signs(
         words=words,
         endings=endings,
-        pairs=_invert({name: text.pairs.split() for name, text in texts.items()}),
+        pairs=_map_words_to_languages({name: text.pairs.split() for name, text in texts.items()}),
         letters={
             letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin_languages()]
             for letter, names in having.items()
@@ -297,7 +303,7 @@ def _language_signs() -> _Signs:
     )
 
 
-def _invert(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def _map_words_to_languages(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:

@@ -8,8 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.text import nfkc, split_into_pieces
-from memlog.projector.text.language_files import languages, split_pairs
+from memlog.eventlog.text import normalise_to_nfkc, split_into_pieces
+from memlog.projector.text.language_files import load_languages_with_table, split_pairs
 from memlog.projector.text.stemming import ENGLISH
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def read_vocabulary() -> list[str]:
     return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
-def new_tokenizer() -> "Tokenizer":
+def make_tokenizer() -> "Tokenizer":
     """Return BERT's uncased WordPiece tokenizer, without truncation and padding."""
     # Imported here: most messages are short enough to need no counting.
     from tokenizers import Tokenizer
@@ -48,7 +48,7 @@ def new_tokenizer() -> "Tokenizer":
     return made
 
 
-_tokenizer = cache(new_tokenizer)
+_tokenizer = cache(make_tokenizer)
 
 
 def count_tokens(text: str) -> int:
@@ -57,7 +57,7 @@ def count_tokens(text: str) -> int:
     return sum(len(encode(piece, add_special_tokens=False)) for piece in split_into_pieces(text, _PIECE))
 
 
-def is_surely_within(text: str, limit: int) -> bool:
+def has_surely_few_tokens(text: str, limit: int) -> bool:
     """Whether `text` certainly has at most `limit` tokens; does not count them.
 
     Each token takes at least one byte of UTF-8, even after accents are stripped, so most messages never need
@@ -143,30 +143,30 @@ def is_cjk(token: str) -> bool:
     return is_spaceless(token) and not _south_east_asian_pattern().match(token)
 
 
-def ngrams(run: str, *, is_whole: bool = False) -> Iterator[str]:
+def split_into_ngrams(run: str, *, is_whole: bool = False) -> Iterator[str]:
     """Return the overlapping n-grams of a run; with `is_whole`, also the shorter ones at its end."""
     size = gram_length(run)
     return (run[index : index + size] for index in range(len(run) if is_whole else len(run) - size + 1))
 
 
 @cache
-def _spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
+def _load_spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
     """Return a pattern for word beginnings with two spellings, then the American and the other spellings."""
-    american = split_pairs(languages("english")[ENGLISH].english.american)
+    american = split_pairs(load_languages_with_table("english")[ENGLISH].english.american)
     other = american | {american: british for british, american in american.items()}
     return re.compile("|".join(other)), american, other
 
 
 def to_american(word: str) -> str:
     """Convert a folded word to American spelling."""
-    begins, american, _ = _spellings()
+    begins, american, _ = _load_spellings()
     found = begins.match(word)
     return word if found is None else american.get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:
     """Return the other spelling, British or American, of a folded word; None if there is none."""
-    begins, _, other = _spellings()
+    begins, _, other = _load_spellings()
     found = begins.match(word)
     return None if found is None else other[found[0]] + word[found.end() :]
 
@@ -190,7 +190,7 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 def normalise_compatible(text: str) -> str:
     """Return `text` in NFKC without invisible characters; unchanged if that would make it much longer."""
-    found = nfkc(text).translate(_INVISIBLE)
+    found = normalise_to_nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 
@@ -206,12 +206,14 @@ def strip_diacritics(folded: str) -> str:
     """
     if folded.isascii():
         return folded
-    dotted = _nasal_pattern().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA), folded)
+    dotted = _pattern_of_nasal_consonants().sub(
+        lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA), folded
+    )
     return dotted.translate(_letter_replacements())
 
 
 @cache
-def _nasal_pattern() -> re.Pattern[str]:
+def _pattern_of_nasal_consonants() -> re.Pattern[str]:
     """Return the pattern for a nasal before a consonant, which may also be written as a dot (anusvara)."""
     return re.compile(
         "|".join(

@@ -10,14 +10,18 @@ from memlog.eventlog.codec.content_ids import fold_content as text_folded
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.text.phrases import Holds
-from memlog.query.changes import Changes, keeps_health_words, says_change
 from memlog.query.conflicts import ids_of_contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import memories_outside_scope
-from memlog.query.context.token_counters import CHARACTERS, round_tokens, weigh_text
+from memlog.query.context.token_counters import CHARACTERS, round_weight_to_tokens, weigh_text
 from memlog.query.event_index import POSITION, LinePosition
+from memlog.query.outdated_memories import (
+    OutdatedMemoryFinder,
+    does_newer_keep_health_words,
+    text_says_that_something_changed,
+)
 
 _SHOWN = """
 archived_at IS NULL AND (?1 OR chat_id IS NULL OR chat_id IN (SELECT value FROM json_each(?2)))
@@ -73,8 +77,8 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 """
 
 
-def entries_that_always_hold(
-    db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
+def find_entries_that_always_hold(
+    db: Connection, request: BuildContext, changes: OutdatedMemoryFinder, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
     """Return what always holds within the request's scope; with `explain`, also what does not fit.
 
@@ -86,8 +90,8 @@ def entries_that_always_hold(
     found = _memories_that_always_hold(db, request)
     if not found:
         return []
-    entries = [*_vouched_entries(db, request, found)]
-    changed = changes.find_newer_memories_among([entry.id for entry in entries])
+    entries = [*_make_vouched_entries(db, request, found)]
+    changed = changes.map_outdated_to_newer_memories([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
     by_topic = cache(partial(_memories_by_topic, db, request))
@@ -95,24 +99,26 @@ def entries_that_always_hold(
     # At equal importance, allergies come first: they matter at each meal.
     health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
 
-    def select_fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
+    def select_fitting_entries(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
         used = 0.0
         for entry in offered:
             more = weigh_text(f"{line(entry)}\n", request.counter)
-            if round_tokens(used + more, request.counter) > room:
+            if round_weight_to_tokens(used + more, request.counter) > room:
                 continue
-            if _is_outdated(entry, by_topic):
+            if _is_memory_outdated(entry, by_topic):
                 entry.is_older = True
                 more = weigh_text(f"{line(entry)}\n", request.counter)
-            if round_tokens(used + more, request.counter) <= room and not list_key_kinds(line(entry)):
+            if round_weight_to_tokens(used + more, request.counter) <= room and not list_key_kinds(
+                line(entry)
+            ):
                 used += more
                 yield entry
 
     # Health lines have a budget of their own.
-    first = [*select_fitting(request.health_tokens, health)]
+    first = [*select_fitting_entries(request.health_tokens, health)]
     taken = {entry.id for entry in first}
     others = [entry for entry in entries if found[entry.id] & Holds.OTHER and entry.id not in taken]
-    second = [*select_fitting(request.preference_tokens, others)]
+    second = [*select_fitting_entries(request.preference_tokens, others)]
     holding = [EligibleEntry(entry) for entry in (*first, *second)]
     if not request.explain:
         return holding
@@ -124,14 +130,14 @@ def entries_that_always_hold(
 def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[str, Holds]:
     """Return the memories that are always told within the request's scope, by id, and why each is."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
-    own = to_json_list(request.own_chats)
+    own = to_json_list(request.chats_of_scope)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
     found = {memory_id: Holds(number) for memory_id, number in rows}
     foreign = memories_outside_scope(db, request, found)
     return {memory_id: holds for memory_id, holds in found.items() if memory_id not in foreign}
 
 
-def _vouched_entries(
+def _make_vouched_entries(
     db: Connection, request: BuildContext, found: dict[str, Holds]
 ) -> Iterator[ContextEntry]:
     """Yield entries for the memories in `found` vouched for by two extractions or a person, by importance."""
@@ -144,7 +150,7 @@ def _vouched_entries(
         if (
             memory_id not in vouched
             or (is_disputed and by_model)
-            or not request.excluded.isdisjoint((memory_id, event_id))
+            or not request.excluded_ids.isdisjoint((memory_id, event_id))
             or list_key_kinds(f"{title}\n{content}")
         ):
             continue
@@ -168,7 +174,7 @@ _ByTopic = dict[str, list[tuple[str, str]]]
 """The time and content of each memory, by topic."""
 
 
-def _is_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
+def _is_memory_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
     """Whether a newer memory on the same topic says that this one has changed."""
     if entry.topic is None:
         return False
@@ -176,15 +182,15 @@ def _is_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
     return any(
         ts > (entry.ts or "")
         and text_folded(content) != folded_text
-        and says_change(content)
-        and keeps_health_words(content, entry.content)
+        and text_says_that_something_changed(content)
+        and does_newer_keep_health_words(content, entry.content)
         for ts, content in by_topic().get(text_folded(entry.topic), ())
     )
 
 
 def _memories_by_topic(db: Connection, request: BuildContext) -> _ByTopic:
     """Return the memories of each topic in the request's scope."""
-    rows = db.execute(_OF_TOPICS, (request.scope == "store", to_json_list(request.own_chats))).fetchall()
+    rows = db.execute(_OF_TOPICS, (request.scope == "store", to_json_list(request.chats_of_scope))).fetchall()
     foreign = memories_outside_scope(db, request, [memory_id for memory_id, *_ in rows])
     found: _ByTopic = {}
     for memory_id, topic, ts, content in rows:

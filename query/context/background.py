@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from memlog.projector.embedding.models import Model, is_bundled
+from memlog.projector.embedding.models import Model, is_bundled_model
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import VectorSet
@@ -44,7 +44,7 @@ passages of fixtures/told."""
 
 def supports_language(model: Model, text: str) -> bool:
     """Whether `model` can read the language of `text`: the bundled model only reads English."""
-    return not is_bundled(model) or detect_language(text) == ENGLISH
+    return not is_bundled_model(model) or detect_language(text) == ENGLISH
 
 
 def detect_background_language(text: str) -> str:
@@ -61,7 +61,7 @@ class BackgroundVectors(NamedTuple):
     general: "NDArray[np.float32]"
 
 
-def background_texts(name: str) -> dict[str, list[str]]:
+def load_background_texts(name: str) -> dict[str, list[str]]:
     """Return a language's background texts by kind: sentences, personal prompts, general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
@@ -82,7 +82,7 @@ def multilingual_background_vectors() -> dict[str, BackgroundVectors]:
 def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVectors]:
     import numpy as np
 
-    counts = [len(of_kind) for name in names for of_kind in background_texts(name).values()]
+    counts = [len(of_kind) for name in names for of_kind in load_background_texts(name).values()]
     read = np.fromfile(path, np.float16).astype(np.float32).reshape(sum(counts), -1)
     parts = np.split(read, np.cumsum(counts)[:-1])
     return {name: BackgroundVectors(*parts[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
@@ -98,12 +98,12 @@ class StoreSample:
         self._of: dict[VectorSet, tuple[Connection, str | None]] = {}
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
-    def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
+    def load_vectors_by_language(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
         """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
         import numpy as np
 
-        vector_set = vectors.vector_set_for(model)
-        of = db, vectors.model_of(db, vector_set)
+        vector_set = vectors.choose_vector_set_for_model(model)
+        of = db, vectors.read_model_of_vectors(db, vector_set)
         if self._of.get(vector_set) != of:
             self._of[vector_set], self._known[vector_set] = of, {}
         before, known = self._known[vector_set], {}
@@ -121,7 +121,7 @@ class StoreSample:
         return {name: np.stack(of_language) for name, of_language in by_language.items()}
 
 
-def count_not_english(db: Connection) -> tuple[int, int]:
+def count_passages_not_in_english(db: Connection) -> tuple[int, int]:
     """Return the number of sampled passages not in English, and the size of the sample."""
     found = [
         detect_background_language(content) != ENGLISH

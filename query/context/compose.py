@@ -15,16 +15,16 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.fields import Chat, GivenEntry
 from memlog.projector.sqlite import Connection, to_json_list, transaction
-from memlog.query.changes import Changes, swap_changed_with_newer
-from memlog.query.context.always import entries_that_always_hold
-from memlog.query.context.entries import ContextEntry, Part, core_entries
+from memlog.query.context.always import find_entries_that_always_hold
+from memlog.query.context.entries import ContextEntry, Part, make_entries_of_core_memory
 from memlog.query.context.filling import EligibleEntries, EligibleEntry, Filling, OmittedEntry
 from memlog.query.context.rendering import LinePrinter, make_printer
 from memlog.query.context.request import DEFAULT_TOKENS, BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
-from memlog.query.context.scope import core_rows_in_scope
-from memlog.query.context.token_counters import Counter, round_tokens, weigh_text
+from memlog.query.context.scope import read_core_memory_in_scope
+from memlog.query.context.token_counters import Counter, round_weight_to_tokens, weigh_text
 from memlog.query.event_index import Key
+from memlog.query.outdated_memories import OutdatedMemoryFinder, swap_changed_with_newer
 from memlog.query.time_words import NamedTime
 
 _WIDE = "derived before chats were separated; the weekly job regenerates them for each person"
@@ -95,10 +95,14 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
     answered = None if hits.answered is None else round(hits.answered, 3)
     printer = make_printer(request, silent=hits.silent, synced=synced, answered=answered)
     with transaction(db, "DEFERRED"):
-        of_core = core_rows_in_scope(db, None if request.scope == "store" else frozenset(request.own_chats))
-        core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
-        changes = Changes(db)
-        always = entries_that_always_hold(db, request, changes, LinePrinter(request).line_of_entry)
+        of_core = read_core_memory_in_scope(
+            db, None if request.scope == "store" else frozenset(request.chats_of_scope)
+        )
+        core = [
+            each for each in make_entries_of_core_memory(of_core.shown) if each.id not in request.excluded_ids
+        ]
+        changes = OutdatedMemoryFinder(db)
+        always = find_entries_that_always_hold(db, request, changes, LinePrinter(request).line_of_entry)
         if request.form == "session":
             core, always = [], []
         hits = _mark_and_swap_changed_hits(changes, always, hits)
@@ -108,7 +112,9 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
             taken = {entry.id for entry in filling.taken}
             filling.left_out += [each for each in _omitted_hits(hits) if each.id not in taken]
     text, count, entries = filling.render_taken_entries()
-    frame = round_tokens(weigh_text(printer.frame_around_entries(), request.counter), request.counter)
+    frame = round_weight_to_tokens(
+        weigh_text(printer.frame_around_entries(), request.counter), request.counter
+    )
     silent = dict(hits.silent)
     if of_core.wide:
         silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
@@ -131,7 +137,7 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
 
 
 def _mark_and_swap_changed_hits(
-    changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits
+    changes: OutdatedMemoryFinder, always: Sequence[EligibleEntry], hits: ContextHits
 ) -> ContextHits:
     """Set `changed_by` on the listed hits, and swap a hit with the newer memory if that is listed later.
 
@@ -140,7 +146,7 @@ def _mark_and_swap_changed_hits(
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
-    newer = changes.find_newer_memories_among(
+    newer = changes.map_outdated_to_newer_memories(
         [*(each.entry.id for each in always), *(each.id for each in found if each.kind == "memory")]
     )
     for hit, _ in hits.listed:
@@ -175,7 +181,7 @@ class GivenContext(msgspec.Struct, frozen=True):
     turn: str | None
 
 
-def context_to_record(
+def make_record_of_context(
     db: Connection, request: BuildContext, context: Context, prompt_key: Key | None
 ) -> GivenContext:
     """Return what to record about `context`. Call this in the transaction that composed it.
@@ -185,30 +191,30 @@ def context_to_record(
     tokens: dict[str, int] = {}
     for entry in context.entries:
         tokens[entry.part] = tokens.get(entry.part, 0) + entry.tokens
-    stable = turn = _fenced_block(context)
+    stable = turn = _format_memory_block(context)
     if request.part == "turn":
         # The stable half is printed by another call, with a budget of its own.
         of_core = replace(request, part="stable", max_tokens=max(request.max_tokens, DEFAULT_TOKENS))
-        stable = _fenced_block(compose_context(db, of_core, ContextHits(), synced=context.synced))
+        stable = _format_memory_block(compose_context(db, of_core, ContextHits(), synced=context.synced))
     # The log may not have the message yet.
     is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)
     event = ContextGiven(
-        chat_id=request.chat_name or _chat_of_message(db, prompt_key),
+        chat_id=request.name_of_current_chat or _find_chat_of_message(db, prompt_key),
         message_id=prompt_key[1] if prompt_key is not None else request.message_id if is_id else None,
-        entries=_given_entries(db, context.entries),
+        entries=_make_given_entries(db, context.entries),
         tokens=tokens,
     )
     return GivenContext(event, stable, turn)
 
 
-def _fenced_block(context: Context) -> str | None:
+def _format_memory_block(context: Context) -> str | None:
     """Return the memory block as it appears in an agent's prompt; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form in ("text", "session") and context.text else None
 
 
-def _chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:
+def _find_chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:
     if prompt_key is None:
         return None
     query = "SELECT channel, chat_id FROM messages WHERE (stream, id) = (?, ?)"
@@ -216,9 +222,9 @@ def _chat_of_message(db: Connection, prompt_key: Key | None) -> str | None:
     return None if found is None else str(Chat(*found))
 
 
-def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
+def _make_given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
     """Return one entry per event and part: an event may have several passages or facts."""
-    events = _events_by_name(db, entries)
+    events = _find_events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:
         stream = None if entry.is_memory else entry.position.stream
@@ -233,7 +239,9 @@ def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[Give
     return [*given.values()]
 
 
-def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
+def _find_events_by_name(
+    db: Connection, entries: Sequence[ContextEntry]
+) -> dict[tuple[str | None, str], str]:
     events: dict[tuple[str | None, str], str] = {}
     for stream, column in _NAMED.items():
         names = to_json_list([entry.id for entry in entries if entry.position.stream == stream])

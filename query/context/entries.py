@@ -80,7 +80,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.importance is not None
 
 
-def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
+def make_entries_of_core_memory(rows: Iterable[CoreRow]) -> list[ContextEntry]:
     """Convert rows of core memory to entries."""
     return [
         ContextEntry(
@@ -95,7 +95,7 @@ def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
     ]
 
 
-def fact_entries(topic: Topic) -> list[ContextEntry]:
+def make_entries_of_facts(topic: Topic) -> list[ContextEntry]:
     """Convert a topic's facts to entries, by rank."""
     return [
         ContextEntry(
@@ -164,18 +164,18 @@ def topic_and_rank(entry: ContextEntry) -> tuple[str, int] | None:
     return fold_content(entry.topic), entry.rank
 
 
-def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
+def make_entry_of_hit(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
     """Convert a hit to an entry; `members` adds to or overrides what is taken from the hit."""
     names = ("id", "category", "content", "chat", "ts", "position", "copies", "changed_by")
     of_hit = {name: getattr(hit, name) for name in names} | {"relevance_score": hit.score}
     return ContextEntry(part=part, label=label, **(of_hit | members))
 
 
-def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
+def make_entry_of_memory(memory: Memory | None, hit: Hit) -> ContextEntry | None:
     """Convert a memory's hit to an entry; None if the memory is deleted or archived."""
     if memory is None or memory.archived_at is not None:
         return None
-    return hit_entry(
+    return make_entry_of_hit(
         hit,
         "memory",
         memory.kind.upper(),
@@ -186,7 +186,7 @@ def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
     )
 
 
-def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
+def make_entry_of_summary(summary: Summary, score: float | None) -> ContextEntry:
     """Convert a summary to an entry."""
     return ContextEntry(
         part="summary",
@@ -200,7 +200,9 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
     )
 
 
-def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
+def make_entries_of_window(
+    db: Connection, chat: Chat, messages: Sequence[WindowMessage]
+) -> list[ContextEntry]:
     """Convert the messages of a chat's window to entries, newest first."""
     oldest = min((message.ts for message in messages), default="")
     rows = db.execute(
@@ -227,7 +229,7 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
     ]
 
 
-def passage_of_hit(db: Connection, hit: Hit) -> str:
+def cut_passage_of_hit(db: Connection, hit: Hit) -> str:
     """Return the passage around the snippet in the hit's message or memory file, with `…` where it is cut."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(

@@ -16,27 +16,32 @@ from memlog.query.context.entries import (
     STABLE,
     ContextEntry,
     Part,
-    fact_entries,
-    hit_entry,
-    memory_entry,
-    passage_of_hit,
+    cut_passage_of_hit,
+    make_entries_of_facts,
+    make_entries_of_window,
+    make_entry_of_hit,
+    make_entry_of_memory,
+    make_entry_of_summary,
     put_newest_facts_first_and_mark_older,
     sort_facts_by_rank,
-    summary_entry,
     topic_and_rank,
-    window_entries,
 )
-from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.rendering import Printer
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.scores import EntryScore, entry_probability
-from memlog.query.context.token_counters import count_text_tokens, least_weight, round_tokens, weigh_text
+from memlog.query.context.token_counters import (
+    count_text_tokens,
+    least_weight_of_length,
+    round_weight_to_tokens,
+    weigh_text,
+)
 from memlog.query.conversations import DEFAULT_LAST, ORDER, is_known_chat, window_of_chat
 from memlog.query.event_index import Key
 from memlog.query.facts.answers import Topic, all_topics, answer_question, topics_of_chat
 from memlog.query.search.hits import Hit
-from memlog.query.sessions import Summary, summaries, summary_by_event
+from memlog.query.sessions import Summary, list_summaries, summary_by_event
 
 
 class ChatMessage(NamedTuple):
@@ -73,19 +78,19 @@ def covers_superseded_message(db: Connection, summary: Summary) -> bool:
     the time it was written.
     """
     streams = _streams_of_chat(db, summary.chat)
-    first = _place_of(db, streams, summary.from_message_id) or ("",)
-    last = _place_of(db, streams, summary.to_message_id) or (summary.created_at,)
+    first = _find_place_of_message(db, streams, summary.from_message_id) or ("",)
+    last = _find_place_of_message(db, streams, summary.to_message_id) or (summary.created_at,)
     rows = db.execute(
         # CROSS JOIN: start from the facts, since a chat may have more messages than there are facts.
         "SELECT stream, id FROM (SELECT DISTINCT source_message_id AS id FROM fact_sources)"
         " CROSS JOIN messages USING (id) WHERE stream IN (SELECT value FROM json_each(?))"
-        f" AND {_place_condition('>=', first)} AND {_place_condition('<=', last)}",
+        f" AND {_sql_condition_on_place('>=', first)} AND {_sql_condition_on_place('<=', last)}",
         (streams, *first, *last),
     ).fetchall()
     return bool(superseded_messages(db, (ChatMessage(stream, name, summary.chat) for stream, name in rows)))
 
 
-def _place_condition(sign: str, place: Sequence[object]) -> str:
+def _sql_condition_on_place(sign: str, place: Sequence[object]) -> str:
     """Return SQL that compares a message's place in its chat with `place`, which may be just a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
@@ -97,7 +102,7 @@ def _streams_of_chat(db: Connection, chat: str) -> str:
     return to_json_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
 
 
-def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
+def _find_place_of_message(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
     """Return a message's place in its chat, as values of `ORDER`; () if the message is unknown."""
     row: tuple[object, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
@@ -112,7 +117,9 @@ def _may_be_source_of_fact(db: Connection, chat: str, message: ChatMessage) -> b
 
     chat: of the fact; "" for the store's own scope.
     """
-    return chat in ("", message.chat) or not _place_of(db, _streams_of_chat(db, chat), message.id)
+    return chat in ("", message.chat) or not _find_place_of_message(
+        db, _streams_of_chat(db, chat), message.id
+    )
 
 
 SUPERSEDED = "superseded"
@@ -140,13 +147,15 @@ class EligibleEntries:
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
-        chat = request.conversation
+        chat = request.current_chat
         self._is_of_all = request.scope == "store"
-        self._own = [*dict.fromkeys((request.chat_name, *request.joined, None))]
+        self._own = [*dict.fromkeys((request.name_of_current_chat, *request.joined, None))]
         self._chat = chat if chat is not None and is_known_chat(db, chat) else None
         entries = self._window_entries()
         found = [*hits.messages, *(hit for hit, _ in hits.listed if hit.kind == "message")]
-        self._superseded = superseded_messages(db, [*map(_chat_message, entries), *map(_chat_message, found)])
+        self._superseded = superseded_messages(
+            db, [*map(_key_of_message_in_chat, entries), *map(_key_of_message_in_chat, found)]
+        )
         self._window = {_event_key(entry): self._mark_superseded(entry) for entry in entries}
 
     def facts_and_listed_hits(self) -> Iterator[EligibleEntry]:
@@ -165,7 +174,7 @@ class EligibleEntries:
 
     def session_memories(self) -> Iterator[EligibleEntry]:
         """Yield the listed memories of the chat itself."""
-        own = self._request.chat_name
+        own = self._request.name_of_current_chat
         return (
             each for each in self.facts_and_listed_hits() if each.entry.is_memory and each.entry.chat == own
         )
@@ -174,7 +183,7 @@ class EligibleEntries:
         """Yield memories left out because they have faded, with the reason; used to explain a context."""
         for hit in self._hits.faded:
             memory = memories.find_memory(self._db, hit.id)
-            faded = memory_entry(memory, hit)
+            faded = make_entry_of_memory(memory, hit)
             if memory and faded and memory.salience < self._request.min_salience:
                 why = f"its salience {memory.salience:.3f} is below {self._request.min_salience:g}"
                 yield EligibleEntry(faded, why)
@@ -195,8 +204,8 @@ class EligibleEntries:
 
     def newest_summary_if_any(self) -> Iterator[EligibleEntry]:
         """Yield the chat's newest summary, if it has one that is not excluded."""
-        for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
-            if newest.id not in self._request.excluded:
+        for newest in list_summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
+            if newest.id not in self._request.excluded_ids:
                 yield self._summary_candidate(newest, None)
 
     def messages_of_window(self) -> list[EligibleEntry]:
@@ -208,8 +217,10 @@ class EligibleEntries:
         if chat is None:
             return []
         messages = window_of_chat(self._db, chat, last=DEFAULT_LAST).messages
-        kept = [each for each in messages if each.id not in self._request.excluded and each.content.strip()]
-        entries = window_entries(self._db, chat, kept)
+        kept = [
+            each for each in messages if each.id not in self._request.excluded_ids and each.content.strip()
+        ]
+        entries = make_entries_of_window(self._db, chat, kept)
         return [entry for entry in entries if _event_key(entry) != self._hits.prompt_key]
 
     def _mark_superseded(self, entry: ContextEntry) -> EligibleEntry:
@@ -257,20 +268,26 @@ class EligibleEntries:
         row = self._db.execute("SELECT type FROM events WHERE stream = ? AND id = ?", key).fetchone()
         match row and row[0]:
             case "memory_saved" | "memory_updated":
-                entry = memory_entry(memories.find_memory(self._db, hit.id), hit)
-                return EligibleEntry(entry or hit_entry(hit, "memory", "FACT"), None if entry else SUPERSEDED)
+                entry = make_entry_of_memory(memories.find_memory(self._db, hit.id), hit)
+                return EligibleEntry(
+                    entry or make_entry_of_hit(hit, "memory", "FACT"), None if entry else SUPERSEDED
+                )
             case "fact_stored":
-                return self._find_fact(hit.id) or EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
+                return self._find_fact(hit.id) or EligibleEntry(
+                    make_entry_of_hit(hit, "fact", "FACT"), SUPERSEDED
+                )
             case "summary_written":
                 found = summary_by_event(self._db, *_event_key(hit))
                 if found is not None:
                     return self._summary_candidate(found, hit.score)
             case "daily_event_recorded":
-                return EligibleEntry(hit_entry(hit, "memory", "EVENT"))
+                return EligibleEntry(make_entry_of_hit(hit, "memory", "EVENT"))
             case "document_indexed":
-                passage = passage_of_hit(self._db, hit)
-                return EligibleEntry(hit_entry(hit, "memory", "FILE", title=hit.source, content=passage))
-        return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
+                passage = cut_passage_of_hit(self._db, hit)
+                return EligibleEntry(
+                    make_entry_of_hit(hit, "memory", "FILE", title=hit.source, content=passage)
+                )
+        return EligibleEntry(make_entry_of_hit(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage_candidate(self, hit: Hit) -> EligibleEntry:
         """Return the passage found in a message, or the window's entry if the message is in the window."""
@@ -278,13 +295,13 @@ class EligibleEntries:
         if in_window is not None:
             in_window.entry.relevance_score = hit.score
             return in_window
-        members = {"content": passage_of_hit(self._db, hit), "role": hit.role, "name": hit.name}
-        entry = hit_entry(hit, "passage", "CONVERSATION", **members)
+        members = {"content": cut_passage_of_hit(self._db, hit), "role": hit.role, "name": hit.name}
+        entry = make_entry_of_hit(hit, "passage", "CONVERSATION", **members)
         return self._mark_superseded(entry)._replace(by_excerpt=True)
 
     def _summary_candidate(self, found: Summary, score: float | None) -> EligibleEntry:
         why = SUPERSEDED if covers_superseded_message(self._db, found) else None
-        return EligibleEntry(summary_entry(found, score), why)
+        return EligibleEntry(make_entry_of_summary(found, score), why)
 
     def _find_fact(self, fact_id: str) -> EligibleEntry | None:
         topic = self._topics_by_fact.get(fact_id)
@@ -311,20 +328,20 @@ class EligibleEntries:
         yield from filter(None, map(self._find_fact, ids))
 
     def _facts_of_topic(self, topic: Topic) -> Iterator[EligibleEntry]:
-        chat = self._request.chat_name
+        chat = self._request.name_of_current_chat
         # In the scope `store`, the facts of all chats are shown, each with its date.
         is_other = chat is not None and topic.chat is None and not self._is_of_all
         known = self._topics_by_fact.values() if is_other else ()
         has_own = any((each.chat, each.key) == (chat, topic.key) for each in known)
-        for fact, entry in zip(topic.facts, fact_entries(topic), strict=True):
-            if self._request.excluded.isdisjoint((fact.fact_id, fact.event_id)):
+        for fact, entry in zip(topic.facts, make_entries_of_facts(topic), strict=True):
+            if self._request.excluded_ids.isdisjoint((fact.fact_id, fact.event_id)):
                 yield EligibleEntry(entry, f"{chat} has its own" if has_own else None)
 
 
 def _document_candidate(hit: Hit) -> EligibleEntry:
     lines = f"{hit.start_line}" if hit.start_line == hit.end_line else f"{hit.start_line}-{hit.end_line}"
     title = f"{hit.source}/{hit.file}:{lines}"
-    entry = hit_entry(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
+    entry = make_entry_of_hit(hit, "document", "DOCUMENT", title=title, content=hit.content.strip())
     return EligibleEntry(entry, by_excerpt=True)
 
 
@@ -332,7 +349,7 @@ def _event_key(entry: ContextEntry | Hit) -> Key:
     return entry.position.stream, entry.id
 
 
-def _chat_message(entry: ContextEntry | Hit) -> ChatMessage:
+def _key_of_message_in_chat(entry: ContextEntry | Hit) -> ChatMessage:
     return ChatMessage(*_event_key(entry), entry.chat or "")
 
 
@@ -386,17 +403,20 @@ class _Share:
         """Return which limit rules an entry out, as a message; None if none does."""
         for part in (entry.part, None):
             most = self._limits.get(part)
-            if most is not None and len(self._taken.get(part, set()) | {_counting_key(entry)}) > most:
+            if (
+                most is not None
+                and len(self._taken.get(part, set()) | {_key_to_count_entry_by(entry)}) > most
+            ):
                 return f"beyond the {most} that were requested"
         return None
 
     def count_as_taken(self, entry: ContextEntry) -> None:
         """Count an entry as taken."""
         for part in (entry.part, None):
-            self._taken.setdefault(part, set()).add(_counting_key(entry))
+            self._taken.setdefault(part, set()).add(_key_to_count_entry_by(entry))
 
 
-def _counting_key(entry: ContextEntry) -> str:
+def _key_to_count_entry_by(entry: ContextEntry) -> str:
     """Return what an entry counts as towards a limit: all ranks of a list count as one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
@@ -413,7 +433,7 @@ class Filling:
     ) -> None:
         self._request, self._printer = request, printer
         self._used = weigh_text(printer.frame_around_entries(), request.counter)
-        self._has_frame = self._fits(0)
+        self._has_frame = self._fits_into_budget(0)
         self.taken: list[ContextEntry] = []
         self._window: list[EligibleEntry] = []
         self._cites = 0
@@ -439,11 +459,11 @@ class Filling:
         what the prompts of fixtures/told need, instead of .45.
         """
         if candidates is None:
-            self._offer_some(_Share([*self._core, *self._always]))
+            self._offer_candidates_within(_Share([*self._core, *self._always]))
             return
         request = self._request
         if request.form == "session":
-            self._offer_some(_Share(candidates.session_memories(), request.limit))
+            self._offer_candidates_within(_Share(candidates.session_memories(), request.limit))
             return
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
         listed = _Share(
@@ -454,22 +474,22 @@ class Filling:
         self._window = candidates.messages_of_window()
         window = _Share(self._window)
         for share in (listed, documents, passages):
-            self._offer_some(share, _BEST - len(self.taken))
-        self._offer_some(_Share(self._core))
-        self._offer_some(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
-        self._offer_some(listed)
-        self._offer_some(_Share(chain(candidates.faded_memories(), self._always)))
-        self._offer_some(documents)
-        self._offer_some(passages)
-        self._offer_some(_Share(candidates.newest_summary_if_any()))
-        self._offer_some(window)
+            self._offer_candidates_within(share, _BEST - len(self.taken))
+        self._offer_candidates_within(_Share(self._core))
+        self._offer_candidates_within(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
+        self._offer_candidates_within(listed)
+        self._offer_candidates_within(_Share(chain(candidates.faded_memories(), self._always)))
+        self._offer_candidates_within(documents)
+        self._offer_candidates_within(passages)
+        self._offer_candidates_within(_Share(candidates.newest_summary_if_any()))
+        self._offer_candidates_within(window)
         found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
         for each in found[:_BEST]:
             each.is_best = True
 
     @cached_property
     def _excerpts(self) -> Excerpts:
-        return Excerpts(self._request.search.question, self._request.counter)
+        return Excerpts(self._request.search_for_text.parsed_question, self._request.counter)
 
     def _replace_held_memories(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
         """Yield the listed entries, replacing memories that always hold by their entry in the stable half.
@@ -499,14 +519,16 @@ class Filling:
             self._record_left_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
 
-    def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
+    def _offer_candidates_within(
+        self, share: "_Share", most: int | None = None, within: int | None = None
+    ) -> None:
         """Offer candidates until `most` are taken, or another one would probably exceed `within` tokens.
 
         The first `_FEWEST_TURNS` are offered whatever their size.
         """
         taken, before = 0, self._used
         while most is None or taken < most:
-            used = round_tokens(self._used - before, self._request.counter)
+            used = round_weight_to_tokens(self._used - before, self._request.counter)
             if within is not None and taken >= _FEWEST_TURNS and used * (taken + 1) > within * taken:
                 return
             candidate = next(share.candidates, None)
@@ -531,13 +553,15 @@ class Filling:
             # Its tokens are not counted: counting is most of the work.
             return self._record_left_out(entry, why)
         added = self._weigh_entry(entry)
-        is_long = candidate.by_excerpt and round_tokens(added, self._request.counter) > EXCERPT_TOKENS
-        if is_long or (not self._fits(added) and self._may_be_cut(entry)):
-            entry.content = self._excerpts.excerpt(entry.content)
+        is_long = (
+            candidate.by_excerpt and round_weight_to_tokens(added, self._request.counter) > EXCERPT_TOKENS
+        )
+        if is_long or (not self._fits_into_budget(added) and self._may_be_cut(entry)):
+            entry.content = self._excerpts.cut_to_best_sentences(entry.content)
             added = self._weigh_entry(entry)
-        entry.tokens = round_tokens(added, self._request.counter)
+        entry.tokens = round_weight_to_tokens(added, self._request.counter)
         # An entry that does not fit is not compared with others: it may have millions of characters.
-        if why := (None if self._fits(added) else _NO_ROOM) or self._why_redundant(entry):
+        if why := (None if self._fits_into_budget(added) else _NO_ROOM) or self._why_redundant(entry):
             return self._record_left_out(entry, why)
         self._used += added
         self.taken.append(entry)
@@ -552,14 +576,17 @@ class Filling:
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
     def _weigh_entry(self, entry: ContextEntry) -> float:
-        if round_tokens(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
-            return least_weight(entry.content)
+        if (
+            round_weight_to_tokens(least_weight_of_length(entry.content), self._request.counter)
+            > self._request.max_tokens
+        ):
+            return least_weight_of_length(entry.content)
         # The final number may differ, but all entries together have the same set of numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
         return weigh_text(self._printer.text_of_entry(entry), self._request.counter)
 
-    def _fits(self, more: float) -> bool:
-        return round_tokens(self._used + more, self._request.counter) <= self._request.max_tokens
+    def _fits_into_budget(self, more: float) -> bool:
+        return round_weight_to_tokens(self._used + more, self._request.counter) <= self._request.max_tokens
 
     def _record_left_out(self, entry: ContextEntry, why: str) -> Literal[False]:
         omitted = OmittedEntry(part=entry.part, id=entry.id, why=why, tokens=entry.tokens, score=entry.score)

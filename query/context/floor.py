@@ -214,8 +214,8 @@ def keep_newest_of_near_copies(hits: Sequence[Hit]) -> Judged:
     """Keep only the newest of a speaker's near copies, with the best score of the group."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
-        wording = _wording_of(hit)
-        near = (group for group in groups if all(_is_near_copy(wording, other) for other, _ in group))
+        wording = _normalise_wording_of_hit(hit)
+        near = (group for group in groups if all(_are_near_copies(wording, other) for other, _ in group))
         group = next(near, None)
         if group is None:
             groups.append([(wording, hit)])
@@ -242,13 +242,13 @@ class Wording(NamedTuple):
     numbers: tuple[str, ...]
 
 
-def _wording_of(hit: Hit) -> Wording:
+def _normalise_wording_of_hit(hit: Hit) -> Wording:
     is_long = len(hit.content) > _COMPARED
     words = frozenset([hit.id] if is_long else copies.normalise_words(hit.content).split())
     return Wording((hit.role, hit.name), words, () if is_long else tuple(_NUMBERS.findall(hit.content)))
 
 
-def _is_near_copy(one: Wording, other: Wording) -> bool:
+def _are_near_copies(one: Wording, other: Wording) -> bool:
     if one.by != other.by or one.numbers != other.numbers:
         return False
     return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
@@ -259,7 +259,7 @@ def answer_probability(best: float) -> float:
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
 
 
-def term_covers(
+def measure_term_covers(
     db: Connection,
     terms: Sequence[str],
     found: Sequence[tuple[Candidate, Hit]],

@@ -1,6 +1,6 @@
 """Prints a context in one of four forms, piece by piece, so that its size is known in advance.
 
-text: one line per entry, between the first and last line from `fence`. json: one object per entry, for
+text: one line per entry, between the first and last line from `escaping`. json: one object per entry, for
 programs. messages: for a language model's API: a system message with everything but the window, then the
 window's messages and the current message. session: the lines of the Java MemoryService.
 """
@@ -11,10 +11,11 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.query.context import fence
+from memlog.query.context import escaping
 from memlog.query.context.entries import STABLE, ContextEntry
+from memlog.query.context.escaping import escape_leading_bracket, escape_text
 from memlog.query.context.request import BuildContext
-from memlog.query.conversations import speaker_label
+from memlog.query.conversations import format_speaker
 from memlog.query.search.hits import LATER
 
 _ROLES = ("user", "assistant")
@@ -61,7 +62,7 @@ class LinePrinter:
     """
 
     def __init__(self, request: BuildContext) -> None:
-        self._zone, self._chat = request.zone(), request.chat_name
+        self._zone, self._chat = request.load_time_zone(), request.name_of_current_chat
 
     def line_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's line with its marks, its citation and, unless it is the current one, its chat."""
@@ -74,30 +75,28 @@ class LinePrinter:
         if entry.is_disputed:
             marks += " (disputed)"
         if entry.part in STABLE:
-            return (
-                f"- {fence.escape_leading_bracket(fence.escape_text(self.statement_of_entry(entry)))}{marks}"
-            )
-        statement = fence.escape_text(self.statement_of_entry(entry) + chat)
+            return f"- {escape_leading_bracket(escape_text(self.statement_of_entry(entry)))}{marks}"
+        statement = escape_text(self.statement_of_entry(entry) + chat)
         return f"- [{entry.label}] {statement}{marks} [{entry.citation}]"
 
     def statement_of_entry(self, entry: ContextEntry) -> str:
         """Return an entry's content, preceded by its date and its speaker or title where it has them."""
         # A daily event has a calendar day, not a time.
-        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_minute(entry.ts)
+        minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._format_local_minute(entry.ts)
         if entry.part in ("passage", "window"):
             # Of the time of an old message, only the day is needed.
             when = minute[:10] if entry.part == "passage" else minute
-            return f"{when} {speaker_label(entry.role, entry.name)}: {entry.content}"
+            return f"{when} {format_speaker(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
         return f"{minute[:10]}: {content}" if minute and entry.part not in STABLE else content
 
-    def _format_minute(self, ts: str | None) -> str:
+    def _format_local_minute(self, ts: str | None) -> str:
         if ts is None:
             return ""
         try:
-            return timestamps.in_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
+            return timestamps.convert_to_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
         except (OverflowError, ValueError, OSError):  # beyond the range of datetime
             return ts[:16].replace("T", " ")
 
@@ -107,33 +106,33 @@ class _TextPrinter(Printer):
         self._lines = lines
 
     def frame_around_entries(self) -> str:
-        return f"{fence.FIRST_LINE}\n{fence.LAST_LINE}\n"
+        return f"{escaping.FIRST_LINE}\n{escaping.LAST_LINE}\n"
 
     def text_of_entry(self, entry: ContextEntry) -> str:
         return f"{self._lines.line_of_entry(entry)}\n"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
         lines = "".join(map(self.text_of_entry, entries))
-        return f"{fence.FIRST_LINE}\n{lines}{fence.LAST_LINE}\n" if entries else ""
+        return f"{escaping.FIRST_LINE}\n{lines}{escaping.LAST_LINE}\n" if entries else ""
 
 
 class _SessionPrinter(Printer):
     def frame_around_entries(self) -> str:
-        return "{}\n\n{}\n".format(*fence.SESSION_LINES)
+        return "{}\n\n{}\n".format(*escaping.SESSION_LINES)
 
     def text_of_entry(self, entry: ContextEntry) -> str:
         importance = round(entry.importance or 0.0, 2)
-        return f"- [{entry.label}] {fence.escape_text(entry.content)} (importance: {importance})\n"
+        return f"- [{entry.label}] {escape_text(entry.content)} (importance: {importance})\n"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
-        first, last = fence.SESSION_LINES
+        first, last = escaping.SESSION_LINES
         return f"{first}\n{''.join(map(self.text_of_entry, entries))}\n{last}\n" if entries else ""
 
 
 class _JsonPrinter(Printer):
     def __init__(self, silent: dict[str, str], synced: bool, answered: float | None) -> None:
         rest = {"silent": silent, "synced": synced, "answered": answered}
-        self._rest = fence.escape_citations_in_json(
+        self._rest = escaping.escape_citations_in_json(
             ",".join(f'"{name}":{to_json_with_visible_escapes(value)}' for name, value in rest.items())
         )
 
@@ -141,10 +140,10 @@ class _JsonPrinter(Printer):
         return self.render_entries([])
 
     def text_of_entry(self, entry: ContextEntry) -> str:
-        return f"{_entry_object(entry)},"
+        return f"{_entry_to_json_object(entry)},"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
-        return f'{{"entries":[{",".join(map(_entry_object, entries))}],{self._rest}}}\n'
+        return f'{{"entries":[{",".join(map(_entry_to_json_object, entries))}],{self._rest}}}\n'
 
 
 class _MessagesPrinter(Printer):
@@ -172,8 +171,8 @@ class _MessagesPrinter(Printer):
     def _system_message(self, entries: Iterable[ContextEntry]) -> str:
         lines = "".join(map(self._json_line_of_entry, entries))
         first, last = (
-            to_json_with_visible_escapes(fence.FIRST_LINE)[1:-1],
-            to_json_with_visible_escapes(f"\n{fence.LAST_LINE}")[1:-1],
+            to_json_with_visible_escapes(escaping.FIRST_LINE)[1:-1],
+            to_json_with_visible_escapes(f"\n{escaping.LAST_LINE}")[1:-1],
         )
         return f'{{"role":"system","content":"{first}{lines}{last}"}}'
 
@@ -183,18 +182,18 @@ class _MessagesPrinter(Printer):
     def _turn_message(self, entry: ContextEntry) -> str:
         if entry.role in _ROLES:
             return to_json_with_visible_escapes(
-                {"role": entry.role, "content": fence.escape_text(entry.content, keep_lines=True)}
+                {"role": entry.role, "content": escape_text(entry.content, keep_lines=True)}
             )
-        content = f"[{(entry.role or '').upper()}] {fence.escape_text(self._lines.statement_of_entry(entry))}"
+        content = f"[{(entry.role or '').upper()}] {escape_text(self._lines.statement_of_entry(entry))}"
         return to_json_with_visible_escapes({"role": "user", "content": content})
 
 
 def to_json_with_visible_escapes(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
     r"""Encode `value` as JSON, with invisible characters escaped (`\u202e`)."""
-    return fence.escape_invisible_in_json(msgspec.json.encode(value).decode())
+    return escaping.escape_invisible_in_json(msgspec.json.encode(value).decode())
 
 
-def _entry_object(entry: ContextEntry) -> str:
+def _entry_to_json_object(entry: ContextEntry) -> str:
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS} | {
@@ -203,6 +202,6 @@ def _entry_object(entry: ContextEntry) -> str:
         "changed_by": entry.changed_by,
         "disputed": entry.is_disputed or None,
     }
-    return fence.escape_citations_in_json(
+    return escaping.escape_citations_in_json(
         to_json_with_visible_escapes(names | {name: it for name, it in members.items() if it is not None})
     )

@@ -121,9 +121,9 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
             raise BadInput("the form session is of one chat, for a message", hint="pass chat, and omit part")
         if not self.text.strip() and self.part != "stable":
             raise BadInput("the message must not be empty", hint="specify the message of the user")
-        self.zone()
+        self.load_time_zone()
 
-    def zone(self) -> tzinfo | None:
+    def load_time_zone(self) -> tzinfo | None:
         """Return the time zone; None means the system's.
 
         Raises:
@@ -141,26 +141,26 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
             raise BadInput(f"unknown time zone: {self.timezone!r}", hint=hint) from error
 
     @cached_property
-    def search(self) -> Search:
+    def search_for_text(self) -> Search:
         """The search for `text`, cached so that the question is parsed only once."""
         return Search(self.text)
 
     @property
-    def conversation(self) -> Chat | None:
+    def current_chat(self) -> Chat | None:
         """The current chat, or None."""
         return None if self.chat is None else Chat.of(self.chat)
 
     @property
-    def excluded(self) -> frozenset[str]:
+    def excluded_ids(self) -> frozenset[str]:
         """The ids of events, memories and documents to leave out."""
         return frozenset(self.exclude)
 
     @property
-    def own_chats(self) -> tuple[str, ...]:
+    def chats_of_scope(self) -> tuple[str, ...]:
         """The chats the scope is limited to; () for the scope `store` or without a current chat."""
         return () if self.chat is None or self.scope == "store" else (str(self.chat), *self.joined)
 
     @property
-    def chat_name(self) -> str | None:
+    def name_of_current_chat(self) -> str | None:
         """The current chat as `<channel>:<chat_id>`, or None."""
         return None if self.chat is None else str(self.chat)

@@ -17,10 +17,10 @@ from memlog.query.context.scope import memories_outside_scope
 from memlog.query.conversations import NEWEST_FIRST
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
-from memlog.query.gate import is_social
+from memlog.query.gate import is_social_text
 from memlog.query.search import fulltext, hybrid
 from memlog.query.search.fulltext import NO_NEIGHBOURS, QUESTION_MARKS
-from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, hits_of
+from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, make_hits_of_candidates
 from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.request import Search
 from memlog.query.time_words import NamedTime, find_past_time
@@ -84,7 +84,9 @@ class PromptSearches:
     ) -> None:
         self._db, self._request, self._prompt_key = db, request, prompt_key
         self._sample = sample
-        self._prompt = scores.ScoredPrompt(db, request.search, scores.wrap_to_embed_once(models), sample)
+        self._prompt = scores.ScoredPrompt(
+            db, request.search_for_text, scores.wrap_to_embed_once(models), sample
+        )
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -100,7 +102,7 @@ class PromptSearches:
             # Documents belong to no conversation.
             "document": Filters(kinds=frozenset(["document"]), exclude=request.exclude),
         }
-        self.time = find_past_time(request.text, request.zone())
+        self.time = find_past_time(request.text, request.load_time_zone())
         self._in_time: dict[Kind, Filters] = {}
         if self.time is not None:
             # Documents are excluded, since the date of a file is that of its reading.
@@ -131,7 +133,7 @@ class PromptSearches:
         taken = {id(hit) for hit, _ in first}
         rest = [each for each in rated if id(each[0]) not in taken and each[0].kind in kinds]
         kept = [each for each in rest if each[1].total >= each[1].floor]
-        kept = [*first, *self._add_replies(kept, rest[len(kept) :])]
+        kept = [*first, *self._add_replies_to_questions(kept, rest[len(kept) :])]
         known = {id(hit) for hit, _ in kept}
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
@@ -139,11 +141,13 @@ class PromptSearches:
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _MAX_OF_TIME:
-                found = found._replace(hits=[*found.hits, *self._newest_unfound(kind, filters, found)])
+                found = found._replace(
+                    hits=[*found.hits, *self._newest_candidates_not_found(kind, filters, found)]
+                )
             for each in self._measure_listed_hits(kind, found, filters):
                 yield each._replace(in_time=each.hit.kind == kind)
 
-    def _add_replies(self, kept: Rated, below: Rated) -> Rated:
+    def _add_replies_to_questions(self, kept: Rated, below: Rated) -> Rated:
         """After each question in `kept`, insert the reply if it is in `below`.
 
         A reply rarely shares words with the prompt.
@@ -155,7 +159,7 @@ class PromptSearches:
         for hit, score in kept:
             given.append((hit, score))
             if hit.kind == "message" and hit.content.rstrip().endswith(QUESTION_MARKS):
-                reply = near.message_after(_event_key(hit))
+                reply = near.find_message_after(_event_key(hit))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))
         return given
@@ -179,15 +183,17 @@ class PromptSearches:
         known = {hit.id for _, hit in self._hits_of_kind("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
-    def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
+    def _newest_candidates_not_found(
+        self, kind: Kind, filters: Filters, found: Found
+    ) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest_candidates(self._db, kind, filters, _MAX_OF_TIME)}
         return self._drop_memories_outside_scope(
-            self._to_hits(each for ref, each in new.items() if ref not in known)
+            self._candidates_to_hits(each for ref, each in new.items() if ref not in known)
         )
 
-    def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
-        return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
+    def _candidates_to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
+        return make_hits_of_candidates(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
     def _listed_kinds(self) -> list[Kind]:
@@ -216,7 +222,7 @@ class PromptSearches:
         if request.explain and request.min_salience > 0:
             wanted.append(("memory", self._faded))
         quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
-        found = hybrid.find_hits(self._db, request.search, quotas, self._prompt.finding_models)
+        found = hybrid.find_hits(self._db, request.search_for_text, quotas, self._prompt.finding_models)
         return {
             quota.where: of_quota._replace(hits=self._drop_memories_outside_scope(of_quota.hits))
             for quota, of_quota in zip(quotas, found, strict=True)
@@ -236,11 +242,11 @@ class PromptSearches:
     def _measure_listed_hits(self, kind: Kind, of_search: Found, filters: Filters) -> list[scores.ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
         of_lines = self._rate_line_covers_and_add_hits(kind, found, filters)
-        far = {} if prompt.multilingual is None else prompt.multilingual.nearness_by_hit(found)
+        far = {} if prompt.multilingual_prompt is None else prompt.multilingual_prompt.nearness_by_hit(found)
         whole = scores.compare_hits(self._db, prompt, found)
         by_line = [
             [
-                (line.deviations_of_cosine(cosine), words)
+                (line.cosine_to_deviations(cosine), words)
                 for cosine, words in scores.compare_hits(self._db, line, found)
             ]
             for line in self._distinctive_line_prompts
@@ -251,7 +257,7 @@ class PromptSearches:
                 candidate.owner,
                 *whole[place],
                 of_lines.get(candidate.ref, 0.0),
-                _chat_factor(self._request, hit),
+                _factor_for_same_chat(self._request, hit),
                 far.get(place),
                 [each[place] for each in by_line],
             )
@@ -283,13 +289,13 @@ class PromptSearches:
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
         of_words: dict[Ref, Candidate] = {}
-        for candidate in fulltext.candidates_among(self._db, kind, best, filters):
+        for candidate in fulltext.find_allowed_candidates_among(self._db, kind, best, filters):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
             if candidate.ref not in known:
                 of_words.setdefault(candidate.ref, candidate)
-        new = {each.ref: (each, hit) for each, hit in self._to_hits(of_words.values())}
+        new = {each.ref: (each, hit) for each, hit in self._candidates_to_hits(of_words.values())}
         for line in self._distinctive_line_prompts:
             (near,) = hybrid.find_hits(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
@@ -297,8 +303,10 @@ class PromptSearches:
         return by_ref
 
 
-def _chat_factor(request: BuildContext, hit: Hit) -> float:
-    is_own = request.chat is None or request.scope == "chat" or hit.chat in (None, request.chat_name)
+def _factor_for_same_chat(request: BuildContext, hit: Hit) -> float:
+    is_own = (
+        request.chat is None or request.scope == "chat" or hit.chat in (None, request.name_of_current_chat)
+    )
     return 1.0 if is_own else OF_ANOTHER_CHAT
 
 
@@ -356,7 +364,7 @@ def find_context_hits(
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    if is_social(request.text):
+    if is_social_text(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, prompt_key=prompt_key)
     search = PromptSearches(db, request, models, prompt_key, sample)
     listed, below = search.relevant_and_other_hits()
@@ -379,7 +387,7 @@ def find_context_hits(
     rated = [*(score for _, score in listed), *(each.score for each in below if each.score)]
     answers += map(scores.entry_probability, rated)
     for hit in distinct.kept:
-        hit.score *= _chat_factor(request, hit)
+        hit.score *= _factor_for_same_chat(request, hit)
     return ContextHits(
         listed=listed,
         messages=sorted(distinct.kept, key=lambda hit: hit.score, reverse=True),
@@ -404,8 +412,8 @@ def find_prompt_message(db: Connection, request: BuildContext) -> Key | None:
     """
     where = ""
     values: list[str] = []
-    if request.conversation is not None:
-        where, values = " AND channel = ? AND chat_id = ?", [*request.conversation]
+    if request.current_chat is not None:
+        where, values = " AND channel = ? AND chat_id = ?", [*request.current_chat]
     if request.message_id is not None:
         found = db.execute(
             f"SELECT stream, id FROM messages WHERE id = ?{where} {NEWEST_FIRST} LIMIT 1",

@@ -41,7 +41,7 @@ WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 """
 
 
-def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
+def find_speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
     """Yield the people who talk to the agent. Lazy: most callers need no more than two.
 
     chat: a chat to count even before its first message.
@@ -276,7 +276,7 @@ def memories_outside_scope(db: Connection, request: BuildContext, memory_ids: Co
     """Return which of `memory_ids` have a source outside the request's scope."""
     if request.scope == "store" or not memory_ids:
         return set()
-    own = {*request.own_chats}
+    own = {*request.chats_of_scope}
     return {
         memory_id
         for memory_id, chats in chats_of_memories(db, memory_ids).items()
@@ -304,7 +304,7 @@ class CoreRows(NamedTuple):
     wide: int
 
 
-def core_rows_in_scope(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
+def read_core_memory_in_scope(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
     """Return the core memory within a scope: for each key, the newest value that the scope allows.
 
     own: the chats of the scope; None for the whole store.
@@ -348,7 +348,7 @@ def choose_scope(db: Connection, request: BuildContext, people: People, *, synce
         return ChosenScope("chat", "the form session is of one chat")
     if request.scope != "auto":
         return ChosenScope(request.scope, "the request names it")
-    chat = request.chat_name
+    chat = request.name_of_current_chat
     if chat is not None and not synced:
         return ChosenScope("chat", "the read model may be behind the log, which may name a second person")
     chosen = choose_automatic_scope(db, people, chat)
@@ -366,7 +366,7 @@ def choose_automatic_scope(db: Connection, people: People, chat: str | None = No
 
     chat: a chat to count even before its first message.
     """
-    found = [*islice(speakers(db, people, chat), 2)]
+    found = [*islice(find_speakers(db, people, chat), 2)]
     if len(found) > 1:
         return ChosenScope(
             "chat", f"several people talk to the agent, such as {' and '.join(map(_speaker_name, found))}"

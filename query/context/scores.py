@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.embedding.models import Embedder, Models, is_bundled
+from memlog.projector.embedding.models import Embedder, Models, is_bundled_model
 from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.passages.vectors import MULTILINGUAL
 from memlog.projector.sqlite import Connection
@@ -26,7 +26,7 @@ from memlog.query.search import nearest
 from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit, Owner
 from memlog.query.search.request import Search, parse_query
-from memlog.query.search.vector_cache import cosines, stored_vectors
+from memlog.query.search.vector_cache import compute_cosines_of_rows, stored_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -126,7 +126,7 @@ class MultilingualPrompt:
         import numpy as np
 
         if name not in self._stats:
-            stored = self._sample.vectors(self._db, self._embedder)
+            stored = self._sample.load_vectors_by_language(self._db, self._embedder)
             of_background = [each.sentences for each in _background_vectors_of(name)]
             compared = np.concatenate([*of_background, *([stored[name]] if name in stored else [])])
             similar = compared @ self.vector
@@ -295,7 +295,7 @@ class ScoredPrompt:
     """A prompt with its words, language and vectors. Vectors are computed on first use."""
 
     def __init__(self, db: Connection, search: Search, models: Models, sample: StoreSample) -> None:
-        self.search, self.text, self.question = search, search.text, search.question
+        self.search, self.text, self.question = search, search.text, search.parsed_question
         self.models, self._db, self._sample = models, db, sample
         self.language = detect_language(self.text)
         self.silent: dict[str, str] = {}
@@ -317,7 +317,7 @@ class ScoredPrompt:
         return nearest.embed_query(self.text, self._db, self.models.first, self.silent)
 
     @cached_property
-    def multilingual(self) -> MultilingualPrompt | None:
+    def multilingual_prompt(self) -> MultilingualPrompt | None:
         """The prompt embedded by the multilingual model; None if unavailable."""
         if self.models.multilingual is None:
             return None
@@ -327,9 +327,9 @@ class ScoredPrompt:
     @property
     def finding_models(self) -> Models:
         """The models used to find entries: just the multilingual one if available. Scoring uses both."""
-        return self.models if self.multilingual is None else Models(None, self.models.multilingual)
+        return self.models if self.multilingual_prompt is None else Models(None, self.models.multilingual)
 
-    def weights_for_entry(self, far: Nearness | None) -> Weights:
+    def choose_weights_for_entry(self, far: Nearness | None) -> Weights:
         """Return the weights for an entry.
 
         far: its nearness by the multilingual model, if known.
@@ -340,7 +340,7 @@ class ScoredPrompt:
 
     @property
     def _is_bundled(self) -> bool:
-        return self.models.first is not None and is_bundled(self.models.first)
+        return self.models.first is not None and is_bundled_model(self.models.first)
 
     @cached_property
     def _similarity_stats(self) -> tuple[float, float]:
@@ -349,7 +349,7 @@ class ScoredPrompt:
 
         assert self.vector is not None
         assert self.models.first is not None
-        compared = self._sample.vectors(self._db, self.models.first)
+        compared = self._sample.load_vectors_by_language(self._db, self.models.first)
         if self._is_bundled:
             english = [compared[ENGLISH]] if ENGLISH in compared else []
             compared = {
@@ -358,10 +358,10 @@ class ScoredPrompt:
         every = np.concatenate([*compared.values()]) if compared else np.zeros((0, 1), np.float32)
         if len(every) < 2:
             return 0.0, 0.0
-        similar = np.array(cosines(every, self.vector))
+        similar = np.array(compute_cosines_of_rows(every, self.vector))
         return float(similar.mean()), float(similar.std())
 
-    def deviations_of_cosine(self, cosine: float | None) -> float | None:
+    def cosine_to_deviations(self, cosine: float | None) -> float | None:
         """Convert a cosine to standard deviations above the mean; None if unknown."""
         if cosine is None or self.vector is None:
             return None
@@ -371,7 +371,7 @@ class ScoredPrompt:
     def _likeness_to_personal_prompts(self) -> float:
         assert self.vector is not None
         known = background.english_background_vectors()
-        near = (sorted(cosines(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
+        near = (sorted(compute_cosines_of_rows(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
         personal, general = (sum(similar) / _NEIGHBOURS for similar in near)
         return personal - general
 
@@ -384,7 +384,7 @@ class ScoredPrompt:
             if self.vector is None
             else nearest.cosines_by_place(self._db, [each for each, _ in found], self.vector)
         )
-        shares = floor.term_covers(self._db, self.question.terms, found, near)
+        shares = floor.measure_term_covers(self._db, self.question.terms, found, near)
         hits = []
         for place, (_, hit) in enumerate(found):
             of_hit = self.first_model_supports(hit.content)
@@ -401,11 +401,11 @@ class ScoredPrompt:
         """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
-        weights = self.weights_for_entry(far)
-        if far is not None and self.multilingual is not None:
+        weights = self.choose_weights_for_entry(far)
+        if far is not None and self.multilingual_prompt is not None:
             likely = (
                 weights.gate_best * far.nearer
-                + weights.likeness * self.multilingual.likeness_to_personal_prompts()
+                + weights.likeness * self.multilingual_prompt.likeness_to_personal_prompts()
             )
         elif self.vector is not None and self._is_bundled:
             likely = weights.gate_best * best + weights.likeness * self._likeness_to_personal_prompts()
@@ -414,7 +414,7 @@ class ScoredPrompt:
         likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
         has_names = self.language == ENGLISH and len(self.text) <= LONG
         names = find_capitalised_words(self.text) if has_names else []
-        known = (is_known_name(self._db, name, prompt_key) for name in names)
+        known = (is_name_known_in_store(self._db, name, prompt_key) for name in names)
         is_general = likely < weights.gate_least or not all(known)
         return SOFT_FLOOR if is_general else weights.floor
 
@@ -424,7 +424,7 @@ def compare_hits(
 ) -> list[tuple[float | None, float]]:
     """Return each hit's cosine similarity to the prompt, or None if unknown, and its cover."""
     terms = prompt.question.terms
-    covers = floor.term_covers(db, terms, found)
+    covers = floor.measure_term_covers(db, terms, found)
     near: dict[int, float] = {}
     if prompt.vector is not None:
         read = {
@@ -436,7 +436,7 @@ def compare_hits(
     return [(near.get(place), cover * root) for place, cover in enumerate(covers)]
 
 
-def is_known_name(db: Connection, name: str, prompt_key: Key | None = None) -> bool:
+def is_name_known_in_store(db: Connection, name: str, prompt_key: Key | None = None) -> bool:
     """Whether `name` occurs in the store outside the message `prompt_key`."""
     stream, message = prompt_key or ("", "")
     for term in parse_query(name).terms:
@@ -471,12 +471,12 @@ def score_hits(
     """Score the hits, best first, dropping those that share neither words nor meaning with the prompt."""
     totals = []
     for each in found:
-        meaning = prompt.deviations_of_cosine(each.cosine)
+        meaning = prompt.cosine_to_deviations(each.cosine)
         lines = [(meaning, each.line), *each.lines]
         is_found = each.words or each.in_time or any(by is not None or words for by, words in lines)
         if each.far is None and not is_found:
             continue
-        weights = prompt.weights_for_entry(each.far)
+        weights = prompt.choose_weights_for_entry(each.far)
         whole = _logit_of_entry(weights, each, meaning, each.words)
         of_lines = [(_logit_of_entry(weights, each, *line) - OF_A_LINE, line) for line in lines]
         line, parts = max(of_lines, key=itemgetter(0))

@@ -107,7 +107,7 @@ def weigh_text(text: str, counter: Counter) -> float:
 
 
 def _weigh_text(text: str, counter: Counter) -> float:
-    return max(_WEIGHTS[counter](text), least_weight(text))
+    return max(_WEIGHTS[counter](text), least_weight_of_length(text))
 
 
 # Cached, because each context weighs what always holds, and most of the same window, again.
@@ -115,19 +115,19 @@ _known_weight = lru_cache(maxsize=2048)(_weigh_text)
 _KEPT = 1000
 
 
-def least_weight(text: str) -> float:
+def least_weight_of_length(text: str) -> float:
     """Return the lowest weight a text of this length can have, without counting its tokens."""
     return len(text) / CHARACTERS
 
 
-def round_tokens(weight: float, counter: Counter) -> int:
+def round_weight_to_tokens(weight: float, counter: Counter) -> int:
     """Round the total weight of a text's pieces to whole tokens, as this counter does."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
 def count_text_tokens(text: str, counter: Counter) -> int:
     """Count the tokens of `text`."""
-    return round_tokens(_WEIGHTS[counter](text), counter)
+    return round_weight_to_tokens(_WEIGHTS[counter](text), counter)
 
 
 def _heuristic_tokens_of_piece(text: str) -> float:

@@ -11,7 +11,7 @@ from memlog.eventlog.fields import FactKind
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH
-from memlog.query.event_index import POSITION, LinePosition, struct_of_row
+from memlog.query.event_index import POSITION, LinePosition, make_struct_of_row
 from memlog.query.facts import topic_keys
 from memlog.query.facts.question_parser import Question, parse_questions
 
@@ -66,7 +66,7 @@ class Topic(msgspec.Struct, frozen=True):
         """The chat, `<channel>:<chat_id>`; None for the store's own scope."""
         return self.facts[0].chat
 
-    def fact_at(self, rank: int) -> Fact | None:
+    def find_fact_at_rank(self, rank: int) -> Fact | None:
         """Return the fact at `rank`, or None."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
@@ -96,9 +96,9 @@ def topic_with_key(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None
 
 def topic_with_key_or_spelling(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
     """Return the first topic whose key is in `keys`, else one that matches apart from number or spelling."""
-    alike = {topic_keys.comparable_key(key) for key in keys}
+    alike = {topic_keys.normalise_key_for_comparison(key) for key in keys}
     return topic_with_key(topics, keys) or next(
-        (topic for topic in topics if topic_keys.comparable_key(topic.key) in alike), None
+        (topic for topic in topics if topic_keys.normalise_key_for_comparison(topic.key) in alike), None
     )
 
 
@@ -108,13 +108,13 @@ def all_topics(db: Connection) -> list[Topic]:
 
 
 def _group_topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
-    facts = sorted(((row[0], struct_of_row(Fact, row[1:])) for row in rows), key=_scope_and_key)
-    topics = [_make_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope_and_key)]
+    facts = sorted(((row[0], make_struct_of_row(Fact, row[1:])) for row in rows), key=_scope_and_key_of_row)
+    topics = [_make_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope_and_key_of_row)]
     return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
 
 
-def _scope_and_key(row: _Row) -> tuple[str, str]:
-    return row[1].chat or "", topic_keys.key_of_stored(row[1].topic_key)
+def _scope_and_key_of_row(row: _Row) -> tuple[str, str]:
+    return row[1].chat or "", topic_keys.normalise_stored_topic_key(row[1].topic_key)
 
 
 def _make_topic(key: str, rows: Sequence[_Row]) -> Topic:
@@ -175,7 +175,7 @@ class FactAnswer(msgspec.Struct, kw_only=True):
     why: str | None
 
 
-def not_stored_answer(why: str) -> FactAnswer:
+def make_answer_when_nothing_is_stored(why: str) -> FactAnswer:
     """Return the answer when no facts are stored."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
@@ -196,10 +196,10 @@ def answer_by_key(
         db, lambda topics: topic_with_key_or_spelling(topics, [key]), chat=chat, any_chat=any_chat
     )
     if topic is None:
-        return not_stored_answer(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
-    facts = topic.facts if rank is None else [fact for fact in [topic.fact_at(rank)] if fact]
+        return make_answer_when_nothing_is_stored(f"no topic {key} {describe_place(chat, any_chat=any_chat)}")
+    facts = topic.facts if rank is None else [fact for fact in [topic.find_fact_at_rank(rank)] if fact]
     if not facts:
-        return not_stored_answer(missing_rank_message(topic, rank or 0))
+        return make_answer_when_nothing_is_stored(missing_rank_message(topic, rank or 0))
     route = Route(
         rule="key",
         language=None,
@@ -246,19 +246,19 @@ def answer_question(db: Connection, text: str, *, chat: str | None, any_chat: bo
     """
     questions = list(parse_questions(text))
     if not questions:
-        return not_stored_answer("memlog does not understand it as a question about a fact")
+        return make_answer_when_nothing_is_stored("memlog does not understand it as a question about a fact")
     for question in questions:
-        topic = _topic_of_question(db, question, chat=chat, any_chat=any_chat)
+        topic = _find_topic_of_question(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:
             return _make_answer(question, topic, chat)
     named = " or ".join(dict.fromkeys(question.name for question in questions))
-    return not_stored_answer(f"no topic {named} {describe_place(chat, any_chat=any_chat)}")
+    return make_answer_when_nothing_is_stored(f"no topic {named} {describe_place(chat, any_chat=any_chat)}")
 
 
 # The topic
 
 
-def _topic_of_question(
+def _find_topic_of_question(
     db: Connection, question: Question, *, chat: str | None, any_chat: bool
 ) -> Topic | None:
     if question.names_a_topic:
@@ -269,12 +269,12 @@ def _topic_of_question(
     if newest is None or not question.is_favorite:
         return newest
     words = newest.key.split("_")
-    named = (topic_keys.strip_favorite(words, each) for each in topic_keys.fact_words())
+    named = (topic_keys.strip_word_for_favorite(words, each) for each in topic_keys.load_fact_words())
     return newest if any(part is not None for part in named) else None
 
 
 def _choose_named_topic(question: Question, topics: Sequence[Topic]) -> Topic | None:
-    keys = _possible_keys(question)
+    keys = _list_possible_topic_keys(question)
     if keys is not None:
         return topic_with_key_or_spelling(topics, keys)
     names = [(topic, name) for topic in topics if (name := _comparable_words(topic, question)) is not None]
@@ -283,12 +283,16 @@ def _choose_named_topic(question: Question, topics: Sequence[Topic]) -> Topic | 
     return alike[0] if len(alike) == 1 else None
 
 
-def _possible_keys(question: Question) -> Sequence[str] | None:
+def _list_possible_topic_keys(question: Question) -> Sequence[str] | None:
     """Return the keys a question may mean; None if the stems of its words must be compared instead."""
     if question.names:
         return [topic_keys.make_topic_key(name) for name in question.names]
     if question.language != ENGLISH:
-        key = topic_keys.built_in_key(question.words, question.language) if question.is_favorite else None
+        key = (
+            topic_keys.find_built_in_topic_key(question.words, question.language)
+            if question.is_favorite
+            else None
+        )
         return None if key is None else [key]
     words = ["favorite", *question.words] if question.is_favorite else question.words
     try:
@@ -300,24 +304,24 @@ def _possible_keys(question: Question) -> Sequence[str] | None:
 def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
     """Return the words of the topic's key to compare with the question; None if it can't mean this topic."""
     words = topic.key.split("_")
-    part = topic_keys.strip_favorite(words, question.language)
+    part = topic_keys.strip_word_for_favorite(words, question.language)
     return part if question.is_favorite else (words if part is None else None)
 
 
 def _has_same_stems(name: Sequence[str], question: Question) -> bool:
     language = question.language
     # lempivärisi (your favourite colour) is not the user's.
-    others = tuple(topic_keys.fact_words()[language].other_suffixes.split())
+    others = tuple(topic_keys.load_fact_words()[language].other_suffixes.split())
     return len(name) == len(question.words) and all(
-        _stem(own, language) == _stem(word, language) and not word.endswith(others)
+        _stem_word(own, language) == _stem_word(word, language) and not word.endswith(others)
         for own, word in zip(name, question.words, strict=True)
     )
 
 
-def _stem(word: str, language: str) -> str:
+def _stem_word(word: str, language: str) -> str:
     stem = next((stem for _, stem in stemming.stem_words([word], [language])), word)
     # kaupunki, kaupungin: one of the two gradations represents both.
-    gradation = topic_keys.fact_words()[language].gradation
+    gradation = topic_keys.load_fact_words()[language].gradation
     return stem.replace(*gradation) if gradation else stem
 
 
@@ -327,13 +331,15 @@ def _stem(word: str, language: str) -> str:
 def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
     rule, facts = _choose_facts(question, topic)
     if not facts or None in facts:
-        missing = next((rank for rank in _ranks_asked_for(question) if topic.fact_at(rank) is None), 1)
-        return not_stored_answer(missing_rank_message(topic, missing))
+        missing = next(
+            (rank for rank in _find_ranks_asked_for(question) if topic.find_fact_at_rank(rank) is None), 1
+        )
+        return make_answer_when_nothing_is_stored(missing_rank_message(topic, missing))
     route = Route(
         rule=rule,
         language=question.language,
         topic_key=topic.key,
-        ranks=_ranks_asked_for(question) or ([1] if rule == "first" else []),
+        ranks=_find_ranks_asked_for(question) or ([1] if rule == "first" else []),
         chat=topic.chat,
         most_recent=not question.names_a_topic,
         other_chat=topic.chat != chat,
@@ -342,18 +348,18 @@ def _make_answer(question: Question, topic: Topic, chat: str | None) -> FactAnsw
 
 
 def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
-    ranks = _ranks_asked_for(question)
+    ranks = _find_ranks_asked_for(question)
     if ranks or question.top is not None:
         is_list = topic.kind == "ranked"
-        return "rank", [topic.fact_at(rank) if is_list else None for rank in ranks]
+        return "rank", [topic.find_fact_at_rank(rank) if is_list else None for rank in ranks]
     if topic.kind == "single":
         return "single", topic.facts
     if _asks_for_list(question) or not question.is_favorite:
         return "list", topic.facts
-    return "first", [topic.fact_at(1)]
+    return "first", [topic.find_fact_at_rank(1)]
 
 
-def _ranks_asked_for(question: Question) -> list[int]:
+def _find_ranks_asked_for(question: Question) -> list[int]:
     return [*question.ranks] if question.top is None else [*range(1, question.top + 1)]
 
 
@@ -363,5 +369,5 @@ def _asks_for_list(question: Question) -> bool:
     last = question.words[-1]
     if question.language == ENGLISH:
         return topic_keys.is_plural(last)
-    ending = topic_keys.fact_words()[question.language].plural_ending
+    ending = topic_keys.load_fact_words()[question.language].plural_ending
     return ending != "" and last.endswith(ending)

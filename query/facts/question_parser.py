@@ -13,11 +13,11 @@ from memlog.projector.text import language_files
 from memlog.projector.text.language_files import split_phrases
 from memlog.projector.text.stemming import ENGLISH
 from memlog.query.facts.topic_keys import (
-    fact_words,
-    fold_visible,
+    fold_visible_characters,
     is_plural,
-    strip_favorite,
+    load_fact_words,
     strip_possessive,
+    strip_word_for_favorite,
 )
 
 _DIGITS = r"(\d{1,7})(\D\S*)"
@@ -25,14 +25,14 @@ _SIGNED = r"(?:#|№)(\d{1,7})"
 _NUMBER = r"\d{1,7}"
 
 
-def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
+def parse_ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
     """Return the ordinal at `place` in folded words and how many words it spans; None if there is none."""
     word = words[place]
-    if word in _ordinals(language):
-        return _ordinals(language)[word], 1
-    if (number := _number_in_digits(word, language)) is not None:
+    if word in _load_ordinals(language):
+        return _load_ordinals(language)[word], 1
+    if (number := _parse_number_in_digits(word, language)) is not None:
         return number, 1
-    for mark in split_phrases(fact_words()[language].numbers.marks):
+    for mark in split_phrases(load_fact_words()[language].numbers.marks):
         parts = mark.split()
         end = place + len(parts)
         if [*words[place:end]] == parts and end < len(words):
@@ -43,40 +43,40 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 def parse_number(word: str, language: str) -> int | None:
     """Parse a number in digits or as a word; None if `word` is not a number."""
-    return int(word) if re.fullmatch(_NUMBER, word) else _cardinals(language).get(word)
+    return int(word) if re.fullmatch(_NUMBER, word) else _load_cardinals(language).get(word)
 
 
-def ordinal_words(language: str) -> Mapping[str, int]:
+def load_ordinal_words(language: str) -> Mapping[str, int]:
     """Return the number of each ordinal word in all its forms, and of forms like `1st`."""
-    in_digits = fact_words()[language].numbers.in_digits.split()
-    return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
+    in_digits = load_fact_words()[language].numbers.in_digits.split()
+    return {**_load_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
 
-def _number_in_digits(word: str, language: str) -> int | None:
+def _parse_number_in_digits(word: str, language: str) -> int | None:
     if signed := re.fullmatch(_SIGNED, word):
         return int(signed[1])
     digits = re.fullmatch(_DIGITS, word)
-    is_ordinal = digits and digits[2] in fact_words()[language].numbers.digit_endings.split()
+    is_ordinal = digits and digits[2] in load_fact_words()[language].numbers.digit_endings.split()
     return int(digits[1]) if digits and is_ordinal else None
 
 
 @cache
-def _ordinals(language: str) -> Mapping[str, int]:
-    table = fact_words()[language].numbers
+def _load_ordinals(language: str) -> Mapping[str, int]:
+    table = load_fact_words()[language].numbers
     endings = table.ordinal_endings.split()
     return {
         word: number
-        for form, number in _number_forms(table.ordinals)
+        for form, number in _load_number_forms(table.ordinals)
         for word in ([form[:-1] + ending for ending in endings] if form.endswith("-") else [form])
     }
 
 
 @cache
-def _cardinals(language: str) -> Mapping[str, int]:
-    return dict(_number_forms(fact_words()[language].numbers.cardinals))
+def _load_cardinals(language: str) -> Mapping[str, int]:
+    return dict(_load_number_forms(load_fact_words()[language].numbers.cardinals))
 
 
-def _number_forms(table: str) -> Iterator[tuple[str, int]]:
+def _load_number_forms(table: str) -> Iterator[tuple[str, int]]:
     for number, forms in enumerate(table.split()):
         for form in forms.split("/"):
             yield form, number
@@ -125,16 +125,16 @@ class Question(msgspec.Struct, frozen=True):
 def parse_questions(text: str) -> Iterator[Question]:
     """Yield the possible meanings of a question, at most one per language; none if a word is unknown."""
     words = _split_words(text) if len(text) <= LONGEST else []
-    for language in _languages_of("".join(words)):
+    for language in _choose_languages_of_text("".join(words)):
         question = _Parser(words, language).parse_question()
         if question is not None:
             yield question
 
 
-def _languages_of(text: str) -> Sequence[str]:
+def _choose_languages_of_text(text: str) -> Sequence[str]:
     """Return the languages whose script occurs in `text`, or those in Latin script if none does."""
-    languages = language_files.languages("facts")
-    scripts = {name: languages[name].text.characters for name in fact_words()}
+    languages = language_files.load_languages_with_table("facts")
+    scripts = {name: languages[name].text.characters for name in load_fact_words()}
     own = [
         name
         for name, script in scripts.items()
@@ -149,8 +149,8 @@ class _Parser:
     def __init__(self, words: Sequence[str], language: str) -> None:
         self._words = list(words)
         self._language = language
-        self._table = fact_words()[language].question
-        self._owners = ",".join([*fact_words()[language].own.split(), self._table.owners])
+        self._table = load_fact_words()[language].question
+        self._owners = ",".join([*load_fact_words()[language].own.split(), self._table.owners])
         self._is_past = not set(words).isdisjoint(self._table.past.split())
         self._has_lead = self._is_own = self._is_list = self._is_favorite = False
         self._ranks: list[int] = []
@@ -163,7 +163,7 @@ class _Parser:
             for names, questions in self._table.idioms.items():
                 if tuple(self._words) in _load_phrases(questions):
                     return Question(self._language, names=language_files.split_phrases(names))
-            if not self._take_lead():
+            if not self._take_leading_phrase():
                 break
         while self._drop_phrase_at_end(self._table.tails):
             pass
@@ -184,7 +184,7 @@ class _Parser:
         has_owner = self._language == ENGLISH and any(word.endswith(("'s", "s'")) for word in self._words)
         if not ((self._words or is_of_last) and (self._is_own or self._is_favorite or has_owner)):
             return None
-        if self._is_ambiguous() or (self._is_past and not self._ranks and self._top is None):
+        if self._are_numbers_ambiguous() or (self._is_past and not self._ranks and self._top is None):
             return None
         return Question(
             self._language,
@@ -195,7 +195,7 @@ class _Parser:
             is_list=self._is_list,
         )
 
-    def _is_ambiguous(self) -> bool:
+    def _are_numbers_ambiguous(self) -> bool:
         """Whether the numbers are ambiguous, as in `3 favourite colour` or `favourite number 2`."""
         if self._has_number_behind and not (self._is_favorite and self._words):
             return True
@@ -205,7 +205,7 @@ class _Parser:
     def _is_plural(self) -> bool:
         return self._language == ENGLISH and bool(self._words) and is_plural(self._words[-1])
 
-    def _take_lead(self) -> bool:
+    def _take_leading_phrase(self) -> bool:
         phrase = self._longest_phrase_at_beginning(f"{self._table.listing},{self._table.leads}")
         if not phrase:
             return False
@@ -219,7 +219,7 @@ class _Parser:
         self._is_own |= self._drop_phrase_at_end(self._table.owners_behind)
         end = len(self._words)
         for place in range(max(end - 3, 1), end):
-            number, length = ordinal_at(self._words, place, self._language) or (0, 0)
+            number, length = parse_ordinal_at(self._words, place, self._language) or (0, 0)
             has_mark = length > 1 or self._words[place][0] in "#№"
             if length == end - place and has_mark:
                 self._ranks.append(number)
@@ -229,7 +229,7 @@ class _Parser:
 
     def _move_topic_to_end(self) -> None:
         """Make `colour is my second favourite` into `my second favourite colour`."""
-        own = fact_words()[self._language]
+        own = load_fact_words()[self._language]
         last = self._words[-1] if self._has_lead and self._words else ""
         is_behind = last in own.favorite_behind.split()
         if not (is_behind or last in f"{own.favorite} {own.favorite_prefixes}".split()):
@@ -243,7 +243,7 @@ class _Parser:
 
     def _take_word_before_topic(self) -> bool:
         """Take a word or phrase before the topic; return False where the topic starts."""
-        if self._take_top() or self._take_rank():
+        if self._take_number_of_best() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
             if phrase := self._longest_phrase_at_beginning(table):
@@ -251,9 +251,9 @@ class _Parser:
                 self._is_list |= table == self._table.every
                 self._drop_first_words(len(phrase))
                 return True
-        return self._take_favorite()
+        return self._take_word_for_favorite()
 
-    def _take_top(self) -> bool:
+    def _take_number_of_best(self) -> bool:
         """Take `top 3`, `first three`, or a number before "favourite"; return whether there was one."""
         if self._top is not None or self._ranks or self._is_favorite:
             return False
@@ -271,7 +271,7 @@ class _Parser:
         if self._is_favorite:
             return False
         place = 1 if self._ranks and (self._words[0],) in _load_phrases(self._table.joints) else 0
-        ordinal = ordinal_at(self._words, place, self._language) if place < len(self._words) else None
+        ordinal = parse_ordinal_at(self._words, place, self._language) if place < len(self._words) else None
         if ordinal is None and not self._ranks and (self._words[0],) in _load_phrases(self._table.first):
             ordinal = 1, 1
             self._is_most = True
@@ -281,9 +281,9 @@ class _Parser:
         self._drop_first_words(place + ordinal[1])
         return True
 
-    def _take_favorite(self) -> bool:
+    def _take_word_for_favorite(self) -> bool:
         word = self._words[0]
-        if self._is_favorite or word not in fact_words()[self._language].favorite.split():
+        if self._is_favorite or word not in load_fact_words()[self._language].favorite.split():
             return False
         self._is_favorite = True
         self._is_list |= self._language == ENGLISH and len(self._words) == 1 and word.endswith("s")
@@ -297,7 +297,7 @@ class _Parser:
         last = self._words[-1]
         self._words[-1] = strip_possessive(last, self._language)
         self._is_own |= self._words[-1] != last
-        part = strip_favorite(self._words, self._language)
+        part = strip_word_for_favorite(self._words, self._language)
         if part is not None and not self._is_favorite:
             self._is_favorite, self._words = True, part
 
@@ -326,13 +326,13 @@ def _load_phrases(table: str) -> tuple[tuple[str, ...], ...]:
 
 def _split_words(text: str) -> list[str]:
     """Return the folded words of a question, stripped of punctuation except in `#2`, `'s` and `2.`."""
-    folded = fold_visible(text).replace("’", "'")
+    folded = fold_visible_characters(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_ENDING_HYPHEN, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]
-    return [_strip_signs(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
+    return [_strip_punctuation(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
 
 
-def _strip_signs(word: str, *, is_last: bool) -> str:
+def _strip_punctuation(word: str, *, is_last: bool) -> str:
     if not is_last and re.fullmatch(r"\d+\.", word):
         return word
     return word.strip(_AROUND).strip("'") or word

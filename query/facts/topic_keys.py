@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.text import nfkc
+from memlog.eventlog.text import normalise_to_nfkc
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import EnglishWords, FactWords
@@ -38,9 +38,11 @@ _AROUND = f"{_BEFORE}.,:;!?)]}}"
 
 
 @cache
-def fact_words() -> Mapping[str, FactWords]:
+def load_fact_words() -> Mapping[str, FactWords]:
     """Return the fact words of every language that has `[facts]`, English first."""
-    words = {name: language.facts for name, language in language_files.languages("facts").items()}
+    words = {
+        name: language.facts for name, language in language_files.load_languages_with_table("facts").items()
+    }
     return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
@@ -56,7 +58,7 @@ def make_topic_key(name: str) -> str:
             f"the topic name contains the control character U+{ord(odd):04X}",
             hint="use a few words on one line",
         )
-    key = _key_of_words(split_into_folded_words(name))
+    key = _make_key_of_words(split_into_folded_words(name))
     if not key:
         raise BadInput(f"invalid topic name: {name!r}", hint="use a name, for example favorite_colors")
     if len(key) > LONGEST:
@@ -67,22 +69,24 @@ def make_topic_key(name: str) -> str:
     return key
 
 
-def key_of_stored(stored: str) -> str:
+def normalise_stored_topic_key(stored: str) -> str:
     """Return the key of a topic as stored by any program; `stored` itself if it yields no key."""
-    return _key_of_words(split_into_folded_words(stored)) or stored
+    return _make_key_of_words(split_into_folded_words(stored)) or stored
 
 
-def define_topic_function(db: Connection) -> None:
+def define_sql_function_topic_key(db: Connection) -> None:
     """Define the SQL function `topic_key`, which maps all spellings of a topic to the same key."""
     db.create_function(
         "topic_key",
         1,
-        lambda topic: None if topic is None else comparable_key(key_of_stored(topic)),
+        lambda topic: (
+            None if topic is None else normalise_key_for_comparison(normalise_stored_topic_key(topic))
+        ),
         deterministic=True,
     )
 
 
-def comparable_key(key: str) -> str:
+def normalise_key_for_comparison(key: str) -> str:
     """Normalise a key, ignoring number, spelling, possessives and surrounding signs.
 
     Older versions stored topics under this form.
@@ -90,8 +94,8 @@ def comparable_key(key: str) -> str:
     bare = (word.strip(_AROUND).removesuffix(_POSSESSIVE) for word in key.split("_"))
     words = [word for word in bare if word]
     if len(words) > 1 and words[0] == _FAVORITE:
-        return "_".join([_FAVORITE, *_spell_american(words[1:], _to_plural)])
-    return "_".join(_spell_american(words, to_singular)) or key
+        return "_".join([_FAVORITE, *_spell_words_american(words[1:], _word_to_plural)])
+    return "_".join(_spell_words_american(words, to_singular)) or key
 
 
 def split_into_folded_words(text: str) -> list[str]:
@@ -101,25 +105,25 @@ def split_into_folded_words(text: str) -> list[str]:
     """
     words = (
         word.lstrip(_BEFORE).rstrip(_AROUND)
-        for word in re.split(_SEPARATORS, fold_visible(text).replace("’", "'"))
+        for word in re.split(_SEPARATORS, fold_visible_characters(text).replace("’", "'"))
     )
     return [word for word in words if word.strip(_AROUND)]
 
 
-def fold_visible(text: str) -> str:
+def fold_visible_characters(text: str) -> str:
     """Fold `text` and remove its invisible characters."""
-    folded = nfkc(nfkc(text).casefold())
+    folded = normalise_to_nfkc(normalise_to_nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
-def built_in_key(words: Sequence[str], language: str) -> str | None:
+def find_built_in_topic_key(words: Sequence[str], language: str) -> str | None:
     """Return the key of the built-in topic named by these folded words, "favourite" excluded, or None."""
     return _built_in_keys()[language].get("_".join(words))
 
 
-def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
+def strip_word_for_favorite(words: Sequence[str], language: str) -> list[str] | None:
     """Return `words` without the one for "favourite"; None if there is none."""
-    table = fact_words()[language]
+    table = load_fact_words()[language]
     if not words:
         return None
     if words[0] in _split_forms(table.favorite):
@@ -138,7 +142,7 @@ def strip_favorite(words: Sequence[str], language: str) -> list[str] | None:
 
 def strip_possessive(word: str, language: str) -> str:
     """Strip the possessive ending: Finnish `värini` (my colour) becomes `väri`."""
-    suffix = fact_words()[language].own_suffix
+    suffix = load_fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
 
 
@@ -166,30 +170,34 @@ def is_plural(word: str) -> bool:
     return to_singular(word) != word
 
 
-def _key_of_words(words: Sequence[str]) -> str:
-    while len(words) > 1 and any(words[0] in _split_forms(table.own) for table in fact_words().values()):
+def _make_key_of_words(words: Sequence[str]) -> str:
+    while len(words) > 1 and any(words[0] in _split_forms(table.own) for table in load_fact_words().values()):
         words = words[1:]
-    for language in fact_words():
-        part = strip_favorite(words, language)
+    for language in load_fact_words():
+        part = strip_word_for_favorite(words, language)
         if part:
-            return _favorite_key(words, part, language)
+            return _make_key_of_favorite(words, part, language)
     return "_".join(words)
 
 
-def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
+def _make_key_of_favorite(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
-        return built_in_key(_spell_american(part, to_singular), language) or "_".join([_FAVORITE, *part])
+        return find_built_in_topic_key(_spell_words_american(part, to_singular), language) or "_".join(
+            [_FAVORITE, *part]
+        )
     bare = [*part[:-1], *(strip_possessive(word, language) for word in part[-1:])]
-    return built_in_key(part, language) or built_in_key(bare, language) or "_".join(words)
+    return (
+        find_built_in_topic_key(part, language) or find_built_in_topic_key(bare, language) or "_".join(words)
+    )
 
 
-def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
+def _spell_words_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
     """Convert English words to American spelling, and apply `number` to the last one."""
     spelled = [_pairs(_english_words().short).get(word) or to_american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
 
-def _to_plural(word: str) -> str:
+def _word_to_plural(word: str) -> str:
     one = to_singular(word)
     if one in _split_forms(_english_words().invariable) or not (one.isascii() and one.isalpha()):
         return one
@@ -202,7 +210,7 @@ def _to_plural(word: str) -> str:
 
 
 def _english_words() -> EnglishWords:
-    return language_files.languages("english")[ENGLISH].english
+    return language_files.load_languages_with_table("english")[ENGLISH].english
 
 
 _pairs = cache(language_files.split_pairs)
@@ -211,7 +219,7 @@ _pairs = cache(language_files.split_pairs)
 @cache
 def _favorite_words() -> frozenset[str]:
     """Return the words for "favourite" in all languages: English `favorite` starts with Swedish `favorit`."""
-    return frozenset(word for table in fact_words().values() for word in table.favorite.split())
+    return frozenset(word for table in load_fact_words().values() for word in table.favorite.split())
 
 
 @cache
@@ -223,5 +231,5 @@ def _split_forms(words: str) -> frozenset[str]:
 def _built_in_keys() -> dict[str, dict[str, str]]:
     return {
         language: {word: key for key, words in table.topics.items() for word in words.split()}
-        for language, table in fact_words().items()
+        for language, table in load_fact_words().items()
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from memlog.projector.passages.index import MEMORY
-from memlog.projector.passages.vectors import model_of
+from memlog.projector.passages.vectors import read_model_of_vectors
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.memories import Memory, select_memories
 from memlog.query.search.request import parse_query
@@ -41,7 +41,7 @@ def find_similar_memories(
 
 def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
     """Rank `others` by the rarity of the words they share and by their length, like BM25."""
-    terms = [_search_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
+    terms = [_list_search_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
     having = Counter(term for of_one in terms for term in of_one)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     for place, of_one in enumerate(terms):
@@ -50,7 +50,7 @@ def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit:
     nearest = {}
     for memory in wanted:
         scores: defaultdict[int, float] = defaultdict(float)
-        for term in _search_terms(memory.content[:_COMPARED_CHARACTERS]):
+        for term in _list_search_terms(memory.content[:_COMPARED_CHARACTERS]):
             if having[term] > max(_COMMON, len(others) // 4):
                 continue  # too common to discriminate
             rarity = math.log(1 + (len(others) - having[term] + 0.5) / (having[term] + 0.5))
@@ -62,14 +62,14 @@ def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit:
 
 
 @lru_cache(8192)
-def _search_terms(text: str) -> frozenset[str]:
+def _list_search_terms(text: str) -> frozenset[str]:
     return frozenset(parse_query(text.replace('"', " ")).terms)
 
 
 def _nearest_by_meaning(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    if model_of(db) is None:
+    if read_model_of_vectors(db) is None:
         return {}
     import numpy as np
 

@@ -11,13 +11,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from memlog.eventlog.text import nfc
+from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.query.documents import FILE_PATH
-from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_ties
+from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, sort_candidates_with_equal_scores
 
 
-def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
+def drop_copies_in_nested_sources(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
     """Keep only one document per file, memory files included."""
     outer = _copies_in_outer_sources(
         db, [each for lists in sides.values() for rows in lists for each in rows]
@@ -102,7 +102,7 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         # Before copies are merged: of a file in nested folders, the innermost document stays.
         outer = _copies_in_outer_sources(db, first.values())
         first = {ref: each for ref, each in first.items() if ref not in outer}
-        text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
+        text |= find_text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
             text_key = text[ref].text_key
@@ -114,7 +114,7 @@ def best_distinct_texts(db: Connection, fetch: Callable[[int], Fetched], depth: 
         limit *= 4
     copies = Counter(text[ref].text_key for ref in first)
     newest: dict[Hashable, Candidate] = {}
-    for each in sort_ties(first.values()):
+    for each in sort_candidates_with_equal_scores(first.values()):
         text_key, place = text[each.ref]
         known = newest.setdefault(text_key, each)
         if known.ts == each.ts and place > text[known.ref].place:
@@ -132,7 +132,9 @@ def represent_copies_alike(sides: dict[str, Lists]) -> dict[str, Lists]:
     """Use the same candidate for a text on all sides, since one side may not have seen its newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
-    ordered = sort_ties(each for lists in sides.values() for rows in lists for each in rows)
+    ordered = sort_candidates_with_equal_scores(
+        each for lists in sides.values() for rows in lists for each in rows
+    )
     for each in sorted(ordered, key=lambda each: (each.ts, each.place), reverse=True):
         newest.setdefault(each.text_key, each)
         copies[each.text_key] = max(copies.get(each.text_key, 1), each.copies)
@@ -153,7 +155,7 @@ class TextKey(NamedTuple):
     place: Place = NOWHERE
 
 
-def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
+def find_text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
     """Return the key each candidate shares with its copies; a fact or very long text has its own."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
@@ -180,6 +182,6 @@ def normalise_words(text: str) -> str:
 
     Other symbols are kept, since they may be part of code.
     """
-    folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
+    folded = [word.rstrip(_ENDS) or word for word in normalise_to_nfc(text).casefold().split()]
     joined = " ".join(folded)
     return joined.lstrip(_OPENS).rstrip(f"{_ENDS} ") or joined

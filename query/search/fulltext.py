@@ -14,9 +14,9 @@ from memlog.projector.text.stemming import english_stem
 from memlog.projector.text.tokens import other_spelling
 from memlog.query.conversations import ORDER
 from memlog.query.event_index import Key, Sql
-from memlog.query.facts.topic_keys import define_topic_function
+from memlog.query.facts.topic_keys import define_sql_function_topic_key
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters, Kind
-from memlog.query.memories import age_in_days, relevance
+from memlog.query.memories import age_in_days, compute_relevance
 from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
 
@@ -88,17 +88,19 @@ def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
     """Return the topics whose words are all in `words`, regardless of English number and spelling."""
     if not topics:
         return set()
-    roots = set(map(_word_root, words))
-    of_topics = {topic: {*map(_word_root, _casefold_words(topic))} for topic in topics}
+    roots = set(map(_reduce_word_to_root, words))
+    of_topics = {topic: {*map(_reduce_word_to_root, _casefold_words(topic))} for topic in topics}
     return {topic for topic, of_topic in of_topics.items() if of_topic and of_topic <= roots}
 
 
-def _word_root(word: str) -> str:
+def _reduce_word_to_root(word: str) -> str:
     """Reduce both numbers and both spellings of an English word to one form."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
-def passages_of(db: Connection, candidates: Iterable[hits.Candidate]) -> dict[hits.Ref, SearchedPassage]:
+def find_matching_passages(
+    db: Connection, candidates: Iterable[hits.Candidate]
+) -> dict[hits.Ref, SearchedPassage]:
     """Return the matching passage of each candidate that is not a message."""
     refs: dict[str, dict[int, hits.Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
@@ -111,7 +113,7 @@ def passages_of(db: Connection, candidates: Iterable[hits.Candidate]) -> dict[hi
         rows = db.execute(sql, (to_json_list(list(by_number)),)).fetchall() if by_number else []
         for number, likelihood, topic, importance, salience, category, updated_at in rows:
             age = age_in_days(updated_at or today, today)
-            relevant = None if category is None else relevance(importance, salience, category, age)
+            relevant = None if category is None else compute_relevance(importance, salience, category, age)
             passages[by_number[number]] = SearchedPassage(likelihood, relevant, topic)
     return passages
 
@@ -154,7 +156,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         """Each message's place on the line."""
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
-    def message_after(self, key: Key) -> Key | None:
+    def find_message_after(self, key: Key) -> Key | None:
         """Return the key of the next message in the session; None if unknown."""
         for number, message in self.messages.items():
             if message.key == key and (place := self.places_by_number.get(number)) is not None:
@@ -233,7 +235,7 @@ def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list
     return line
 
 
-def _neighbour_sql(turns: int) -> str:
+def _sql_for_number_of_neighbour(turns: int) -> str:
     """Return SQL for the number of the message `turns` after `m`, or before it if negative."""
     sign, direction = (">", "ASC") if turns > 0 else ("<", "DESC")
     columns, own = (", ".join(f"{table}.{column}" for column in ORDER) for table in "nm")
@@ -244,7 +246,9 @@ def _neighbour_sql(turns: int) -> str:
     )
 
 
-_NUMBERS = ", ".join(_neighbour_sql(turns) if turns else "message_no" for turns in range(-SPAN, SPAN + 1))
+_NUMBERS = ", ".join(
+    _sql_for_number_of_neighbour(turns) if turns else "message_no" for turns in range(-SPAN, SPAN + 1)
+)
 _WINDOWS = f"SELECT {_NUMBERS} FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))"
 
 
@@ -273,14 +277,16 @@ INDEXES: dict[Kind, FulltextIndex] = {
 }
 
 
-def best_matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[hits.Candidate]]:
+def find_best_matches(
+    db: Connection, expression: str, filters: Filters, depth: int
+) -> list[list[hits.Candidate]]:
     """Return the best messages, memories and documents, up to `depth` of each."""
     if filters.topic is not None:
-        define_topic_function(db)
+        define_sql_function_topic_key(db)
     return [_search_index(db, index, expression, filters, depth) for index in INDEXES.values()]
 
 
-def candidates_among(
+def find_allowed_candidates_among(
     db: Connection, kind: Kind, numbers: Sequence[int], filters: Filters
 ) -> list[hits.Candidate]:
     """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
@@ -300,7 +306,7 @@ def _unscored_candidates(
     if (condition := index.condition(filters)) is None:
         return []
     sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} {end}"
-    return [hits.candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
+    return [hits.make_candidate_of_row(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
 
 
 def score_with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> hits.Scores:
@@ -362,7 +368,7 @@ def _search_index(
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],
         ).fetchall()
-        candidates = [hits.candidate_of(row, round(score, _DIGITS)) for *row, score in rows]
+        candidates = [hits.make_candidate_of_row(row, round(score, _DIGITS)) for *row, score in rows]
         return Fetched(candidates, is_all=len(rows) < limit)
 
     return best_distinct_texts(db, fetch_candidates, depth)

@@ -5,10 +5,10 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.sqlite import Connection, required_row, to_json_list
-from memlog.projector.text.marks import Marks, position_of_first_mark
-from memlog.query.conversations import Surroundings, speaker_label
-from memlog.query.event_index import POSITION, LinePosition, struct_of_row
+from memlog.projector.sqlite import Connection, fetch_required_row, to_json_list
+from memlog.projector.text.marks import Marks, find_first_marked_word
+from memlog.query.conversations import Surroundings, format_speaker
+from memlog.query.event_index import POSITION, LinePosition, make_struct_of_row
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.request import FtsQuery, Ranking
 
@@ -67,14 +67,14 @@ Lists = list[list[Candidate]]
 """The candidates of one side: the full text has a list for each kind of hit."""
 
 
-def sort_ties(candidates: Iterable[Candidate]) -> list[Candidate]:
+def sort_candidates_with_equal_scores(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Sort candidates with equal scores: newest first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
 
 
-def candidate_of(row: Sequence[Any], score: float) -> Candidate:
+def make_candidate_of_row(row: Sequence[Any], score: float) -> Candidate:
     """Build a candidate from a row with the columns below."""
     kind, owner, stream, name, ts, *place = row
     return Candidate(kind, owner, (stream, name), score, ts, *place)
@@ -155,7 +155,7 @@ def rank_entries(
     }
     return [
         Ranked(ref, scores[ref], priors.get(ref, 0.0), score)
-        for ref, score in _take_best(scaled, cut, in_order, text_key)
+        for ref, score in _take_best_without_copies(scaled, cut, in_order, text_key)
     ]
 
 
@@ -181,10 +181,10 @@ def fuse_lists(
     multiplied = {
         ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
     }
-    return _take_best(multiplied, cut, in_order, text_key)
+    return _take_best_without_copies(multiplied, cut, in_order, text_key)
 
 
-def _take_best(
+def _take_best_without_copies(
     scores: Mapping[Ref, float], cut: int, in_order: InOrder, text_key: TextKeyOf
 ) -> list[tuple[Ref, float]]:
     """Return the best `cut` entries without copies, by descending score, sorting ties only where needed."""
@@ -289,7 +289,7 @@ class Hit(msgspec.Struct, kw_only=True):
     @property
     def speaker(self) -> str:
         """The role and name of a message's author: `user/Anna`; "" for other hits."""
-        return speaker_label(self.role, self.name)
+        return format_speaker(self.role, self.name)
 
     @property
     def note(self) -> str | None:
@@ -301,7 +301,7 @@ Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
 """Reorders the hits for a question, or writes into `silent` why it did not."""
 
 
-def document_text(db: Connection, event_id: str) -> str:
+def read_text_of_document(db: Connection, event_id: str) -> str:
     """Return the full text of the document that `event_id` indexed; "" if since removed."""
     row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
     return str(row[0]) if row else ""
@@ -326,10 +326,10 @@ _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 """Owners that are identified by the id of their event."""
 
 
-def hits_of(
+def make_hits_of_candidates(
     db: Connection, scored: Sequence[tuple[Candidate, float]], question: FtsQuery
 ) -> list[tuple[Candidate, Hit]]:
-    """Turn candidates into hits, with snippets for `question`; `add_evidence` fills in the rest.
+    """Turn candidates into hits, with snippets for `question`; `add_evidence_to_hits` fills in the rest.
 
     scored: candidates with their scores, from 0 to 1.
     """
@@ -350,7 +350,7 @@ def hits_of(
     passages = _rows_by_place(db, _PASSAGES, of_documents) if of_documents else {}
     found = []
     for place, (candidate, score) in enumerate(scored):
-        hit = struct_of_row(
+        hit = make_struct_of_row(
             Hit,
             rows[place],
             kind=candidate.kind,
@@ -382,7 +382,7 @@ _PASSAGES = (
 def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
     """Run `sql` for the `given` keys, each starting with its place, and return the rows by place."""
     rows = db.execute(sql, (to_json_list(given),))
-    return {place: row for place, *row in (required_row(rows) for _ in given)}
+    return {place: row for place, *row in (fetch_required_row(rows) for _ in given)}
 
 
 def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
@@ -390,13 +390,13 @@ def make_snippet(text: str, marks: Marks, start: int = 0, end: int | None = None
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]
-    match = position_of_first_mark(passage, marks)
+    match = find_first_marked_word(passage, marks)
     begin = start if match <= SNIPPET_LENGTH - _LEAD else start + match - _LEAD
     stop = min(begin + SNIPPET_LENGTH - 2, start + len(passage))
     return ("…" if begin > 0 else "") + text[begin:stop] + ("…" if stop < len(text) else "")
 
 
-def add_evidence(
+def add_evidence_to_hits(
     hits: Mapping[Ref, Hit], sides: Mapping[str, Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
 ) -> None:
     """Set each hit's similarity and, with `explain`, its rank and score on each side."""

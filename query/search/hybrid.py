@@ -8,17 +8,22 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
-from memlog.projector.passages.vectors import vector_set_for
-from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
-from memlog.query.changes import are_word_forms, put_newer_first_and_mark_older
+from memlog.projector.passages.vectors import choose_vector_set_for_model
+from memlog.projector.sqlite import Connection, error_types_of_binding, is_statement_error, transaction
 from memlog.query.context import scores
 from memlog.query.context.background import StoreSample
-from memlog.query.context.scope import core_rows_in_scope
+from memlog.query.context.scope import read_core_memory_in_scope
 from memlog.query.conversations import Surroundings, surroundings_of_event, surroundings_of_passage
 from memlog.query.filters import Filters
+from memlog.query.outdated_memories import are_word_forms, put_newer_first_and_mark_older
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.copies import drop_nested_copies, represent_copies_alike, text_keys
-from memlog.query.search.fulltext import Neighbourhood, candidate_priors, neighbourhood_of, passages_of
+from memlog.query.search.copies import drop_copies_in_nested_sources, find_text_keys, represent_copies_alike
+from memlog.query.search.fulltext import (
+    Neighbourhood,
+    candidate_priors,
+    find_matching_passages,
+    neighbourhood_of,
+)
 from memlog.query.search.hits import (
     SNIPPET_LENGTH,
     Candidate,
@@ -27,12 +32,12 @@ from memlog.query.search.hits import (
     Ranks,
     Ref,
     Scores,
-    add_evidence,
+    add_evidence_to_hits,
     best_possible_score,
     fuse_lists,
-    hits_of,
+    make_hits_of_candidates,
     rank_entries,
-    sort_ties,
+    sort_candidates_with_equal_scores,
 )
 from memlog.query.search.nearest import Compared
 from memlog.query.search.request import (
@@ -99,7 +104,7 @@ def search_read_model(
         sqlite3.Error: the read model cannot be read.
     """
     started = time.perf_counter()
-    (found,) = find_hits(db, request, [Quota(request.k, request.where)], models, held)
+    (found,) = find_hits(db, request, [Quota(request.k, request.filters_with_chat)], models, held)
     return SearchResult(
         hits=put_newer_first_and_mark_older(db, [hit for _, hit in found.hits]),
         mode=request.mode,
@@ -138,7 +143,7 @@ def find_hits(
     """Return the hits for each quota, ranked separately. `request.k` and its filters are ignored."""
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
-        expression = None if request.mode == "vector" else _fts_expression(request, silent)
+        expression = None if request.mode == "vector" else _make_fts_expression(request, silent)
         vectors = [] if request.mode == "text" else _embed_question(db, request, models, silent)
         found = []
         for quota in quotas:
@@ -149,9 +154,11 @@ def find_hits(
                 sides["vector"] = _search_vectors(db, request, quota, vectors, held)
             if request.min_similarity is not None and expression is not None:
                 least = request.min_similarity
-                sides["text"] = [nearest.drop_dissimilar(db, each, vectors, least) for each in sides["text"]]
+                sides["text"] = [
+                    nearest.drop_dissimilar_candidates(db, each, vectors, least) for each in sides["text"]
+                ]
             hits, near = _rank_candidates(
-                db, request, quota, represent_copies_alike(drop_nested_copies(db, sides))
+                db, request, quota, represent_copies_alike(drop_copies_in_nested_sources(db, sides))
             )
             found.append(Found(hits, near, silent))
     return found
@@ -172,38 +179,38 @@ class _Pool:
         self._beside: dict[Ref, Hashable] = {}
         numbers = [ref for ref in self._by_ref if isinstance(ref, int)]
         self.near = neighbourhood_of(db, numbers, filters, alone=not with_context)
-        self.passages = passages_of(db, self._by_ref.values())
+        self.passages = find_matching_passages(db, self._by_ref.values())
 
-    def candidate(self, ref: Ref) -> Candidate:
+    def find_candidate(self, ref: Ref) -> Candidate:
         """Return the candidate for `ref`; a message found only by its neighbours has no score."""
         if isinstance(ref, int) and ref not in self._by_ref:
             message = self.near.messages[ref]
             return Candidate("message", "message", message.key, None, message.ts, ref)
         return self._by_ref[ref]
 
-    def text_key(self, ref: Ref) -> Hashable:
+    def find_text_key(self, ref: Ref) -> Hashable:
         """Return the key an entry shares with its copies; None for a neighbour that copies a hit."""
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].text_key
         if ref not in self._beside:
-            text_key = text_keys(self._db, [self.candidate(ref)])[ref].text_key
+            text_key = find_text_keys(self._db, [self.find_candidate(ref)])[ref].text_key
             self._beside[ref] = None if text_key in self._found else text_key
         return self._beside[ref]
 
     def sort_equal_scores(self, refs: Iterable[Ref]) -> list[Ref]:
         """Sort entries that have equal scores."""
-        return [each.ref for each in sort_ties(map(self.candidate, refs))]
+        return [each.ref for each in sort_candidates_with_equal_scores(map(self.find_candidate, refs))]
 
 
 def _rank_candidates(
     db: Connection, request: Search, quota: Quota, sides: Mapping[str, Lists]
 ) -> tuple[list[tuple[Candidate, Hit]], Neighbourhood]:
-    ranking = request.ranked_by
+    ranking = request.ranking_settings
     pool = _Pool(db, sides, quota.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
     likely = candidate_priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
     factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
-    weights = _side_weights(ranking, sides)
+    weights = _choose_weights_of_sides(ranking, sides)
     ranks = {
         side: [
             Ranks(
@@ -213,7 +220,7 @@ def _rank_candidates(
                     likely,
                     ranking.cut(quota.k),
                     pool.sort_equal_scores,
-                    pool.text_key,
+                    pool.find_text_key,
                 ),
             )
             for each in lists
@@ -225,15 +232,17 @@ def _rank_candidates(
     # Invariant: no list contributes more than its cut, so none dominates the fusion by its length.
     assert all(len(each.ranked) <= ranking.cut(quota.k) for each in all_ranks)
     scored = [
-        (pool.candidate(ref), min(1.0, max(0.0, score / best)))
+        (pool.find_candidate(ref), min(1.0, max(0.0, score / best)))
         for ref, score in fuse_lists(
-            all_ranks, ranking, factors, quota.k, pool.sort_equal_scores, pool.text_key
+            all_ranks, ranking, factors, quota.k, pool.sort_equal_scores, pool.find_text_key
         )
     ]
-    found = hits_of(db, scored, request.question)
-    add_evidence({each.ref: hit for each, hit in found}, sides, ranks, explain=request.explain)
+    found = make_hits_of_candidates(db, scored, request.parsed_question)
+    add_evidence_to_hits({each.ref: hit for each, hit in found}, sides, ranks, explain=request.explain)
     for candidate, hit in found:
-        hit.around = _surroundings(db, candidate, request.expand) if request.expand else None
+        hit.around = (
+            _read_surroundings_of_candidate(db, candidate, request.expand) if request.expand else None
+        )
     return found, pool.near
 
 
@@ -245,28 +254,28 @@ def _score_with_neighbours(
         side: [{each.ref: each.score for each in rows if each.score is not None} for rows in lists]
         for side, lists in sides.items()
     }
-    if not request.ranked_by.context:
+    if not request.ranking_settings.context:
         return found
     add = request.min_similarity is None
     # A query in FTS5's syntax asks for exact matches.
     if "text" in found and not request.is_raw:
         own = found["text"][0]
-        scored = fulltext.score_with_neighbours(db, request.question.terms, near)
+        scored = fulltext.score_with_neighbours(db, request.parsed_question.terms, near)
         found["text"][0] = {ref: score for ref, score in scored.items() if add or ref in own}
     if "vector" in found:
         found["vector"] = [nearest.add_neighbour_scores(each, near, add=add) for each in found["vector"]]
     return found
 
 
-def _side_weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
+def _choose_weights_of_sides(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
     """Return the weight of each side searched; a single side has weight 1."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
-def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
+def _make_fts_expression(request: Search, silent: dict[str, str]) -> str | None:
     """Return the question's full-text query, or None if it has no words; note omissions in `silent`."""
-    question = request.question
+    question = request.parsed_question
     if question.expression is None:
         silent["text"] = "the question has no words to search for"
     elif question.is_cut:
@@ -278,8 +287,10 @@ def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
 
 def _search_fulltext(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
     try:
-        return fulltext.best_matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
-    except error_types() as error:
+        return fulltext.find_best_matches(
+            db, expression, quota.where, request.ranking_settings.text_pool(quota.k)
+        )
+    except error_types_of_binding() as error:
         if not (request.is_raw and is_statement_error(error)):
             raise
         raise BadInput(
@@ -309,17 +320,26 @@ def _search_vectors(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
+    pool = request.ranking_settings.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
         nearest.nearest_candidates(
-            db, vector, quota.where, pool, least, comparison.reads, held, vector_set_for(comparison.embedder)
+            db,
+            vector,
+            quota.where,
+            pool,
+            least,
+            comparison.reads,
+            held,
+            choose_vector_set_for_model(comparison.embedder),
         )
         for comparison, vector in vectors
     ]
 
 
-def _surroundings(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
+def _read_surroundings_of_candidate(
+    db: Connection, candidate: Candidate, neighbours: int
+) -> Surroundings | None:
     """Return a candidate with up to `neighbours` on either side; None for a memory, which has none."""
     if candidate.kind == "message":
         return surroundings_of_event(db, candidate.key, neighbours)
@@ -336,7 +356,9 @@ _CORE_THRESHOLD = 0.6
 eleven, or one of two, are enough; core memory is small, and written to be found."""
 
 
-def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
+def rate_relevance_of_hits(
+    db: Connection, request: Search, models: Models, sample: StoreSample, found: Found
+) -> bool:
     """Set each hit's `relevance`, except for messages, and its `similarity` if missing.
 
     Return whether some hit is certainly related to the question.
@@ -347,7 +369,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     prompt = scores.ScoredPrompt(db, request, scores.wrap_to_embed_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
     near = scores.compare_hits(db, prompt, listed)
-    far = {} if prompt.multilingual is None else prompt.multilingual.nearness_by_hit(listed)
+    far = {} if prompt.multilingual_prompt is None else prompt.multilingual_prompt.nearness_by_hit(listed)
     measured = []
     for place, (candidate, hit) in enumerate(listed):
         cosine, words = near[place]
@@ -363,7 +385,7 @@ def rate_hits(db: Connection, request: Search, models: Models, sample: StoreSamp
     return bool(prompt.judge_hits_of_prompt(messages, found.near).kept)
 
 
-def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
+def find_core_memory_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     """Return the core values that share enough words with the question, best first.
 
     Their source is `core`, and their id `section.key`.
@@ -373,7 +395,7 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     """
     request = question.words
     found = []
-    for row in core_rows_in_scope(db, None).shown:
+    for row in read_core_memory_in_scope(db, None).shown:
         known = parse_query(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
         had = sum(any(are_word_forms(word, other) for other in known) for word in request)
         share = had / max(1, len(request))

@@ -7,19 +7,29 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding.models import Embedder, Models, is_bundled, is_multilingual, supports_language
+from memlog.projector.embedding.models import (
+    Embedder,
+    Models,
+    is_bundled_model,
+    is_multilingual_model,
+    supports_language,
+)
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import PassageTables
-from memlog.projector.passages.vectors import FIRST, VectorSet, vector_set_for
+from memlog.projector.passages.vectors import FIRST, VectorSet, choose_vector_set_for_model
 from memlog.projector.sqlite import Connection, to_json_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, detect_language
 from memlog.query.event_index import Sql
-from memlog.query.facts.topic_keys import define_topic_function
+from memlog.query.facts.topic_keys import define_sql_function_topic_key
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.search import hits
 from memlog.query.search.copies import Fetched, best_distinct_texts
 from memlog.query.search.fulltext import Neighbourhood
-from memlog.query.search.vector_cache import HeldVectors, similarities, take_nearest
+from memlog.query.search.vector_cache import (
+    HeldVectors,
+    compute_similarities_of_passages,
+    take_highest_similarities,
+)
 
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
@@ -43,19 +53,19 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
     """Return the question's vector as float32; if it can't be compared, None, with the reason in `silent`."""
-    name = "multilingual" if is_multilingual(embedder.id) else "vector"
+    name = "multilingual" if is_multilingual_model(embedder.id) else "vector"
     reason = (
         why_no_vectors()
         or (
             "no vectors yet: project the log"
-            if vectors.model_of(db, vector_set_for(embedder)) is None
+            if vectors.read_model_of_vectors(db, choose_vector_set_for_model(embedder)) is None
             else None
         )
         or vectors.why_incomparable(db, embedder)
         or (None if supports_language(embedder, text) else _OTHER_SCRIPT)
     )
     if reason is None:
-        part = embedded_part(text, embedder)
+        part = cut_to_embedded_part(text, embedder)
         if len(text) > _EMBEDDED_CHARACTERS:
             silent[name] = f"only the question's first {len(part):,} characters were compared"
         try:
@@ -66,9 +76,9 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
     return None
 
 
-def embedded_part(text: str, embedder: Embedder) -> str:
+def cut_to_embedded_part(text: str, embedder: Embedder) -> str:
     """Return the beginning of a question, up to the length that is embedded."""
-    return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
+    return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual_model(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
 def nearest_candidates(
@@ -90,7 +100,7 @@ def nearest_candidates(
     of: the set of vectors to search.
     """
     if filters.topic is not None:
-        define_topic_function(db)
+        define_sql_function_topic_key(db)
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
     shelves = [*_searched_shelves(of, filters)]
@@ -99,9 +109,9 @@ def nearest_candidates(
         candidates: list[hits.Candidate] = []
         horizon = -math.inf
         for columns, shelf, allowed in shelves:
-            similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
+            similarities = _find_nearest_chunks(db, shelf, vector, allowed, limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
-            candidates += _candidates_of_chunks(db, columns, shelf, close, is_readable)
+            candidates += _make_candidates_of_chunks(db, columns, shelf, close, is_readable)
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
         # Below the horizon, the shelf that was cut may have passages that were not fetched.
@@ -111,7 +121,7 @@ def nearest_candidates(
     return best_distinct_texts(db, fetch_candidates, depth)
 
 
-def drop_dissimilar(
+def drop_dissimilar_candidates(
     db: Connection,
     found: Sequence[hits.Candidate],
     vectors: Iterable[tuple["Compared", bytes]],
@@ -123,14 +133,18 @@ def drop_dissimilar(
     """
     best: dict[int, float] = {}
     for comparison, vector in vectors:
-        for shelf, of_shelf in passages_by_place(db, found, vector_set_for(comparison.embedder)).items():
+        for shelf, of_shelf in passages_by_place(
+            db, found, choose_vector_set_for_model(comparison.embedder)
+        ).items():
             texts = db.execute(
                 f"SELECT chunk_no, substr(content, 1, {_SCRIPT_SAMPLE}) FROM {shelf.chunks}"
                 " WHERE chunk_no IN (SELECT value FROM json_each(?))",
                 (to_json_list([*of_shelf]),),
             )
             numbers = [no for no, text in texts if comparison.reads is None or comparison.reads(text)]
-            for chunk, cosine in similarities(db, shelf, numbers, vector).items() if numbers else ():
+            for chunk, cosine in (
+                compute_similarities_of_passages(db, shelf, numbers, vector).items() if numbers else ()
+            ):
                 place = of_shelf[chunk]
                 best[place] = max(best.get(place, -1.0), cosine)
     return [each for place, each in enumerate(found) if best.get(place, least) >= least]
@@ -140,7 +154,9 @@ def cosines_by_place(db: Connection, found: Sequence[hits.Candidate], vector: by
     """Return each candidate's cosine with `vector`, by place in `found`; for a message, the best of all."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_by_place(db, found).items():
-        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
+        for chunk, cosine in (
+            compute_similarities_of_passages(db, shelf, [*of_shelf], vector).items() if of_shelf else ()
+        ):
             place = of_shelf[chunk]
             best[place] = max(best.get(place, -1.0), cosine)
     return best
@@ -189,7 +205,7 @@ def models_comparing_question(models: Models, text: str) -> list[Compared]:
     first, multilingual = models
     if multilingual is None:
         return [] if first is None else [Compared(first, partial(supports_language, first))]
-    if first is None or not is_bundled(first) or not is_english(text):
+    if first is None or not is_bundled_model(first) or not is_english(text):
         return [Compared(multilingual, None)]
     return [Compared(first, is_english), Compared(multilingual, lambda passage: not is_english(passage))]
 
@@ -253,17 +269,17 @@ def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Pa
             yield columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
 
 
-def _nearest_chunks(
+def _find_nearest_chunks(
     db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
-    if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
+    if allowed is None and (similar := held.find_nearest_passages(db, shelf, vector, limit)) is not None:
         return similar
-    few = None if allowed is None else _list_few_allowed(db, shelf, allowed)
-    numbers = _nearest_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
-    return take_nearest(similarities(db, shelf, numbers, vector), limit)
+    few = None if allowed is None else _list_allowed_passages_if_few(db, shelf, allowed)
+    numbers = _find_nearest_chunks_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
+    return take_highest_similarities(compute_similarities_of_passages(db, shelf, numbers, vector), limit)
 
 
-def _nearest_by_vec0(
+def _find_nearest_chunks_by_vec0(
     db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int
 ) -> list[int]:
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
@@ -276,7 +292,7 @@ def _nearest_by_vec0(
     return [number for (number,) in rows]
 
 
-def _list_few_allowed(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
+def _list_allowed_passages_if_few(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
     """Return the numbers of the allowed passages; None if there are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     most = last // _SELECTIVE
@@ -284,7 +300,7 @@ def _list_few_allowed(db: Connection, shelf: PassageTables, allowed: Sql) -> lis
     return [chunk_no for (chunk_no,) in rows] if len(rows) <= most else None
 
 
-def _candidates_of_chunks(
+def _make_candidates_of_chunks(
     db: Connection,
     columns: str,
     shelf: PassageTables,
@@ -298,7 +314,7 @@ def _candidates_of_chunks(
     ).fetchall()
     by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}
     return [
-        hits.candidate_of(by_number[number], round(similarity, hits.SCORE_DIGITS))
+        hits.make_candidate_of_row(by_number[number], round(similarity, hits.SCORE_DIGITS))
         for number, similarity in similarities.items()
         if number in by_number
     ]

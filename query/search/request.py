@@ -13,9 +13,14 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Reads
 from memlog.eventlog.settings import DEFAULTS, Fusion, Hits
 from memlog.eventlog.settings import Mode as Mode
-from memlog.eventlog.text import break_before
-from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
-from memlog.projector.text.marks import Marks, marks_of
+from memlog.eventlog.text import find_break_before
+from memlog.projector.text.analyzer import (
+    Word,
+    find_names_in_question,
+    split_into_written_words,
+    split_question_into_words,
+)
+from memlog.projector.text.marks import Marks, make_marks
 from memlog.projector.text.tokens import gram_length, is_spaceless, other_spelling
 from memlog.query.conversations import MAX_NEIGHBOURS
 from memlog.query.filters import Filters
@@ -137,20 +142,20 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
             force_setattr(self, "mode", "text")
 
     @cached_property
-    def where(self) -> Filters:
+    def filters_with_chat(self) -> Filters:
         """The filters, including `chat` if given."""
         filters = Filters.of(self.filters)
         return filters if self.chat is None else replace(filters, chat=self.chat)
 
     @cached_property
-    def ranked_by(self) -> Ranking:
+    def ranking_settings(self) -> Ranking:
         """The ranking; `ranking` itself may be a mapping."""
         return Ranking.of(self.ranking)
 
     @cached_property
-    def question(self) -> "FtsQuery":
+    def parsed_question(self) -> "FtsQuery":
         """The question, parsed for full-text search."""
-        return wrap_raw_query(self.text) if self.is_raw else parse_query(self.text)
+        return wrap_query_in_fts_syntax(self.text) if self.is_raw else parse_query(self.text)
 
 
 MAX_WORDS = 64
@@ -191,7 +196,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def marks(self) -> Marks:
         """The marks that highlight the words in a hit."""
-        return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
+        return make_marks([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
     def terms(self) -> list[str]:
@@ -211,11 +216,11 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 def parse_query(text: str) -> FtsQuery:
     """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
-    text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
-    phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
+    text = text[: find_break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
+    phrases = [split_into_written_words(phrase) for phrase in _PHRASE.findall(text)]
     rest = _PHRASE.sub(" ", text)
-    words = question_words(rest)
-    names = question_names(rest)
+    words = split_question_into_words(rest)
+    names = find_names_in_question(rest)
     telling = [word for word in words if not word.is_stop]
     kept = telling if telling or any(phrases) else words
     return FtsQuery(
@@ -233,7 +238,7 @@ def _join_phrase(words: Sequence[str]) -> str:
     return " ".join(words[:MAX_WORDS])
 
 
-def wrap_raw_query(text: str) -> FtsQuery:
+def wrap_query_in_fts_syntax(text: str) -> FtsQuery:
     """Wrap a query in FTS5's own syntax; its parsed words serve only to place the snippet."""
     return FtsQuery(phrases=(), words=parse_query(text).words, fts5=text)
 

@@ -59,7 +59,7 @@ class HeldVectors:
         self._held: dict[str, _ShelfVectors] = {}
         self._scans: dict[str, int] = {}
 
-    def nearest(
+    def find_nearest_passages(
         self, db: Connection, shelf: PassageTables, vector: bytes, limit: int
     ) -> dict[int, float] | None:
         """Return the cosine similarities of the `limit` passages nearest to `vector`, nearest first.
@@ -76,12 +76,12 @@ class HeldVectors:
         if len(rows) > 2 * (limit + _SLACK):
             return None
         if len(uncached) <= _MAX_UNCACHED:
-            of_rows = cosines(held.vectors[rows], vector)
+            of_rows = compute_cosines_of_rows(held.vectors[rows], vector)
             similar = dict(zip(held.numbers[rows].tolist(), of_rows, strict=True))
-            similar |= similarities(db, shelf, uncached, vector)
+            similar |= compute_similarities_of_passages(db, shelf, uncached, vector)
             among = "WHERE chunk_no IN (SELECT value FROM json_each(?))"
             present = db.execute(f"SELECT chunk_no FROM {shelf.chunks} {among}", (to_json_list([*similar]),))
-            nearest = take_nearest({number: similar[number] for (number,) in present}, limit)
+            nearest = take_highest_similarities({number: similar[number] for (number,) in present}, limit)
             if floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > floor):
                 return nearest
         self._held.pop(shelf.vectors, None)
@@ -89,26 +89,26 @@ class HeldVectors:
         return None
 
     def _drop_stale(self, db: Connection) -> None:
-        of = db, *(vectors.model_of(db, of) for of in vectors.SETS)
+        of = db, *(vectors.read_model_of_vectors(db, of) for of in vectors.SETS)
         if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
 
     def _load_when_due(self, db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors | None:
         scans = self._scans[shelf.vectors] = self._scans.get(shelf.vectors, 0) + 1
-        if scans % _SCANS or not _fits_in_memory(db, shelf, dimension):
+        if scans % _SCANS or not _do_vectors_fit_in_memory(db, shelf, dimension):
             return None
-        return self._held.setdefault(shelf.vectors, _read_shelf(db, shelf, dimension))
+        return self._held.setdefault(shelf.vectors, _read_vectors_of_shelf(db, shelf, dimension))
 
 
-def _fits_in_memory(db: Connection, shelf: PassageTables, dimension: int) -> bool:
+def _do_vectors_fit_in_memory(db: Connection, shelf: PassageTables, dimension: int) -> bool:
     passages, waiting = db.execute(
         f"SELECT (SELECT count(*) FROM {shelf.chunks}), (SELECT count(*) FROM {shelf.queue})"
     ).fetchone()
     return bool(passages * dimension * _FLOAT_BYTES <= _MOST_BYTES and waiting <= _MAX_UNCACHED)
 
 
-def _read_shelf(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors:
+def _read_vectors_of_shelf(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors:
     import numpy as np
 
     rows = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors}").fetchall()
@@ -147,13 +147,15 @@ def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> "tuple[NDArray
     return np.flatnonzero(rough >= least), least + _ROUNDING / 2
 
 
-def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
+def compute_similarities_of_passages(
+    db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes
+) -> dict[int, float]:
     """Return the cosine similarity to `vector` of each passage that has one, by chunk number.
 
     vector: float32, little-endian, with the dimension of the generation's model. Takes 16 µs per passage.
     """
     known, read = stored_vectors(db, shelf, numbers)
-    return dict(zip(known, cosines(read, vector), strict=True))
+    return dict(zip(known, compute_cosines_of_rows(read, vector), strict=True))
 
 
 def stored_vectors(
@@ -172,7 +174,7 @@ def stored_vectors(
     return [number for number, _ in rows], read.reshape(len(rows), -1) if rows else read.reshape(0, 1)
 
 
-def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
+def compute_cosines_of_rows(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     """Return the cosine similarity to `vector` of each row of `vectors`, [passages, dimension].
 
     Each is computed separately in double precision, so that it does not depend on the other rows.
@@ -187,7 +189,7 @@ def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     return similar
 
 
-def take_nearest(similar: dict[int, float], limit: int) -> dict[int, float]:
+def take_highest_similarities(similar: dict[int, float], limit: int) -> dict[int, float]:
     """Return the `limit` highest similarities, highest first, with ties ordered by chunk number."""
     ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
     return dict(ordered[:limit])

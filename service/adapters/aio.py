@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, Self
 from memlog.service.adapters import async_operations
 from memlog.service.adapters.async_operations import AsyncOperations
 from memlog.service.adapters.awaiting import Threads
-from memlog.service.engine.operation import PLACES, group_named
+from memlog.service.engine.operation import PLACES, import_group_named
 from memlog.service.store import Store, open
 
 P = ParamSpec("P")
@@ -32,7 +32,7 @@ class AsyncStore(AsyncOperations):
         super().__init__(lambda: store, Threads())
         self._store = store
         for name in filter(None, PLACES):
-            kind = getattr(async_operations, f"Async{group_named(name).__name__}")
+            kind = getattr(async_operations, f"Async{import_group_named(name).__name__}")
             setattr(self, name, kind(partial(getattr, store, name), self._threads))
 
     @property

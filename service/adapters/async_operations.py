@@ -8,7 +8,7 @@ import inspect
 from typing import Any
 
 from memlog.service.adapters.awaiting import Awaitable, Watching, awaited_method
-from memlog.service.engine.operation import PLACES, Operation, group_named
+from memlog.service.engine.operation import PLACES, Operation, import_group_named
 
 NOT_AWAITED = ("close", "is_of_another_copy")
 """Methods of groups that are not operations, nor meant for programs."""
@@ -25,7 +25,7 @@ def awaited_methods(kind: type[Any]) -> dict[str, Any]:
 
 
 for _group in PLACES:
-    _kind = group_named(_group)
+    _kind = import_group_named(_group)
     _name = f"Async{_kind.__name__}" if _group else "AsyncOperations"
     globals()[_name] = type(
         _name,

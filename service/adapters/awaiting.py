@@ -40,7 +40,7 @@ class Threads(SplitByFork):
         self.lock = threading.Lock()
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
-    async def run(self, kind: str, call: Callable[[], R]) -> R:
+    async def run_in_thread(self, kind: str, call: Callable[[], R]) -> R:
         """Run `call` in a thread of its kind; return its result or raise its error.
 
         If cancelled before it starts, `call` never runs; if cancelled later, it still completes.
@@ -92,7 +92,7 @@ def awaited_method(
             result: R = getattr(target, name)(*args, **kwargs)
             return result
 
-        return await self._threads.run(kind, run_method)
+        return await self._threads.run_in_thread(kind, run_method)
 
     return call
 

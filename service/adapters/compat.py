@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import BadInput, NotFound, shown_value
+from memlog.eventlog.errors import BadInput, NotFound, format_value_for_message
 from memlog.eventlog.events import FactStored, Message, SessionBreak
 from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, chat_id_to_text
 from memlog.eventlog.settings import DEFAULTS, Hits
 from memlog.query.facts.answers import NOT_STORED, Fact
 from memlog.query.facts.question_parser import parse_questions
-from memlog.query.facts.topic_keys import comparable_key, make_topic_key
+from memlog.query.facts.topic_keys import make_topic_key, normalise_key_for_comparison
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import call_operation
-from memlog.service.engine.operation import not_found, operation_named
+from memlog.service.engine.operation import find_operation_named, make_not_found_error
 from memlog.service.memory.facts import Rank, check_values
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
@@ -28,7 +28,7 @@ from memlog.service.store import Store
 def _to_chat_id_text(given: str | int) -> str:
     name = chat_id_to_text(given)
     if not isinstance(name, str):
-        raise BadInput(f"chat_id is {shown_value(given)}", hint="pass a str or an int")
+        raise BadInput(f"chat_id is {format_value_for_message(given)}", hint="pass a str or an int")
     return name
 
 
@@ -36,7 +36,9 @@ def _to_timestamp(given: str) -> str:
     try:
         return timestamps.normalise_timestamp(given, naive_is_utc=True)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"created_at is {shown_value(given)}", hint="write 2026-02-24T10:15:00Z") from error
+        raise BadInput(
+            f"created_at is {format_value_for_message(given)}", hint="write 2026-02-24T10:15:00Z"
+        ) from error
 
 
 ChatId = Annotated[
@@ -155,7 +157,7 @@ def pre_route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     given = given | ({"chat": add_default_channel(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return call_operation(store, "pre_route", given)
-    request: Any = operation_named("pre_route").request.of(given, "pre_route")
+    request: Any = find_operation_named("pre_route").request.of(given, "pre_route")
     asks_for_fact = any(parse_questions(request.text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
@@ -213,8 +215,10 @@ def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = comparable_key(make_topic_key(request.topic_key))
-        of_topic = [each for each in store.facts.list() if comparable_key(each.topic_key) == key]
+        key = normalise_key_for_comparison(make_topic_key(request.topic_key))
+        of_topic = [
+            each for each in store.facts.list() if normalise_key_for_comparison(each.topic_key) == key
+        ]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if request.rank in (None, each.rank)]
     return {"facts": [_fact_answer(request, fact, fact.chat, fact.updated_at) for fact in found]}
@@ -286,7 +290,7 @@ def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
         for each in store.memories.list(chat=chat, archived=is_archived):
             if memory_id_to_uuid(each.memory_id) == memory_id.lower():
                 return each
-    raise not_found("memory_not_found", memory_id)
+    raise make_not_found_error("memory_not_found", memory_id)
 
 
 def memory_id_to_uuid(memory_id: str) -> str:
@@ -319,7 +323,7 @@ def _session_exists(store: Store, session: str) -> bool:
 
 def _check_session_exists(store: Store, session: str) -> None:
     if not _session_exists(store, session):
-        raise not_found("session_not_found", session)
+        raise make_not_found_error("session_not_found", session)
 
 
 ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {

@@ -10,14 +10,21 @@ import httpx2
 import msgspec
 
 from memlog.eventlog.codec.encode import event_to_json
-from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
+from memlog.eventlog.errors import (
+    BadInput,
+    DatabaseError,
+    LogError,
+    MemlogError,
+    NotFound,
+    format_value_for_message,
+)
 from memlog.eventlog.events import Event
-from memlog.eventlog.fields import Chat, fields_of
+from memlog.eventlog.fields import Chat, list_fields
 from memlog.query.request import Request
 from memlog.service.adapters.local_sockets import check_server_has_token, is_process_of_user
 from memlog.service.adapters.problems import Problem, ProblemAnswer, problem_to_error
 from memlog.service.engine.engine import client_header
-from memlog.service.engine.operation import Operation, group_named, operations_of
+from memlog.service.engine.operation import Operation, import_group_named, operations_of_group
 
 T = TypeVar("T")
 
@@ -46,17 +53,22 @@ class ServerConnection:
         is_proven: bool = False,
     ) -> None:
         if not isinstance(url, str):
-            raise BadInput(f"url is {shown_value(url)}", hint="use a URL, for example http://127.0.0.1:5858")
+            raise BadInput(
+                f"url is {format_value_for_message(url)}", hint="use a URL, for example http://127.0.0.1:5858"
+            )
         if not isinstance(token, str | None):
             raise BadInput("the token must be a string", hint="use the line in the server's token file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
             raise BadInput("the token has invalid characters", hint="use the line in the server's token file")
         if not isinstance(project, str) or not project.isprintable():
-            raise BadInput(f"project is {shown_value(project)}", hint="use the name of a project")
+            raise BadInput(
+                f"project is {format_value_for_message(project)}", hint="use the name of a project"
+            )
         if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
             raise BadInput(
-                f"seconds is {shown_value(seconds)}", hint=f"use a number above 0, at most {_LONGEST_WAIT:,}"
+                f"seconds is {format_value_for_message(seconds)}",
+                hint=f"use a number above 0, at most {_LONGEST_WAIT:,}",
             )
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
@@ -122,7 +134,7 @@ class ServerConnection:
             return given.content
         raise _error_of_answer(given)
 
-    def available(self) -> bool:
+    def is_server_answering(self) -> bool:
         """Whether the server answers."""
         try:
             return self._client.get("/healthz", extensions={"trace": self._check_server}).is_success
@@ -142,7 +154,7 @@ class Connected:
 
     def available(self) -> bool:
         """Whether the server answers."""
-        return self._connection.available()
+        return self._connection.is_server_answering()
 
     def close(self) -> None:
         """Close the connection. The next call reopens it."""
@@ -180,9 +192,9 @@ def remote_method(operation: T) -> T:
 @cache
 def remote_class(group: str) -> type[Remote]:
     """Return the `Remote` class for a group of operations."""
-    kind = group_named(group)
+    kind = import_group_named(group)
     methods = {
-        name: remote_method(each) for name, each in operations_of(group).items() if not each.is_endless
+        name: remote_method(each) for name, each in operations_of_group(group).items() if not each.is_endless
     }
     names = {"__doc__": f"The operations of `{kind.__name__}`.", "__module__": __name__}
     return type(f"Remote{kind.__name__}", (Remote,), methods | names)
@@ -191,7 +203,7 @@ def remote_class(group: str) -> type[Remote]:
 def _to_json_values(value: Any) -> Any:  # noqa: ANN401
     """Convert a value to JSON types, leaving out a request's local fields and those at their default."""
     if isinstance(value, Request):
-        fields = [field for field in fields_of(type(value)) if not field.is_local]
+        fields = [field for field in list_fields(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}
         return {f.name: _to_json_values(given[f.name]) for f in fields if given[f.name] != f.default}
     if isinstance(value, bytes):

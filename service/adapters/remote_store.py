@@ -145,7 +145,7 @@ def announcing_server(
 def find_running_server(folder: Path, served: Path) -> RunningServer | None:
     """Return the running server of a store, or of a folder of projects, or None."""
     file = _path_of_lock_file(folder, served)
-    if not _is_locked(file):
+    if not _is_file_locked(file):
         return None
     try:
         return msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=RunningServer)
@@ -153,7 +153,7 @@ def find_running_server(folder: Path, served: Path) -> RunningServer | None:
         return None  # it is still starting
 
 
-def _is_locked(file: Path) -> bool:
+def _is_file_locked(file: Path) -> bool:
     # The lock is shared, so that two concurrent checks do not take each other for a server.
     try:
         with file.open("rb") as opened:

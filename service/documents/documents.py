@@ -16,7 +16,14 @@ from memlog.eventlog.fields import SourceId, SourceKind
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
-from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, folder_tree
+from memlog.query.documents import (
+    Document,
+    DocumentFolder,
+    DocumentText,
+    Registered,
+    Source,
+    make_tree_of_folders,
+)
 from memlog.query.request import PathField
 from memlog.service.documents.indexing import (
     Indexing,
@@ -32,14 +39,14 @@ from memlog.service.documents.sources import (
     USER_FILE,
     IndexingReport,
     SourcePlan,
-    call_to_claim,
-    registration_event,
-    removal_events,
-    unchanged_plan,
+    format_call_to_claim_source,
+    make_plan_without_changes,
+    make_registration_event,
+    make_removal_events,
 )
 from memlog.service.documents.text_files import filetype_of_suffix
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.operation import OperationGroup, make_not_found_error, operation
 from memlog.service.engine.requests import Globs, Paths, ProgressField
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import Core
@@ -62,7 +69,7 @@ class FolderRequest(NamedTuple):
     given: Patterns
 
 
-def folder_requests(
+def make_requests_for_folders(
     paths: Iterable[str | Path],
     source: str | None,
     kind: SourceKind,
@@ -190,7 +197,7 @@ def _check_same_root(root: Path, source: Registered) -> str:
 
 def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
     """Return the patterns of a source after a request. source: its current registration, if any."""
-    before = Patterns() if source is None else Patterns.of(source)
+    before = Patterns() if source is None else Patterns.make_patterns_of_source(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
         if is_given:
@@ -201,7 +208,7 @@ def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patte
     if is_given:
         return request.given
     # Naming the folder of files that were added one by one selects the whole folder.
-    return Patterns((), before.exclude) if before.are_names else before
+    return Patterns((), before.exclude) if before.are_only_file_names else before
 
 
 def _include_named_files(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
@@ -246,7 +253,7 @@ class Documents(OperationGroup):
             engine.path, engine.log.append, Core(engine).take_over, engine.readers, engine.redact
         )
         self._lock_timeout = engine.lock_timeout
-        self._own_writers = engine.log.own_writers
+        self._own_writers = engine.log.read_own_writer_names
 
     @property
     def readers(self) -> Readers:
@@ -310,7 +317,7 @@ class Documents(OperationGroup):
         Raises:
             BadInput, Busy, LogError, DatabaseError: as `add`.
         """
-        requests = folder_requests(paths, source, kind, include, exclude)
+        requests = make_requests_for_folders(paths, source, kind, include, exclude)
         for each in requests:
             if each.root.resolve().is_relative_to(self._tools.store.resolve()):
                 raise BadInput(
@@ -365,7 +372,7 @@ class Documents(OperationGroup):
             lambda db: (queries.find_source(db, source), queries.documents_of_source(db, source))
         )
         if found is None:
-            raise not_found("source_not_found", source)
+            raise make_not_found_error("source_not_found", source)
         return documents
 
     @operation("read", missing="document_not_found")
@@ -384,7 +391,7 @@ class Documents(OperationGroup):
         """
         names = [each.source_id for each in self._find_sources(source)]
         found = self._read(lambda db: [(name, queries.documents_of_source(db, name)) for name in names])
-        return [folder_tree(name, documents) for name, documents in found]
+        return [make_tree_of_folders(name, documents) for name, documents in found]
 
     @operation("read")
     def status(self, source: OnlySource = None) -> _Statuses:
@@ -394,7 +401,7 @@ class Documents(OperationGroup):
             NotFound: there is no source of this name.
         """
         return [
-            to_source_status(each, self._records_of_source(each.source_id).read_job())
+            to_source_status(each, self._open_records_of_source(each.source_id).read_job())
             for each in self._find_sources(source)
         ]
 
@@ -404,13 +411,13 @@ class Documents(OperationGroup):
 
         The list is stored in cache/, and is lost if cache/ is deleted.
         """
-        jobs = (self._records_of_source(each.source_id).read_job() for each in self.list())
+        jobs = (self._open_records_of_source(each.source_id).read_job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
 
     def _find_sources(self, source: str | None) -> _Sources:
         found = [each for each in self.list() if source in (None, each.source_id)]
         if source is not None and not found:
-            raise not_found("source_not_found", source)
+            raise make_not_found_error("source_not_found", source)
         return found
 
     @operation("append", missing="document_not_found")
@@ -425,34 +432,37 @@ class Documents(OperationGroup):
         source_id, is_document, file = name.partition("/")
         # This comes first, as locking the records creates their folder: a missing store must stay missing.
         self._decide(queries.list_registered_sources)
-        with self._records_of_source(source_id).holding_source_lock(self._lock_timeout):
+        with self._open_records_of_source(source_id).holding_source_lock(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
+                claim = format_call_to_claim_source(source_id)
                 raise BadInput(
                     f"the source {source_id!r} is refreshed by another copy (writer {found.writer})",
-                    hint=f"remove the document there or claim the source first: {call_to_claim(source_id)}",
+                    hint=f"remove the document there or claim the source first: {claim}",
                 )
             if is_document:
-                return self._append(removal_events(source_id, found, file))[-1]
+                return self._append(make_removal_events(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
     def _register_and_index_folder(
         self, request: FolderRequest, progress: Progress | None, *, claims: bool
     ) -> IndexingReport:
-        with self._records_of_source(request.source_id).holding_source_lock(self._lock_timeout):
+        with self._open_records_of_source(request.source_id).holding_source_lock(self._lock_timeout):
             before, versions = self._source_and_versions(request.source_id)
             registered = self._decide(queries.list_registered_sources)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
-                return unchanged_plan(before, versions).create_empty_report(registered_by=before.writer)
+                return make_plan_without_changes(before, versions).create_empty_report(
+                    registered_by=before.writer
+                )
             # On another machine the folder may have another path.
             registration = build_registration(request, before, may_move=is_of_another)
             is_new = (
                 before is None
                 or before.writer not in self._own_writers()
-                or registration_event(before) != registration
+                or make_registration_event(before) != registration
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
@@ -468,21 +478,21 @@ class Documents(OperationGroup):
         return source.writer not in ("", *self._own_writers())
 
     def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
-        plan = unchanged_plan(source, {})
+        plan = make_plan_without_changes(source, {})
         try:
-            with self._records_of_source(source.source_id).holding_source_lock(self._lock_timeout):
+            with self._open_records_of_source(source.source_id).holding_source_lock(self._lock_timeout):
                 # Another process may have changed the registration meanwhile.
                 found, versions = self._source_and_versions(source.source_id)
                 if found is None:
                     return plan.create_empty_report(error="the source was removed")
-                plan = unchanged_plan(found, versions)
+                plan = make_plan_without_changes(found, versions)
                 if self.is_of_another_copy(found):
                     return plan.create_empty_report(registered_by=found.writer)
                 return Indexing(plan, self._tools, progress).run(is_by_name=False)
         except (OSError, Busy) as error:
             return plan.create_empty_report(error=describe_indexing_error(error))
 
-    def _records_of_source(self, source_id: str) -> SourceRecords:
+    def _open_records_of_source(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
 
     def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:

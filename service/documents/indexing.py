@@ -14,14 +14,13 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Position
-from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files import disk, file_io, locks
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import SOURCE_RECORDS
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.projector import core_file
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents import text_files
@@ -143,14 +142,16 @@ class SourceRecords:
         """Store a record: that of the last indexing, or that of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
-            core_file.replace(self._path_of_record(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
+            file_io.replace_file(
+                self._path_of_record(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record)
+            )
 
     def _path_of_record(self, suffix: str) -> Path:
         return self._folder / f"{self._stem}.{suffix}"
 
     def _read_record(self, kind: type[Record]) -> Record | None:
         try:
-            data = core_file.read(self._path_of_record(_SUFFIXES[kind]))
+            data = file_io.read_file(self._path_of_record(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # A record that is damaged, or of another version of memlog, counts as missing.
@@ -202,7 +203,7 @@ def remove_all_records(store: Path) -> None:
         OSError: a record cannot be removed.
     """
     with suppress(FileNotFoundError):
-        with disk.entries(store / SOURCE_RECORDS) as entries:
+        with disk.scan_folder(store / SOURCE_RECORDS) as entries:
             paths = [Path(entry.path) for entry in entries if not entry.name.endswith(".lock")]
         for path in paths:
             disk.unlink(path)
@@ -302,7 +303,7 @@ class Indexing:
         try:
             # The events of a batch share one fsync, and fit easily into memory.
             for batch in split_into_batches(
-                self._new_lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS
+                self._encode_events_of_changed_files(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS
             ):
                 report.indexed += len(self._append_batch(batch))
             # If the root was replaced meanwhile, a missing file may not have been removed.
@@ -324,19 +325,23 @@ class Indexing:
                 self._report.warnings += [FileWarning(file, each.message) for each in position.warnings]
         return positions
 
-    def _new_lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
+    def _encode_events_of_changed_files(self, root: Root, files: list[str]) -> Iterator[bytes]:
         for number, file in enumerate(files, start=1):
             try:
-                if (line := self._line_if_new(root, file)) is not None:
+                if (line := self._encode_event_if_changed(root, file)) is not None:
                     yield line
             finally:
                 self._record_progress(number, len(files))
 
-    def _line_if_new(self, root: Root, file: str) -> bytes | None:
+    def _encode_event_if_changed(self, root: Root, file: str) -> bytes | None:
         """Return the event for a file; None if its document is up to date, or the file is not a document."""
         moment = time.time_ns()
         try:
-            line = None if self._is_up_to_date(root, file) else self._read_event_of_file(root, file, moment)
+            line = (
+                None
+                if self._is_document_up_to_date(root, file)
+                else self._read_event_of_file(root, file, moment)
+            )
         except GONE:
             self._report.found -= 1
             return None
@@ -353,7 +358,7 @@ class Indexing:
         """Whether a file is skipped because its name contains a key and keys are masked."""
         return self._tools.redact and mask_keys(file) != file
 
-    def _is_up_to_date(self, root: Root, file: str) -> bool:
+    def _is_document_up_to_date(self, root: Root, file: str) -> bool:
         """Whether a file is unchanged since its document was indexed.
 
         Raises:

@@ -54,7 +54,7 @@ def read_rules_within(root: Root, folder: str) -> list[Rules]:
         Unfit: the `.gitignore` is unreadable.
     """
     prefix = f"{folder}/" if folder else ""
-    text = _read_if_present(lambda: root.open(prefix + GITIGNORE))
+    text = _read_if_present(lambda: root.open_file(prefix + GITIGNORE))
     return [] if text is None else [Rules(prefix + GITIGNORE, text, len(prefix), "")]
 
 
@@ -145,7 +145,7 @@ class Patterns:
     exclude: Sequence[str] = ()
 
     @classmethod
-    def of(cls, source: Registered | SourceRegistered) -> "Patterns":
+    def make_patterns_of_source(cls, source: Registered | SourceRegistered) -> "Patterns":
         """Return the patterns of a registered source."""
         return cls(tuple(source.include), tuple(source.exclude))
 
@@ -175,9 +175,9 @@ class Patterns:
         return self._include.names_path(path)
 
     @property
-    def are_names(self) -> bool:
+    def are_only_file_names(self) -> bool:
         """Whether all patterns are just names of files in the root."""
-        return bool(self.include) and all(_is_plain(each) and "/" not in each for each in self.include)
+        return bool(self.include) and all(_has_no_wildcard(each) and "/" not in each for each in self.include)
 
     @cached_property
     def _include(self) -> "_Globs":
@@ -192,18 +192,18 @@ class _Globs:
     """A set of globs. Those without wildcards are looked up in a set, since there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
-        self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
+        self._wild = [PurePosixPath(each).parts for each in globs if not _has_no_wildcard(each)]
         self._plain = {
             PurePosixPath(_ESCAPED.sub(lambda match: match[0][1], each)).parts
             for each in globs
-            if _is_plain(each)
+            if _has_no_wildcard(each)
         }
         self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
 
     def matches_path(self, path: str) -> bool:
         """Whether a path, or a folder above it, matches."""
         parts = tuple(path.split("/"))
-        return self._is_listed(parts) or any(
+        return self._is_path_listed(parts) or any(
             len(glob) in _count_matched_parts(parts, glob) for glob in self._wild
         )
 
@@ -216,13 +216,13 @@ class _Globs:
     def names_path(self, path: str) -> bool:
         """Whether a glob without wildcards names a path, or a path above or below it."""
         parts = tuple(path.split("/"))
-        return parts in self._above or self._is_listed(parts)
+        return parts in self._above or self._is_path_listed(parts)
 
-    def _is_listed(self, parts: _Parts) -> bool:
+    def _is_path_listed(self, parts: _Parts) -> bool:
         return bool(self._plain) and any(parts[:count] in self._plain for count in range(1, len(parts) + 1))
 
 
-def _is_plain(glob: str) -> bool:
+def _has_no_wildcard(glob: str) -> bool:
     return not has_magic(_ESCAPED.sub("", glob))
 
 
@@ -236,7 +236,9 @@ def walk_source_folder(
     Raises:
         OSError: the root cannot be listed.
     """
-    found = Walk(root, Patterns.of(source), store, readers if source.kind == "docs" else None)
+    found = Walk(
+        root, Patterns.make_patterns_of_source(source), store, readers if source.kind == "docs" else None
+    )
     found.walk_all_folders()
     return found
 
@@ -281,7 +283,7 @@ class Walk:
     def _list_folders_to_enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
         """Classify the entries of a folder, and return the folders to enter, with their rules."""
         try:
-            listed = self._root.entries(folder)
+            listed = self._root.list_entries(folder)
         except OSError as error:
             if not folder:
                 raise
@@ -306,11 +308,11 @@ class Walk:
     def _classify_entries(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
         """Add the files of a folder to `files` or `skipped`, and yield the folders to enter."""
         matched = {path: entry for path, entry in entries.items() if self._matches_patterns(path, entry)}
-        reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
+        reasons = {path: self._why_hidden_or_link_is_skipped(path, entry) for path, entry in matched.items()}
         seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
         reasons |= dict.fromkeys(self._find_ignored(seen, rules), "ignored")
         for path, entry in matched.items():
-            reason = reasons[path] or self._why_unfit(entry)
+            reason = reasons[path] or self._why_type_is_skipped(entry)
             if reason is not None:
                 self._record_skipped_path(path, reason)
             elif entry.is_dir(follow_symlinks=False):
@@ -322,7 +324,7 @@ class Walk:
         is_folder = _may_be_folder(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
         return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
-    def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
+    def _why_hidden_or_link_is_skipped(self, path: str, entry: _Entry) -> Reason | None:
         """Return why an entry is skipped regardless of the rules: for its name, or as a link; else None."""
         if escape_invalid_utf8(entry.name) != entry.name:
             return "not_utf8"
@@ -343,15 +345,15 @@ class Walk:
             paths[each] for each in find_excluded_paths(paths, rules, self._readers, self._report_unusable)
         )
 
-    def _why_unfit(self, entry: _Entry) -> Reason | None:
+    def _why_type_is_skipped(self, entry: _Entry) -> Reason | None:
         """Return why an entry is skipped because of its type; otherwise None."""
         if entry.is_dir(follow_symlinks=False):
-            return "store" if self._is_store(entry) else None
+            return "store" if self._is_folder_of_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
             return "special"
         return None if self._patterns.include or filetype_of_suffix(entry.name) else "type"
 
-    def _is_store(self, entry: _Entry) -> bool:
+    def _is_folder_of_store(self, entry: _Entry) -> bool:
         try:
             return self._store is not None and os.path.samestat(
                 self._store, entry.stat(follow_symlinks=False)

@@ -98,7 +98,7 @@ class SourcePlan(NamedTuple):
         )
 
 
-def call_to_claim(source_id: str) -> str:
+def format_call_to_claim_source(source_id: str) -> str:
     """Return the call with which this copy of a store takes over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
@@ -107,24 +107,24 @@ def why_not_refreshed(source_id: str, writer: str) -> str:
     """Say that another copy of the store, whose writer is `writer`, refreshes a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
-        f" {call_to_claim(source_id)}"
+        f" {format_call_to_claim_source(source_id)}"
     )
 
 
-def registration_event(source: Registered) -> SourceRegistered:
+def make_registration_event(source: Registered) -> SourceRegistered:
     """Return a source's current registration as an event."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
-def unchanged_plan(source: Registered, versions: dict[str, str]) -> SourcePlan:
+def make_plan_without_changes(source: Registered, versions: dict[str, str]) -> SourcePlan:
     """Return a plan that keeps the registration. A source from an older memlog gets this copy's writer."""
-    return SourcePlan(registration_event(source), source.writer == "", versions)
+    return SourcePlan(make_registration_event(source), source.writer == "", versions)
 
 
-def removal_events(source_id: str, source: Registered | None, file: str) -> list[Event]:
+def make_removal_events(source_id: str, source: Registered | None, file: str) -> list[Event]:
     """Return events that remove a document, and exclude its file so that it is not indexed again."""
     removed = DocumentRemoved(source_id=source_id, file=file)
     if source is None:
         return [removed]
     exclude = [*source.exclude, escape(file)]
-    return [msgspec.structs.replace(registration_event(source), exclude=exclude), removed]
+    return [msgspec.structs.replace(make_registration_event(source), exclude=exclude), removed]

@@ -33,7 +33,7 @@ class Root:
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
         """The folder entered last, and its descriptor."""
-        self.identity = file_identity(disk.status(self._fd))
+        self.identity = file_identity(disk.status_of_descriptor(self._fd))
 
     def __enter__(self) -> Self:
         return self
@@ -42,16 +42,16 @@ class Root:
         self._cache_folder("", self._fd)
         disk.close(self._fd)
 
-    def entries(self, folder: str) -> "list[os.DirEntry[str]]":
+    def list_entries(self, folder: str) -> "list[os.DirEntry[str]]":
         """Return the entries of a folder, sorted by name. They are valid until the next call.
 
         Raises:
             OSError: the folder cannot be listed, or a part of its path is a link.
         """
-        with disk.entries(self._open_folder(folder)) as entries:
+        with disk.scan_folder(self._open_folder(folder)) as entries:
             return sorted(entries, key=lambda entry: entry.name)
 
-    def open(self, file: str) -> int:
+    def open_file(self, file: str) -> int:
         """Open a file for reading, without following a link or waiting for a pipe; return its descriptor.
 
         Raises:
@@ -60,18 +60,18 @@ class Root:
         folder, name = self._open_parent_folder(file)
         return disk.open(name, disk.READ, folder=folder)
 
-    def status(self, path: str) -> os.stat_result:
+    def read_status_of_file(self, path: str) -> os.stat_result:
         """Return the status of a file or, if it is a link, of the link.
 
         Raises:
             OSError: the file is gone, or a folder above it is gone or a link.
         """
         folder, name = self._open_parent_folder(path)
-        return disk.look(name, folder=folder)
+        return disk.status_of_path(name, folder=folder)
 
     def check_not_replaced(self) -> None:
         """Raise OSError unless the root's path still leads to this folder."""
-        if file_identity(disk.look(self.path, follow=True)) != self.identity:
+        if file_identity(disk.status_of_path(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
     def _open_parent_folder(self, path: str) -> tuple[int, str]:
@@ -174,7 +174,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
     ctime: int
 
     @classmethod
-    def of(cls, status: os.stat_result) -> "Look":
+    def of_status(cls, status: os.stat_result) -> "Look":
         """Return the look of a file with this status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
@@ -235,7 +235,7 @@ def read_file_look(root: Root, file: str) -> Look:
         Unfit: its status cannot be read.
     """
     with _converting_os_errors_to_unfit():
-        return Look.of(root.status(file))
+        return Look.of_status(root.read_status_of_file(file))
 
 
 def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
@@ -246,7 +246,7 @@ def read_text_file(root: Root, file: str, readers: Readers) -> TextFile:
         Unfit: it has no text, is unreadable, or keeps changing.
     """
     kind = filetype_of_suffix(file)
-    data, look = read_bytes_and_look(lambda: root.open(file), is_pdf=kind == "pdf")
+    data, look = read_bytes_and_look(lambda: root.open_file(file), is_pdf=kind == "pdf")
     try:
         content, warning = _extract_text(data, kind, readers)
     except Unfit as unfit:
@@ -271,14 +271,14 @@ def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
     """Return a snapshot of a file, whose look is the same before and after the read."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
-        look = Look.of(status)
+        look = Look.of_status(status)
         if not stat.S_ISREG(status.st_mode):
             raise Unfit("special")
         if look.size > (MAX_PDF_BYTES if is_pdf else MAX_BYTES):
             raise Unfit("too_large", look=look)
         file.seek(0)
         data = _read_up_to(file, look, is_binary=is_pdf)
-        if Look.of(os.fstat(file.fileno())) == look and len(data) == look.size:
+        if Look.of_status(os.fstat(file.fileno())) == look and len(data) == look.size:
             return data, look
     raise Unfit("changing")
 

@@ -1,31 +1,17 @@
 """Creates a store's folder, and reads its log without a read model, even while others write."""
 
 import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from memlog.eventlog.errors import LogError, NotFound
+from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, file_io
-from memlog.eventlog.files.folders import check_store_exists, make_folder_and_parents, sync_folder
+from memlog.eventlog.files.folders import make_folder_and_parents, sync_folder
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import LogEntry as LogEntry
-from memlog.eventlog.log.reader import (
-    accepted_events,
-    entries_in_log_order,
-    is_redacted,
-    last_entries,
-    members_in_current_schema,
-    redacted_keys,
-    redactions_among,
-    select_segments,
-)
-from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, segments_of
-from memlog.eventlog.log.tail import Follower, wait_for_polls
+from memlog.eventlog.log.streams import escape_invalid_utf8
 
 _GITIGNORE = f"""\
 # The log is the store; memlog rebuilds the rest.
@@ -145,90 +131,3 @@ def find_notes_beside(store: Path) -> Path | None:
     folder = store.absolute().parent
     has_notes = (folder / _NOTES).is_file()
     return folder if has_notes and next((store / LOG).rglob("*.jsonl"), None) is None else None
-
-
-class LogReader:
-    """Reads a store's log: all of it, one stream, or the streams of one chat.
-
-    Every method except `follow` raises NotFound if the log has segments, but none of the stream or chat.
-
-    Raises:
-        NotFound: there is no such store.
-    """
-
-    def __init__(
-        self, store: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
-    ) -> None:
-        check_store_exists(store)
-        self._log = store / LOG
-        self._stream, self._chat = stream, chat
-
-    def lines(self) -> Iterator[LogEntry]:
-        """Yield every line as it was written, stream by stream."""
-        return entries_in_log_order(self._segments_or_raise())
-
-    def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-        """Yield every event once, in chronological order.
-
-        leave_out: called with each skipped line and the reason; see `reader.accepted_events`.
-        """
-        return accepted_events(self._segments_or_raise(), leave_out)
-
-    def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
-        """Return the last `count` lines. With `all`, redacted lines are included."""
-        segments = self._segments_or_raise()
-        return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
-
-    def follow(
-        self, count: int, notify: Callable[[str], None], *, all: bool = False
-    ) -> Iterator[Iterator[LogEntry]]:
-        """Yield the last `count` lines, then, at each poll of the log, the new lines; never end.
-
-        notify: called with notes for people, such as that a segment was truncated.
-        all: whether to include lines that are already redacted when they are read.
-        """
-        follower = Follower(self._find_segments, notify)
-        redacted = set() if all else redacted_keys(self._find_segments())
-        last = last_entries(self._find_segments(), count, redacted=redacted)
-        yield (entry for entry in last if not follower.is_new(entry))
-        for _ in wait_for_polls(self._log):
-            if all:
-                yield follower.new_entries()
-                continue
-            new = list(follower.new_entries())
-            redacted |= redactions_among(new)
-            yield (entry for entry in new if not is_redacted(entry, redacted))
-
-    def _find_segments(self) -> list[Segment]:
-        return select_segments(self._log, stream=self._stream, chat=self._chat)
-
-    def _segments_or_raise(self) -> list[Segment]:
-        found = self._find_segments()
-        if found or not segments_of(self._log)[0]:
-            return found
-        if self._chat is not None:
-            hint = "store.conversations.sessions() lists the chats"
-            raise NotFound(f"no chat {':'.join(self._chat)}", hint=hint, code="session_not_found")
-        hint = "use the name of a folder in log/"
-        raise NotFound(f"no stream {self._stream!r}", hint=hint, code="stream_not_found")
-
-
-def describe_fault(entry: LogEntry) -> str | None:
-    """Return the reason why a line is not an event; None if it is one."""
-    return str(entry.event) if isinstance(entry.event, BadLine) else None
-
-
-def event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
-    """Return the members of an event in the current format.
-
-    position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
-    """
-    members = members_in_current_schema(entry)
-    if position:
-        members["position"] = {
-            "stream": entry.segment.stream,
-            "segment": entry.segment.name.filename,
-            "offset": entry.line.offset,
-            "line": entry.line.number,
-        }
-    return members

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from memlog.eventlog.errors import BadInput, EmbeddingError
 from memlog.eventlog.fields import Checked, read_argument, to_path
-from memlog.eventlog.files.forks import SplitByFork, keep_alive
+from memlog.eventlog.files.forks import SplitByFork, keep_object_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
     Embedder,
     Kind,
     Model,
     Models,
-    bundled_model,
+    find_bundled_model,
     load_embedder,
 )
 from memlog.projector.sqlite import why_no_vectors
@@ -51,9 +51,9 @@ class LocalModel(SplitByFork):
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
-            keep_alive(self._loaded)
+            keep_object_alive(self._loaded)
         if _bundled_embedder.cache_info().currsize:
-            keep_alive(_bundled_embedder())
+            keep_object_alive(_bundled_embedder())
         self._loaded = None
         _bundled_embedder.cache_clear()
 
@@ -67,7 +67,7 @@ class LocalModel(SplitByFork):
 
         return multilingual_embedder()
 
-    def embedder(self, _: "RetryPolicy" = "background") -> Embedder:
+    def load_embedder(self, _: "RetryPolicy" = "background") -> Embedder:
         """See `EmbeddingModel.embedder`."""
         if self._failure is not None:
             raise self._failure
@@ -85,8 +85,8 @@ class LocalModel(SplitByFork):
     def find_known_model(self) -> Model | None:
         """See `EmbeddingModel.find_known_model`."""
         if self._loaded is None and self._folder is None:
-            return bundled_model()
-        return EmbeddingModel(self).embedder_or_why()[0]
+            return find_bundled_model()
+        return EmbeddingModel(self).load_embedder_or_why()[0]
 
 
 class RemoteModel:
@@ -106,7 +106,7 @@ class RemoteModel:
 
         return Breaker(self._store, "embedding", self.provider)
 
-    def embedder(self, patience: "RetryPolicy") -> Embedder:
+    def load_embedder(self, patience: "RetryPolicy") -> Embedder:
         """See `EmbeddingModel.embedder`."""
         # Imported here: most stores have no provider.
         from memlog.service.engine.provider_embedders import RemoteEmbedder
@@ -118,7 +118,7 @@ class RemoteModel:
     def find_known_model(self) -> Model | None:
         """See `EmbeddingModel.find_known_model`. Sends no request: None while the dimension is unknown."""
         is_known = self.provider.dimension or self.breaker.read_record().dimension
-        return EmbeddingModel(self).embedder_or_why()[0] if is_known else None
+        return EmbeddingModel(self).load_embedder_or_why()[0] if is_known else None
 
 
 NO_MODEL = "no model is to be used: embedding.type is none"
@@ -134,11 +134,11 @@ class EmbeddingModel:
         self._models = models
 
     @property
-    def is_off(self) -> bool:
+    def is_turned_off(self) -> bool:
         """Whether the settings turn embeddings off."""
         return not self._models
 
-    def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
+    def load_embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
         """Return the loaded model.
 
         patience: who waits for the provider, if any; see `RetryPolicy`.
@@ -146,46 +146,46 @@ class EmbeddingModel:
         Raises:
             EmbeddingError: no model works.
         """
-        reason = why_no_vectors() or (NO_MODEL if self.is_off else None)
+        reason = why_no_vectors() or (NO_MODEL if self.is_turned_off else None)
         if reason is not None:
             raise EmbeddingError(reason)
         reasons = []
         for model in self._models:
             try:
-                return model.embedder(patience)
+                return model.load_embedder(patience)
             except EmbeddingError as error:
                 if len(self._models) == 1:
                     raise
                 reasons.append(error.message)
         raise EmbeddingError("; ".join(reasons))
 
-    def embedder_or_why(
+    def load_embedder_or_why(
         self, patience: "RetryPolicy" = "background"
     ) -> tuple[Embedder | None, dict[str, str]]:
         """Return (loaded model, {}), or None and, if a model is wanted, the reason under `vector`."""
         try:
-            return self.embedder(patience), {}
+            return self.load_embedder(patience), {}
         except EmbeddingError as error:
-            return None, {} if self.is_off else {"vector": error.message}
+            return None, {} if self.is_turned_off else {"vector": error.message}
 
     def question_embedder_for(self, model_id: str) -> Embedder | None:
         """Return an embedder for questions to vectors of an older model that have not been replaced yet.
 
         Return None unless the older model is the bundled one, and the settings ask for a model.
         """
-        known = bundled_model()
-        if self.is_off or known is None or known.id != model_id or why_no_vectors() is not None:
+        known = find_bundled_model()
+        if self.is_turned_off or known is None or known.id != model_id or why_no_vectors() is not None:
             return None
-        return EmbeddingModel(LocalModel(None)).embedder_or_why()[0]
+        return EmbeddingModel(LocalModel(None)).load_embedder_or_why()[0]
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
         """The multilingual model used beside this one; None if it is not installed or not wanted."""
         return next(filter(None, (model.multilingual for model in self._models)), None)
 
-    def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
+    def load_models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
         """Return both models and, if the first one does not work, the reason under `vector`."""
-        first, silent = self.embedder_or_why(patience)
+        first, silent = self.load_embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def list_known_models(self) -> list[Model]:
@@ -246,7 +246,7 @@ class StoreEmbedder:
         given = _GivenTexts(texts).texts  # type: ignore[arg-type] # it converts any sequence
         if not given:
             return []
-        embedder = self._model.embedder("question")
+        embedder = self._model.load_embedder("question")
         if embedder.is_remote:
             _check_texts_hold_no_key(given)
         vectors: list[list[float]] = embedder.embed(given).tolist()
@@ -255,7 +255,7 @@ class StoreEmbedder:
     def is_available(self) -> bool:
         """Whether the model works; a provider gets one request, even if it rests."""
         try:
-            embedder = self._model.embedder("once")
+            embedder = self._model.load_embedder("once")
             if embedder.is_remote:
                 embedder.embed(["Does it answer?"], "query")
         except EmbeddingError:
@@ -265,9 +265,9 @@ class StoreEmbedder:
 
 def _check_texts_hold_no_key(texts: Sequence[str]) -> None:
     # Imported here: most programs embed no texts of their own.
-    from memlog.eventlog.secrets.outgoing import TextToCheck, which_hold_keys
+    from memlog.eventlog.secrets.outgoing import TextToCheck, tell_which_parts_hold_keys
 
-    holding = which_hold_keys([TextToCheck(text) for text in texts])
+    holding = tell_which_parts_hold_keys([TextToCheck(text) for text in texts])
     if any(holding):
         message = f"text {holding.index(True) + 1} contains what looks like a key, so none is sent"
         raise EmbeddingError(message, hint="leave it out, or embed it with a model of this machine")
@@ -294,14 +294,14 @@ class QuestionVectors:
     """A cache of the vectors of questions, by model and text. Thread-safe."""
 
     def __init__(self) -> None:
-        self.clear()
+        self.drop_all_vectors()
 
-    def clear(self) -> None:
+    def drop_all_vectors(self) -> None:
         """Drop all vectors, including those of questions that are still being embedded."""
         self.cached = lru_cache(MOST)(_CachingEmbedder.embed_question)
         """Returns the vector of a question as a read-only array of one row."""
 
-    def wrap(self, embedder: Embedder) -> Embedder:
+    def wrap_embedder(self, embedder: Embedder) -> Embedder:
         """Wrap an embedder so that it embeds each question once."""
         return _CachingEmbedder(embedder, self)
 

@@ -100,7 +100,7 @@ class Engine:
         self.on_stored = on_stored
         self.read_model = read_model
         self.reads = ReadPool(read_model)
-        self.read, self.decide = self.reads.read, self.reads.decide
+        self.read, self.decide = self.reads.query_up_to_date, self.reads.query_for_decision
         self.language_model, self.extraction_rules = language_model, extraction_rules
         self.job_rules, self.decay_rules = job_rules, decay_rules
         self._on_wait: Callable[[], None] = lambda: None
@@ -112,7 +112,11 @@ class Engine:
         """
         engine = copy(self)
         vars(engine).pop("readers", None)
-        engine.read, engine.decide, engine._on_wait = read_model.read, read_model.decide, on_wait
+        engine.read, engine.decide, engine._on_wait = (
+            read_model.query_up_to_date,
+            read_model.query_for_decision,
+            on_wait,
+        )
         return engine
 
     @cached_property
@@ -134,7 +138,7 @@ class Engine:
     def draft(self, event: Event) -> "Draft":
         """Check and encode an event that records the current client, for `Log.append_drafts`."""
         (given,) = add_client_to_events([event])
-        return self.log.draft(given)
+        return self.log.draft_event(given)
 
     @cached_property
     def log(self) -> "Log":

@@ -20,12 +20,12 @@ from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.files import file_io
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import mask_keys
-from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import Outgoing, compute_keyed_hash, load_or_create_store_key
 from memlog.eventlog.sections import Provider
-from memlog.projector import core_file
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class Endpoint:
         self.url, self._provider, self._store = url, provider, store
         self._key_header, self._headers = key_header, headers or {}
 
-    def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
+    def post_body(self, body: Outgoing, into: type[T], seconds: float) -> T:
         """Send `body` to the provider, and return the answer decoded as `into`, within `seconds`.
 
         Raises:
@@ -68,7 +68,7 @@ class Endpoint:
         """
         return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
-    def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
+    def post_and_decode_json(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
         """Send a request, and return the JSON answer, which may contain NaN; an error in the answer counts as
         a refusal.
 
@@ -119,7 +119,7 @@ class Endpoint:
         # A provider may quote the request, and this message outlives events that are forgotten.
         with suppress(MemlogError):
             label = (
-                f": words {keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
+                f": words {compute_keyed_hash(load_or_create_store_key(self._store), told)[:_HASH_DIGITS]}"
                 if told
                 else ""
             )
@@ -310,7 +310,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_un
     spent: int = 0
 
     @property
-    def rests(self) -> bool:
+    def is_paused(self) -> bool:
         """Whether requests are paused. Setting the clock back cannot extend the pause indefinitely."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
@@ -345,7 +345,7 @@ class Breaker:
         names = (role, provider.type, provider.base_url, provider.model)
         self._name = " ".join(name for name in names if name)
 
-    def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
+    def make_endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """Return the provider's endpoint at `url`."""
         return Endpoint(url, self._provider, self._store, **headers)
 
@@ -365,14 +365,14 @@ class Breaker:
             failures=record.failures,
             error=record.failure,
             failed_at=record.failed_at,
-            rests_until=timestamps.from_seconds(record.rests_until) if record.rests else None,
+            rests_until=timestamps.timestamp_from_seconds(record.rests_until) if record.is_paused else None,
         )
 
     def check_available(self) -> None:
         """Raise ProviderError if the provider must not be used now, because it failed."""
         record = self.read_record()
-        if record.rests:
-            until = timestamps.from_seconds(record.rests_until)
+        if record.is_paused:
+            until = timestamps.timestamp_from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
             raise provider_error(f"{why} (not retried before {until})", retryable=True, is_resting=True)
 
@@ -384,7 +384,7 @@ class Breaker:
         known = self.read_record()
         if error.is_local:
             return
-        if known.rests and rests:  # a concurrent request has already recorded the failure
+        if known.is_paused and rests:  # a concurrent request has already recorded the failure
             self._write_record(replace(known, errors=known.errors + 1))
             return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
@@ -438,7 +438,7 @@ class Breaker:
             path = self._store / PROVIDERS
             make_folder_and_parents(path.parent)
             records = _known_records(self._store) | {self._name: record}
-            core_file.replace(path, msgspec.json.encode(records) + b"\n")
+            file_io.replace_file(path, msgspec.json.encode(records) + b"\n")
             del _unwritten[self._store, self._name]
 
 
@@ -460,7 +460,7 @@ def _known_records(store: Path) -> dict[str, ProviderRecord]:
 def _read_records(store: Path) -> dict[str, ProviderRecord] | None:
     """Return the records; None if the file is unreadable."""
     try:
-        data = core_file.read(store / PROVIDERS)
+        data = file_io.read_file(store / PROVIDERS)
         return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
@@ -516,12 +516,12 @@ def _set_system_role(body: Body, form: str) -> None:
         body["messages"] = [system | {"role": form}, user]
 
 
-def _make_omitter(name: str) -> Callable[[Body, str], None]:
-    def put(body: Body, form: str) -> None:
+def _make_parameter_omitter(name: str) -> Callable[[Body, str], None]:
+    def omit_parameter(body: Body, form: str) -> None:
         if form == LEFT_OUT:
             body.pop(name, None)
 
-    return put
+    return omit_parameter
 
 
 _PARAMETERS = {
@@ -533,7 +533,7 @@ _PARAMETERS = {
         unless=r"^(?!.*max_\w*tokens\W.{0,60}(?:too large|not support|unsupported|unknown|unrecogni))"
         r".*(?:context|at least|input tokens|prompt)",
     ),
-    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _make_omitter("temperature")),
+    "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _make_parameter_omitter("temperature")),
     "response_format": _Parameter(
         r"response.?(?:format|schema|mime)|json.?(?:schema|object|mode)|structured.?output|grammar"
         r"|guided.?(?:decoding|json)|schema produces",
@@ -543,7 +543,7 @@ _PARAMETERS = {
     "output_config": _Parameter(
         r"output.?(?:config|format)|json.?schema|structured.?output",
         ("json_schema", LEFT_OUT),
-        _make_omitter("output_config"),
+        _make_parameter_omitter("output_config"),
     ),
     "system_role": _Parameter(
         r"(?:system|developer).{0,3} (?:role|message|prompt|instruction)|messages?\W{1,3}\d+\W{1,3}role"
@@ -553,7 +553,9 @@ _PARAMETERS = {
         ("developer", "system", "user"),
         _set_system_role,
     ),
-    "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _make_omitter("encoding_format")),
+    "encoding_format": _Parameter(
+        r"encoding.?format", ("float", LEFT_OUT), _make_parameter_omitter("encoding_format")
+    ),
 }
 
 
@@ -569,7 +571,7 @@ def send_in_known_forms(
         ProviderError: `send` fails for a reason other than a parameter.
     """
     known = breaker.read_record().forms
-    forms = {name: _later_form(name, form, known.get(name, form)) for name, form in chosen.items()}
+    forms = {name: _choose_later_form(name, form, known.get(name, form)) for name, form in chosen.items()}
     begun = dict(forms)
     while True:
         try:
@@ -592,7 +594,7 @@ def send_in_known_forms(
             return answer
 
 
-def _later_form(name: str, chosen: str, known: str) -> str:
+def _choose_later_form(name: str, chosen: str, known: str) -> str:
     forms = _PARAMETERS[name].forms
     return max(chosen, known, key=lambda form: forms.index(form) if form in forms else -1)
 

@@ -44,7 +44,7 @@ class KnownIds(SplitByFork):
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
             for name, (segment, offset, length) in line_places_of_ids(db, stream, ids).items():
                 # The hash in the read model is not used: another version of memlog may have computed it.
-                event = read_event(self._log, name, stream, segment, offset, length)
+                event = read_event_from_line(self._log, name, stream, segment, offset, length)
                 if event is not None:
                     content = content_hash_without_openssl(event)
                     known[name] = KnownId(IdHolder(stream, segment, offset), content)
@@ -73,7 +73,7 @@ class KnownIds(SplitByFork):
         self._live = None
 
     def _connection(self) -> Connection | None:
-        path = self._generations.current()
+        path = self._generations.find_live_file()
         if self._live is not None and self._live[0] != path:
             self.close()
         if path is not None and self._live is None:
@@ -81,7 +81,9 @@ class KnownIds(SplitByFork):
         return None if self._live is None else self._live[1]
 
 
-def read_event(log: Path, event_id: str, stream: str, segment: str, offset: int, length: int) -> Event | None:
+def read_event_from_line(
+    log: Path, event_id: str, stream: str, segment: str, offset: int, length: int
+) -> Event | None:
     """Return an event from its log line; None if the line no longer holds the event with that id."""
     name = SegmentName.parse(segment)
     if name is None:

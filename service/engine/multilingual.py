@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.files.forks import SplitByFork, keep_alive
+from memlog.eventlog.files.forks import SplitByFork, keep_object_alive
 from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, scale_to_unit_length
 from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed
 
@@ -75,7 +75,7 @@ class MultilingualEmbedder(SplitByFork):
 
     def after_fork_in_child(self) -> None:
         """Leave the model's process to the parent."""
-        keep_alive(self._process)
+        keep_object_alive(self._process)
         self._reset_process()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":

@@ -28,9 +28,9 @@ from typing import (
 
 import msgspec
 
-from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
+from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, convert_system_error
 from memlog.eventlog.events import Event, Position
-from memlog.eventlog.fields import fields_of, other_chat_names
+from memlog.eventlog.fields import list_fields, other_chat_names
 from memlog.eventlog.log.streams import chat_of_folder
 from memlog.query.request import Request, check_names_are_known, unpack_single_list
 
@@ -131,7 +131,7 @@ class Operation:
             first = (values.pop(name) for name in self.arguments if name != self._variadic_name)
             return self._method(owner, *first, *rest, **values)
         except OSError as error:
-            raise system_error(error) from error
+            raise convert_system_error(error) from error
 
     @property
     def request(self) -> type[Request]:
@@ -252,7 +252,7 @@ class Operation:
     def documentation(self) -> str:
         """Return the full docstring: what the operation does, its arguments, and its errors."""
         says, raises, errors = inspect.cleandoc(self.request.__doc__ or "").partition("Raises:")
-        arguments = "".join(f"{each.name}: {each.description}\n" for each in fields_of(self.request))
+        arguments = "".join(f"{each.name}: {each.description}\n" for each in list_fields(self.request))
         return f"{says.rstrip()}\n\n{arguments}\n{raises}{errors}".rstrip() + "\n"
 
 
@@ -313,22 +313,24 @@ PLACES = {
 _BESIDE = {"projects": "projects:Projects"}
 
 
-def group_named(name: str) -> type[Any]:
+def import_group_named(name: str) -> type[Any]:
     """Return the class of a group of operations. The first call imports it."""
     module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 
 
-def operations_of(group: str) -> dict[str, Operation]:
+def operations_of_group(group: str) -> dict[str, Operation]:
     """Return the operations of a group, by the names of their methods."""
-    return {name: each for name, each in vars(group_named(group)).items() if isinstance(each, Operation)}
+    return {
+        name: each for name, each in vars(import_group_named(group)).items() if isinstance(each, Operation)
+    }
 
 
-def operation_named(name: str) -> Operation:
+def find_operation_named(name: str) -> Operation:
     """Return the operation with a name such as `facts.set`."""
     group, _, method = name.rpartition(".")
-    found: Operation = vars(group_named(group))[method]
+    found: Operation = vars(import_group_named(group))[method]
     return found
 
 
@@ -348,13 +350,13 @@ def call_and_require_answer(operation: Callable[[Q], T], request: Q) -> Any:  # 
     declared: Operation = operation.__func__  # type: ignore[attr-defined]
     answer = operation(request)
     if declared.missing is not None and (answer is None or answer is False or answer == []):
-        raise not_found(declared.missing, ".".join(_identifying_values(request)))
+        raise make_not_found_error(declared.missing, ".".join(_identifying_values(request)))
     return answer
 
 
 def _identifying_values(request: Request) -> list[str]:
     """Return the values of a request's required fields; if there are none, of all fields that are set."""
-    fields = fields_of(type(request))
+    fields = list_fields(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
 
@@ -374,7 +376,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
 """By error code: what is missing, and where the names of such things are listed."""
 
 
-def not_found(code: ErrorCode, *names: str) -> NotFound:
+def make_not_found_error(code: ErrorCode, *names: str) -> NotFound:
     """Return the error for names that do not exist."""
     what, hint = NOUNS[code]
     return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

@@ -410,7 +410,10 @@ class RemoteEmbedder:
     def _request_vectors(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
         texts = body.get("input", [""])
         vectors = read_vectors(
-            self._breaker.endpoint(self._url + path).ask(encode_outgoing(body), seconds), len(texts)
+            self._breaker.make_endpoint(self._url + path).post_and_decode_json(
+                encode_outgoing(body), seconds
+            ),
+            len(texts),
         )
         if vectors is None:
             raise self._unusable_answer(f"the answer does not have {len(texts)} vectors")

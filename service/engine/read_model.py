@@ -22,7 +22,7 @@ from memlog.eventlog.files.folders import (
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
-from memlog.eventlog.log.reader import FileState, changed_streams, log_state
+from memlog.eventlog.log.reader import FileState, find_changed_streams, read_log_state
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
@@ -85,7 +85,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         """
         self.check_not_reentered()
         began = time.monotonic()
-        number, state = self._take_state()
+        number, state = self._read_number_and_state()
         if self._is_state_of_last_read(state):
             return None
         turns = self._turns
@@ -95,7 +95,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
                 return None
             if self._turns != turns:
                 # A fresh state also covers the threads that wait: they may have appended after the first.
-                number, state = self._take_state()
+                number, state = self._read_number_and_state()
             if self._is_state_of_last_read(state):
                 return None
             before, self._read_state = self._read_state, None
@@ -118,7 +118,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
                 hint="read after it returns, not in a callback or a signal handler",
             )
 
-    def _take_state(self) -> tuple[int, State | None]:
+    def _read_number_and_state(self) -> tuple[int, State | None]:
         """Return the next number and the current state."""
         return next(self._numbers), self._state()
 
@@ -205,7 +205,7 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.questions = QuestionVectors()
         self.notify = notify
-        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._current_state)
+        self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._read_state_of_log)
         self._embedding = ForkMutex()
         self._told_behind: set[str] = set()
 
@@ -242,7 +242,7 @@ class ReadModel(SplitByFork):
         """Close the connection, and drop the caches."""
         with self.mutex:
             self.projector.close()
-            self.questions.clear()
+            self.questions.drop_all_vectors()
             self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:
@@ -261,7 +261,7 @@ class ReadModel(SplitByFork):
         self._embedding.reset_in_child()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
-    def read(self, ask: Ask[Answer]) -> Answer:
+    def query_up_to_date(self, ask: Ask[Answer]) -> Answer:
         """Return the result of `ask` on a connection that has caught up with the log.
 
         Waits at most 250 ms for another process that has locked the read model. If it is still locked,
@@ -272,7 +272,7 @@ class ReadModel(SplitByFork):
         """
         return self.run_with_repair(lambda: ask(self.connect_to_latest()[0]))
 
-    def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
+    def query_for_decision(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """Return the result of `ask` on a read model that has caught up completely, to base a decision on.
 
         creates: whether to create a missing store, since something new will be stored.
@@ -318,7 +318,7 @@ class ReadModel(SplitByFork):
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
-                self.pass_on_notes(self.projector.replace_damaged(error))
+                self.pass_on_notes(self.projector.replace_damaged_generation(error))
             with converting_errors("the read model"):
                 return work()
 
@@ -336,23 +336,23 @@ class ReadModel(SplitByFork):
         if self.is_read_only:
             return self._open_read_only(), False
         self._shared_catch_up.check_not_reentered()
-        if not sync and self.projector.why_unusable() is None:
+        if not sync and self.projector.why_live_generation_unusable() is None:
             return self.projector.connect_to_live(), False
         try:
             done = self._shared_catch_up.catch_up_or_join(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
                 self.pass_on_notes(done)
             self._told_behind.clear()
-            for embedder in models.loaded:
+            for embedder in models.available_models:
                 self._embed_pending(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without a readable generation there is nothing to fall back on.
-            if error.code != NO_ROOM or self.projector.why_unusable() is not None:
+            if error.code != NO_ROOM or self.projector.why_live_generation_unusable() is not None:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
             return self.projector.connect_to_live(), False
         except Busy as error:
-            if self.projector.why_unusable() is not None:
+            if self.projector.why_live_generation_unusable() is not None:
                 raise
             if not self._told_behind:  # notify once, until a read has caught up again
                 self._told_behind.add(error.message)
@@ -368,7 +368,9 @@ class ReadModel(SplitByFork):
             return
         try:
             with suppress(Busy):
-                self.projector.embed(embedder, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT)
+                self.projector.embed_passages(
+                    embedder, limit=_QUERY_EMBEDDINGS, lock_timeout=_QUERY_LOCK_TIMEOUT
+                )
         except EmbeddingError as error:
             silent["pending"] = error.message
         except OSError as error:
@@ -389,7 +391,7 @@ class ReadModel(SplitByFork):
         """Catch up with the streams that changed; see `SharedCatchUp.catch_up_or_join`."""
         streams = None
         if before is not None and state is not None and before.live == state.live:
-            changed = changed_streams(self.projector.log, before.log, state.log)
+            changed = find_changed_streams(self.projector.log, before.log, state.log)
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
         done = self.projector.catch_up(lock_timeout=lock_timeout, streams=streams)
         is_whole = done.read.is_whole and done.rebuilt is None
@@ -398,11 +400,11 @@ class ReadModel(SplitByFork):
             is_whole = self.projector.core_view.is_current(self.projector.connect_to_live())
         return done, is_whole
 
-    def _current_state(self) -> "_State | None":
-        live = self.projector.generations.current()
+    def _read_state_of_log(self) -> "_State | None":
+        live = self.projector.generations.find_live_file()
         if live is None:
             return None
-        return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
+        return _State(live, self.projector.core_view.read_file_versions(), read_log_state(self.projector.log))
 
     def pass_on_notes(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, in their order for people; return the projection."""
@@ -423,9 +425,9 @@ class ReadModel(SplitByFork):
     def _open_read_only(self) -> Connection:
         """Return a read-only connection to the live generation. The store cannot be written."""
         where = escape_invalid_utf8(unwritable_folder(self.path) or self.path)
-        if self.projector.generations.current() is not None:
-            self.projector.connect_to_live(read_only=True)  # why_unusable() reads by this connection
-        if why := self.projector.why_unusable():
+        if self.projector.generations.find_live_file() is not None:
+            self.projector.connect_to_live(read_only=True)  # `why_live_generation_unusable` reads by it
+        if why := self.projector.why_live_generation_unusable():
             raise DatabaseError(
                 f"{why}, and {where} is not writable, so memlog cannot build one",
                 hint="run store.maintenance.project() as a user with write permission, or on a copy",
@@ -465,7 +467,7 @@ class ReadModel(SplitByFork):
 
 def report_missing_vectors(db: Connection, silent: dict[str, str]) -> None:
     """Add to `silent` how many passages have no vector yet, if any."""
-    if pending := index.count_all_pending(db):
+    if pending := index.count_pending_passages_of_all_sets(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
 
@@ -524,19 +526,19 @@ class ReadPool(SplitByFork):
         self._reading: list[_Claim] = []
         self._deciding: list[_Claim] = []
 
-    def read(self, ask: Ask[Answer]) -> Answer:
+    def query_up_to_date(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
         with self._claimed_read_model() as read_model:
-            return read_model.read(ask)
+            return read_model.query_up_to_date(ask)
 
-    def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
+    def query_for_decision(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """See `ReadModel.decide`. One thread decides at a time."""
         claim = _Claim()
         try:
             self._deciding.append(claim)
-            return self.first.decide(ask, creates=creates)
+            return self.first.query_for_decision(ask, creates=creates)
         finally:
-            self._release(claim)
+            self._release_read_model(claim)
 
     def run_with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
         """See `ReadModel.run_with_repair`; the read model is passed to `work`."""
@@ -557,7 +559,7 @@ class ReadPool(SplitByFork):
     def open_all_connections(self) -> None:
         """Open every connection."""
         for read_model in self._read_models:
-            read_model.read(lambda _: None)
+            read_model.query_up_to_date(lambda _: None)
 
     def close(self) -> None:
         """Close each connection as soon as it is free."""
@@ -573,7 +575,7 @@ class ReadPool(SplitByFork):
             with read_model.mutex:
                 yield read_model
         finally:
-            self._release(claim)
+            self._release_read_model(claim)
 
     def _wait_for_read_model(self, claim: _Claim) -> ReadModel:
         """Wait for a read model, and claim it.
@@ -586,7 +588,7 @@ class ReadPool(SplitByFork):
                 under_way = (*self._waiting, *self._reading, *self._deciding)
                 is_within = any(each.thread == claim.thread and each is not claim for each in under_way)
                 if claim is self._waiting[0] or is_within:
-                    claim.read_model = self._pick_free(claim.thread)
+                    claim.read_model = self._pick_free_read_model(claim.thread)
                     if claim.read_model is not None:
                         self._reading.append(claim)
                         self._waiting.remove(claim)
@@ -594,7 +596,7 @@ class ReadPool(SplitByFork):
                         return claim.read_model
                 self._returned.wait()
 
-    def _pick_free(self, thread: int) -> ReadModel | None:
+    def _pick_free_read_model(self, thread: int) -> ReadModel | None:
         """Return a free read model; None if all are in use.
 
         The first one is chosen last, and not at all while another thread decides.
@@ -610,7 +612,7 @@ class ReadPool(SplitByFork):
         # A nested read prefers a connection of its own.
         return min(free, key=own.__contains__, default=None)
 
-    def _release(self, claim: _Claim) -> None:
+    def _release_read_model(self, claim: _Claim) -> None:
         """Remove a claim, even if a signal handler raises meanwhile."""
         try:
             self._remove_claim(claim)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from memlog.eventlog.categories import CATEGORIES, known_category
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.categories import CATEGORIES, find_known_category
+from memlog.eventlog.errors import BadInput, format_value_for_message
 from memlog.eventlog.events import Change
 from memlog.eventlog.fields import Chat, ChatName, Local, Reads, to_path
 from memlog.eventlog.fields import Field as Field
-from memlog.eventlog.fields import fields_of as fields_of
+from memlog.eventlog.fields import list_fields as list_fields
 from memlog.query.request import Request as Request
-from memlog.query.request import description_of as description_of
 from memlog.query.request import fields_from_texts as fields_from_texts
 from memlog.query.request import json_schema_of_request as json_schema_of_request
-from memlog.query.request import time_of_words as time_of_words
+from memlog.query.request import parse_time_in_words as parse_time_in_words
+from memlog.query.request import read_description_of_request as read_description_of_request
 from memlog.query.request import to_log_time
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 """Members of events by the parameters of operations, where their names differ."""
 
 
-def chat_text(chat: ChatName) -> str:
+def format_chat(chat: ChatName) -> str:
     """Return a chat as memories and facts name it; a text is returned unchanged.
 
     Raises:
@@ -45,7 +45,7 @@ def _format_time(time: str | datetime) -> str:
     return time if isinstance(time, str) else to_log_time(time)
 
 
-ScopeField = Annotated[ChatName, Reads(chat_text, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+ScopeField = Annotated[ChatName, Reads(format_chat, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A chat in any form; the field holds a text."""
 
 Scope = Annotated[ScopeField | None, "The conversation; by default the store's own scope."]
@@ -59,7 +59,7 @@ EventId = Annotated[str, "The event's id; a retry with the same id is harmless."
 EventTime = Annotated[str | datetime, Reads(_format_time), "When it happened (RFC 3339); by default now."]
 """The time of an event; the log checks times given as text."""
 
-CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
+CategoryField = Annotated[str, Reads(find_known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
 
 DryRun = Annotated[bool, "Change nothing; only report what would be done."]
@@ -76,7 +76,7 @@ def check_decay_rates(given: Mapping[str, float]) -> Mapping[str, float]:
     """
     if not isinstance(given, Mapping):
         hint = 'use rates by category, for example {"context": 0.9}'
-        raise BadInput(f"rates must be a mapping, not {shown_value(given)}", hint=hint)
+        raise BadInput(f"rates must be a mapping, not {format_value_for_message(given)}", hint=hint)
     return given
 
 
@@ -87,13 +87,15 @@ def check_categories(given: Iterable[str]) -> list[str]:
         BadInput: `given` is a string or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories must be a list, not {shown_value(given)}", hint="pass a list")
-    return [known_category(each) for each in given]
+        raise BadInput(
+            f"categories must be a list, not {format_value_for_message(given)}", hint="pass a list"
+        )
+    return [find_known_category(each) for each in given]
 
 
 def _check_paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"not a list of paths: {shown_value(given)}", hint="pass a list of paths")
+        raise BadInput(f"not a list of paths: {format_value_for_message(given)}", hint="pass a list of paths")
     return tuple(map(to_path, given))
 
 
@@ -104,7 +106,9 @@ Paths = Annotated[Iterable[str | Path], Reads(_check_paths, "path", wire=list[st
 def _check_globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
-        raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="pass a list of strings")
+        raise BadInput(
+            f"not a list of patterns: {format_value_for_message(given)}", hint="pass a list of strings"
+        )
     return globs
 
 

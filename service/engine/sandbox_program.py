@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from memlog.query.foreign_tables import TablePage, table_pages
+from memlog.query.foreign_tables import TablePage, read_table_in_pages
 from memlog.service.engine import sandbox
 from memlog.service.engine.sandbox import Failed
 
@@ -130,12 +130,12 @@ _PAGES: "list[Iterator[TablePage]]" = []
 
 def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Failed:
     # Imported here: most requests read no table.
-    from memlog.projector.sqlite import error_types
+    from memlog.projector.sqlite import error_types_of_binding
 
-    _PAGES[:] = [table_pages(path, table, known)]
+    _PAGES[:] = [read_table_in_pages(path, table, known)]
     try:
         return next(_PAGES[0])
-    except error_types() as error:
+    except error_types_of_binding() as error:
         return Failed("damaged", _shorten(str(error)))
 
 

@@ -16,7 +16,7 @@ from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.files.locks import holding_lock
 from memlog.eventlog.log.layout import IMPORT_LOCK
 from memlog.eventlog.log.streams import escape_invalid_utf8
-from memlog.projector.sqlite import Connection, binding, error_types
+from memlog.projector.sqlite import Connection, choose_binding, error_types_of_binding
 from memlog.query.records import PLAIN_TABLES, rows_of_plain_table
 from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
@@ -238,14 +238,14 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
         raise _cannot_write(path, error) from error
     os.close(handle)
     unfinished = Path(name)
-    failures: tuple[type[Exception], ...] = (OSError, *error_types())
+    failures: tuple[type[Exception], ...] = (OSError, *error_types_of_binding())
     try:
         if is_in_use:
             raise BadInput(
                 f"{escape_invalid_utf8(path)} is in use by another program", hint="close that program"
             )
         counts = {}
-        with closing(binding().connect(name)) as connection:
+        with closing(choose_binding().connect(name)) as connection:
             made = Database(connection)
             for table in PLAIN_TABLES:
                 columns, rows = rows_of_plain_table(db, table)

@@ -86,5 +86,5 @@ def _describe(
         last=times[-1] if times else None,
         kept_days=kept,
         expiring=sum(end < time.time() + _SOON for end in ends),
-        expires=timestamps.from_seconds(ends[0]) if ends else None,
+        expires=timestamps.timestamp_from_seconds(ends[0]) if ends else None,
     )

@@ -14,7 +14,7 @@ from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.sqlite import Connection
 from memlog.query.provenance import IdInUse, ids_below_names, ids_in_use
-from memlog.service.engine.ids import read_event
+from memlog.service.engine.ids import read_event_from_line
 from memlog.service.exchange.formats import Record, Used
 
 CHANGED_IN = ("memory", "core")
@@ -126,14 +126,14 @@ def read_holdings(
     for name in forgotten:
         found[name].is_forgotten = True
     for each in known:
-        if (event := read_event(log, *each)) is not None and not found[each.id].is_forgotten:
+        if (event := read_event_from_line(log, *each)) is not None and not found[each.id].is_forgotten:
             found[each.id].base = _stored_change(event, each, "updated", event.ts or "")
     names = [name for name in dict.fromkeys(changed) if name in found]
     below, gone = ids_below_names(db, CHANGED_IN, names)
     for each in below:
         base = _find_base(each.id, found)
         aspect, claimed = parse_aspect_and_time(each.id, base)
-        if (event := read_event(log, *each)) is not None:
+        if (event := read_event_from_line(log, *each)) is not None:
             found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
         aspect, claimed = parse_aspect_and_time(name, base := _find_base(name, found))

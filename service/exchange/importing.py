@@ -28,13 +28,13 @@ from memlog.eventlog.events import (
     Message,
     MessageUpdated,
     Position,
+    collect_warnings,
     type_name_of_event,
-    warnings_of,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
@@ -43,10 +43,10 @@ from memlog.query import imports
 from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
+    find_id_suffixes,
+    find_ids_with_prefix,
     forgotten_ids,
-    id_suffixes,
     ids_in_use,
-    ids_of_prefix,
     line_places_of_ids,
 )
 from memlog.service.engine.engine import Engine
@@ -157,7 +157,7 @@ def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: byt
     digest = content_hash_without_openssl(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
-    ending = "-".join(filter(None, (claimed, keyed_hash(key, digest)[:_HASH_LENGTH])))
+    ending = "-".join(filter(None, (claimed, compute_keyed_hash(key, digest)[:_HASH_LENGTH])))
     ts = claimed if is_trusted else now
     return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
 
@@ -303,7 +303,7 @@ class Importing:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
         """
         prefix, project = self._report.format, self._report.project
-        in_use = self._query_if_exists(lambda db: id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
+        in_use = self._query_if_exists(lambda db: find_id_suffixes(db, f"{prefix}~", holdings.SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._begins_empty = in_use is None
         self._seen = DiskTable()
@@ -393,7 +393,7 @@ class Importing:
     def _read_streams(self, db: Connection) -> DiskTable:
         """Return the streams that have events of the format, by id, one a line."""
         streams = DiskTable()
-        for name, stream in ids_of_prefix(db, self._report.format):
+        for name, stream in find_ids_with_prefix(db, self._report.format):
             _add_stream(streams, name, stream)
         return streams
 
@@ -693,7 +693,7 @@ class Importing:
         self._unsynced += positions
         if len(self._unsynced) >= _MAX_UNSYNCED:
             self._acknowledge()
-        told = warnings_of(positions)
+        told = collect_warnings(positions)
         self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
 

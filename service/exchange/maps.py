@@ -192,7 +192,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if unit in _PER_SECOND or (unit is None and re.fullmatch(r"-?\d+(?:\.\d*)?", text)):
                 number = float(text)
                 guessed = "ms" if abs(number) > _LEAST_MILLISECONDS else "s"
-                return timestamps.from_seconds(number / _PER_SECOND[unit or guessed])
+                return timestamps.timestamp_from_seconds(number / _PER_SECOND[unit or guessed])
             moment = (
                 datetime.fromisoformat(text) if unit in (None, "iso") else datetime.strptime(text, str(unit))
             )

@@ -345,7 +345,7 @@ class ForeignFiles:
     def modified_at(self, path: Path) -> str:
         """Return the modification time of a file, RFC 3339."""
         seconds = path.stat().st_mtime if self._archive is None else self._archive.modified_at(path)
-        return timestamps.from_seconds(seconds)
+        return timestamps.timestamp_from_seconds(seconds)
 
     def _size(self, path: Path) -> int:
         return path.stat().st_size if self._archive is None else self._archive.size(path)
@@ -361,7 +361,7 @@ class ForeignFiles:
             text = str(value).strip()
             if re.fullmatch(r"-?\d+(?:\.\d*)?", text):
                 number = float(text)
-                return timestamps.from_seconds(number / 1000 if number > _MILLISECONDS else number)
+                return timestamps.timestamp_from_seconds(number / 1000 if number > _MILLISECONDS else number)
             if len(text) == len("2026-02-24"):
                 return timestamps.parse_day_or_time(text)
             return timestamps.normalise_timestamp(text, naive_is_utc=True)

@@ -157,7 +157,7 @@ class Distilled(msgspec.Struct):
     importance: float = UNRATED
 
     def __post_init__(self) -> None:
-        content = usable_text(self.content)
+        content = read_usable_text(self.content)
         if content is None or not 0 <= self.importance <= 1 or is_about_project(content):
             raise ValueError("it is no memory")
         self.content = content
@@ -208,12 +208,12 @@ def read_answer(text: str, kind: type[T]) -> tuple[T, int] | None:
             refused = len(given) - len(entries)
             is_usable = bool(entries) or all(map(_says_nothing, given))
         else:
-            values = {first.name: usable_text(given)}
+            values = {first.name: read_usable_text(given)}
             is_usable = values[first.name] is not None
         for name in (field.name for field in others):
             beside = members.get(name)
             shortened = beside[:LONGEST] if isinstance(beside, str) else ""
-            values[name] = usable_text(shortened) or ""
+            values[name] = read_usable_text(shortened) or ""
             refused += bool(shortened.strip()) and not values[name]
         found = (kind(**values), refused) if is_usable else found
     return found
@@ -290,7 +290,7 @@ def _match_category(given: object) -> str:
 
 def _normalise_topic(given: object) -> str | None:
     """Return a topic with its case folded and its spaces collapsed; None if it is not usable."""
-    text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
+    text = read_usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
     return topic if is_topic and not list_key_kinds(topic) else None
@@ -314,7 +314,7 @@ def _match_word(text: str, words: tuple[str, ...]) -> str:
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
-def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
+def read_usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
     """Return `given` as text for an event; None if it is no text, too long or a placeholder such as `…`."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None

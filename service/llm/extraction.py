@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
-from memlog.eventlog.events import AppendWarning, Message, warnings_of
+from memlog.eventlog.events import AppendWarning, Message, collect_warnings
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
@@ -143,7 +143,7 @@ class Extractions(OperationGroup):
             for role, text in given
             if text and (role, text) not in known
         ]
-        told = warnings_of(self._append(missing))
+        told = collect_warnings(self._append(missing))
         (waiting,) = self._decide(lambda db: list(undistilled_buffers(db, chat))) or [Buffer(str(chat), [])]
         why = why_no_model(self._engine)
         if why is None:

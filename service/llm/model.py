@@ -197,7 +197,7 @@ class LanguageModel:
             is_held = provider.response_format == "json_schema"
             forms["output_config"] = "json_schema" if is_held else LEFT_OUT
             headers = {"key_header": "x-api-key", "headers": {"anthropic-version": "2023-06-01"}}
-            endpoint = self.breaker.endpoint(f"{url}{version}/messages", **headers)
+            endpoint = self.breaker.make_endpoint(f"{url}{version}/messages", **headers)
             read = read_anthropic_message
         else:
             body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -206,13 +206,16 @@ class LanguageModel:
             temperature = 0 if temperature is None else temperature
             forms["max_tokens"] = provider.max_tokens_parameter
             forms |= {"response_format": provider.response_format, "system_role": provider.system_role}
-            endpoint = self.breaker.endpoint(f"{url}{version}/chat/completions")
+            endpoint = self.breaker.make_endpoint(f"{url}{version}/chat/completions")
             read = read_chat_completion
         if temperature not in (None, LEFT_OUT):
             body["temperature"] = temperature
             forms["temperature"] = "sent"
         answer = send_in_known_forms(
-            self.breaker, body, forms, lambda sent: endpoint.ask(encode_outgoing(sent), provider.timeout)
+            self.breaker,
+            body,
+            forms,
+            lambda sent: endpoint.post_and_decode_json(encode_outgoing(sent), provider.timeout),
         )
         # Even an unusable answer costs tokens. Some servers report no counts.
         spent = sum(read_token_counts(answer)) or sum(

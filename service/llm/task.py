@@ -18,7 +18,13 @@ from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.eventlog.schedules import load_zone
 from memlog.eventlog.secrets.detection import list_key_kinds
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Failures, SetAside, event_to_set_aside, failures_of_today, tokens_of_today
+from memlog.query.buffer import (
+    Failures,
+    SetAside,
+    count_tokens_of_today,
+    event_to_set_aside,
+    failures_of_today,
+)
 from memlog.query.context.scope import (
     SourceEvent,
     sources_of_daily_events,
@@ -168,7 +174,7 @@ class Questions:
         most = self.rules.max_tokens_per_day
         spent = 0
         if self._is_bounded:
-            spent = max(self.model.breaker.tokens_spent_today(), self._engine.decide(tokens_of_today))
+            spent = max(self.model.breaker.tokens_spent_today(), self._engine.decide(count_tokens_of_today))
         if not spent or spent + self.rules.tokens + _PROMPT <= most:
             return None
         spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
@@ -431,15 +437,15 @@ def is_storable(event: Event, *texts: str) -> bool:
     return False
 
 
-def memory_entries(memories: Sequence[Memory]) -> list[dict[str, Any]]:
+def make_entries_of_memories(memories: Sequence[Memory]) -> list[dict[str, Any]]:
     """Return the numbered entries of memories in a request, with keys masked."""
     return [
-        memory_entry(number, memory, text)
+        make_entry_of_memory(number, memory, text)
         for number, (memory, text) in enumerate(zip(memories, mask_memories(memories), strict=True), 1)
     ]
 
 
-def memory_entry(number: int, memory: Memory, text: str) -> dict[str, Any]:
+def make_entry_of_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
     """Return the entry of a memory in a request."""
     return {"number": number, "date": memory.updated_at[:10], "text": text}
 
@@ -487,12 +493,14 @@ def _replace_long_data(found: re.Match[str]) -> str:
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"
 
 
-def entry_size(entry: dict[str, Any]) -> int:
+def count_tokens_of_entry(entry: dict[str, Any]) -> int:
     """Return the number of tokens that an entry takes in a request."""
     return count_text_tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
-def take_fitting(items: Iterable[T], size: Callable[[T], int], room: int, *, skips: bool = False) -> list[T]:
+def take_items_that_fit(
+    items: Iterable[T], size: Callable[[T], int], room: int, *, skips: bool = False
+) -> list[T]:
     """Return the first items that fit into `room` together. skips: whether smaller ones behind may follow."""
     taken: list[T] = []
     for item in items:
@@ -516,7 +524,7 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
     left = room
     for entry in entries:
         for piece in _split_entry(entry, member, room):
-            needed = entry_size(piece)
+            needed = count_tokens_of_entry(piece)
             if part and needed > left:
                 yield part
                 part, left = [], room
@@ -527,10 +535,10 @@ def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> I
 
 
 def _split_entry(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
-    if entry_size(entry) <= room:
+    if count_tokens_of_entry(entry) <= room:
         yield entry
         return
-    frame = entry_size({**entry, member: ""})
+    frame = count_tokens_of_entry({**entry, member: ""})
     yield from (
         {**entry, member: piece} for piece in _split_text(entry[member], max(_LEAST_TEXT, room - frame))
     )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
 from memlog.projector.text import stemming
-from memlog.projector.text.language_files import languages
+from memlog.projector.text.language_files import load_languages_with_table
 from memlog.projector.text.stemming import ENGLISH, starts_with_latin_letter
 from memlog.projector.text.tokens import is_cjk, read_vocabulary
 
@@ -30,12 +30,14 @@ def changes_meaning(word: str) -> bool:
 
 def languages_with_fillers() -> list[str]:
     """Return the languages with known filler words, which do not change the meaning of a sentence."""
-    return [name for name, language in languages("memories").items() if language.memories.filling]
+    return [
+        name for name, language in load_languages_with_table("memories").items() if language.memories.filling
+    ]
 
 
 def has_certain_words(text: str, language: str) -> bool:
     """Whether `text`, in lower case, has words that only `language` has among the languages in its script."""
-    words = languages("memories")[language].memories
+    words = load_languages_with_table("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
 
 
@@ -59,7 +61,7 @@ def is_conjunction(word: str) -> bool:
 @cache
 def _all_words(name: str) -> Collection[str]:
     """Return the words in the table `name` of all languages, in order, with ё replaced by е, as in tokens."""
-    tables = (getattr(language.memories, name) for language in languages("memories").values())
+    tables = (getattr(language.memories, name) for language in load_languages_with_table("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
 
@@ -78,7 +80,7 @@ def _meaning_changing_endings() -> re.Pattern[str]:
 
 @cache
 def _filler_words(language: str) -> frozenset[str]:
-    known = languages("memories").get(language)  # None if memlog does not know its words
+    known = load_languages_with_table("memories").get(language)  # None if memlog does not know its words
     return frozenset() if known is None else frozenset(known.memories.filling.replace("ё", "е").split())
 
 

@@ -19,13 +19,13 @@ from memlog.eventlog.events import (
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import (
     MemoryConflict,
-    conflicts,
+    find_last_merge_not_undone,
     ids_of_memories_worded_by_hand,
     last_merge_target,
-    last_standing_merge,
+    list_conflicts,
 )
 from memlog.query.memories import Memory, find_memory
-from memlog.service.engine.operation import not_found
+from memlog.service.engine.operation import make_not_found_error
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.duplicates import build_own_event
 from memlog.service.memory.save import Append
@@ -85,7 +85,7 @@ def _read_conflict(
 
     Later changes of a proposal are kept, so that undoing the decision restores them.
     """
-    found = next((each for each in conflicts(db, log) if each.id == name), None)
+    found = next((each for each in list_conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _member_ids(found)
     known = filter(None, (find_memory(db, each) for each in (*ids, *proposed)))
     active = [each.memory_id for each in known if each.archived_at is None]
@@ -110,7 +110,7 @@ def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[
     """
     merge, into, known = decide(
         lambda db: (
-            last_standing_merge(db, memory_id),
+            find_last_merge_not_undone(db, memory_id),
             last_merge_target(db, memory_id),
             find_memory(db, memory_id),
         )
@@ -121,7 +121,7 @@ def undo_newest_merge(append: Append, decide: Deciding, memory_id: str) -> list[
             hint="undo that merge first: store.memories.unmerge()",
         )
     if merge is None and known is None:
-        raise not_found("memory_not_found", memory_id)
+        raise make_not_found_error("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
             f"the memory {memory_id!r} has no merge to undo",

@@ -92,7 +92,7 @@ class Conversations(OperationGroup):
         Raises:
             NotFound: the store has events, and none of this chat.
         """
-        from memlog.query.sessions import summaries
+        from memlog.query.sessions import list_summaries
 
         one = None if chat is None else Chat.of(chat)
-        return self._read(lambda db: summaries(db, one))
+        return self._read(lambda db: list_summaries(db, one))

@@ -16,17 +16,17 @@ from memlog.eventlog.events import (
     CoreMemoryUpdated,
     Event,
     Position,
-    warnings_of,
+    collect_warnings,
 )
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import People
-from memlog.eventlog.text import nfc
+from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection
-from memlog.query.context.scope import choose_automatic_scope, core_rows_in_scope
+from memlog.query.context.scope import choose_automatic_scope, read_core_memory_in_scope
 from memlog.query.event_index import streams_containing_name
-from memlog.query.records import CoreMemory, core_memory, deleted_core_keys
+from memlog.query.records import CoreMemory, deleted_core_keys, read_core_memory
 from memlog.query.request import PathField
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
@@ -167,7 +167,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
 def _stored_key(section: dict[str, str], key: str) -> str:
     """Return the key of the section that is canonically equivalent to `key`; otherwise `key`."""
-    return next((known for known in section if nfc(known) == nfc(key)), key)
+    return next((known for known in section if normalise_to_nfc(known) == normalise_to_nfc(key)), key)
 
 
 def _check_chat_and_section(given: Any) -> None:  # noqa: ANN401 - the request
@@ -242,7 +242,7 @@ class Core(OperationGroup):
 
     def _section_values(self, section: Section, *, creates: bool = False) -> dict[str, str]:
         """Return a section's values for all chats. With `creates`, create a missing store."""
-        rows = self._decide(lambda db: core_rows_in_scope(db, None), creates=creates).shown
+        rows = self._decide(lambda db: read_core_memory_in_scope(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
     @operation("append", reads_paths=True)
@@ -264,7 +264,7 @@ class Core(OperationGroup):
             Busy, LogError: as `Store.append`. It is safe to retry.
         """
         path = Path(path)
-        if self._is_view(path) and (shown := self._view.read()) is not None:
+        if self._is_view(path) and (shown := self._view.read_view()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = read_small_file(path)
         if has_json_suffix(path):
@@ -292,7 +292,7 @@ class Core(OperationGroup):
         )
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        done.warnings = warnings_of(self._append(_set_event(each, ids[each]) for each in done.set))
+        done.warnings = collect_warnings(self._append(_set_event(each, ids[each]) for each in done.set))
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -318,7 +318,7 @@ class Core(OperationGroup):
         events: list[Event] = [_set_event(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
-            done.warnings = warnings_of(self._append(events))
+            done.warnings = collect_warnings(self._append(events))
         return done
 
     def _find_changes(
@@ -328,7 +328,10 @@ class Core(OperationGroup):
 
         base: the file before a manual edit; only its differences from the edited file count.
         """
-        standing, values = _values_by_key(self._decide(core_memory, creates=True)), _values_by_key(sections)
+        standing, values = (
+            _values_by_key(self._decide(read_core_memory, creates=True)),
+            _values_by_key(sections),
+        )
         before = {} if base is None else _values_by_key(base)
         wanted = {
             name: value
@@ -351,7 +354,7 @@ def _read_visible_memory(db: Connection, people: People, chat: str | None) -> Co
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
-    for row in core_rows_in_scope(db, None if is_of_all else own).shown:
+    for row in read_core_memory_in_scope(db, None if is_of_all else own).shown:
         getattr(memory, row.section)[row.key] = row.value
     return memory
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 import msgspec
 
 from memlog.eventlog.codec.content_ids import fold_content
-from memlog.eventlog.text import nfkc
+from memlog.eventlog.text import normalise_to_nfkc
 from memlog.projector.text.language_files import split_phrases
 from memlog.query.records import CoreMemory
 from memlog.service.memory.placeholders import is_denial, is_placeholder
@@ -51,7 +51,9 @@ class Headings:
 
     def add_heading(self, level: int, title: str) -> None:
         """Add a heading, replacing earlier headings of its level and of deeper levels."""
-        folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
+        folded = re.sub(
+            r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", normalise_to_nfkc(title[:_LONGEST_LABEL]).casefold()
+        )
         self._titles = [each for each in self._titles if each[0] < level]
         self._titles.append((level, re.sub(r"\s+", " ", folded)))
 
@@ -144,7 +146,7 @@ _VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
 
 def normalise_key(label: str) -> str:
     """Normalise a label or key: `Build Tool` and `buildTool` become `build_tool`."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", nfkc(label))
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", normalise_to_nfkc(label))
     return re.sub(r"[\W_]+", "_", words.casefold()).strip("_")
 
 
@@ -220,13 +222,13 @@ def parse_core_memory(text: str, *, of_project: bool = False) -> tuple[CoreMemor
     """
     reader = _MarkdownReader(of_project)
     for line in _content_lines(without_front_matter(text)):
-        reader.read(line)
-    return reader.memory(), reader.skipped
+        reader.read_next_line(line)
+    return reader.collect_core_memory(), reader.skipped
 
 
 def label_to_key(label: str) -> str:
     """Return the key for a label, such as `name` for `User name`; "" if it has no letters or digits."""
-    text = re.sub(r"['’]", "", nfkc(label).casefold())
+    text = re.sub(r"['’]", "", normalise_to_nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
     return next((known for known in _KNOWN if bare in (known, known.removesuffix("s"))), key)
@@ -252,7 +254,7 @@ class _MarkdownReader:
         self._last = ""
         self._is_in_item = False
 
-    def read(self, line: str) -> None:
+    def read_next_line(self, line: str) -> None:
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):
@@ -264,7 +266,7 @@ class _MarkdownReader:
         else:
             self._read_line(line.strip())
 
-    def memory(self) -> CoreMemory:
+    def collect_core_memory(self) -> CoreMemory:
         """Return the core memory that has been read, without repeated values."""
         # Not `map`, which would join millions of lines without releasing the GIL.
         values = {

@@ -12,7 +12,7 @@ from memlog.query import records
 from memlog.query.provenance import unknown_ids
 from memlog.query.records import DailyEvent
 from memlog.query.request import Day
-from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.operation import OperationGroup, make_not_found_error, operation
 from memlog.service.engine.requests import EventId, EventTime, build_event
 
 _DailyEvents = list[DailyEvent]
@@ -72,7 +72,7 @@ class DailyEvents(OperationGroup):
         """
         days: dict[str, Any] = {"date": date, "since": since, "until": until}
         return self._read(
-            lambda db: records.daily_events(db, **days, channel=channel, uncompressed=uncompressed)
+            lambda db: records.list_daily_events(db, **days, channel=channel, uncompressed=uncompressed)
         )
 
     @operation("append")
@@ -98,6 +98,6 @@ class DailyEvents(OperationGroup):
 
 def _check_ids_are_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
     if missing := unknown_ids(db, ids, "daily_events"):
-        raise not_found("daily_event_not_found", *missing)
+        raise make_not_found_error("daily_event_not_found", *missing)
     if missing := unknown_ids(db, memory_ids, "memories"):
-        raise not_found("memory_not_found", *missing)
+        raise make_not_found_error("memory_not_found", *missing)

@@ -46,7 +46,7 @@ from memlog.service.memory.save import (
     SaveReport,
     append_saved_memory,
     format_merge_decision,
-    new_report,
+    make_save_report,
 )
 
 # Near duplicates have a normalised Levenshtein similarity above 0.8. That alone would merge "pays 300" with
@@ -386,7 +386,7 @@ def save_once(
         return append_saved_memory(append, event)
     memory_id, decision, found = decide(lambda db: decide_save(db, log, event, any_chat), creates=True)
     (position,) = append([found])
-    return new_report(memory_id, decision, position)
+    return make_save_report(memory_id, decision, position)
 
 
 def decide_save(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
+from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, collect_warnings
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.secrets.detection import mask_event
 from memlog.eventlog.settings import MOST
@@ -30,10 +30,15 @@ from memlog.query.facts.answers import (
     topic_with_key,
     topics_of_chat,
 )
-from memlog.query.facts.question_parser import ordinal_words, parse_number
-from memlog.query.facts.topic_keys import built_in_key, fact_words, make_topic_key, strip_possessive
+from memlog.query.facts.question_parser import load_ordinal_words, parse_number
+from memlog.query.facts.topic_keys import (
+    find_built_in_topic_key,
+    load_fact_words,
+    make_topic_key,
+    strip_possessive,
+)
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import OnlyChat, Scope, chat_text, check_chat_unless_found
+from memlog.service.engine.requests import OnlyChat, Scope, check_chat_unless_found, format_chat
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
 # must be
@@ -124,7 +129,7 @@ def _parse_topic_key(language: str, match: re.Match[str]) -> str:
     if odd := next((word for word in words if word in _all_words("no_topic")), None):
         raise NoCertainList(f"a topic name cannot contain {odd!r}")
     words[-1] = strip_possessive(words[-1], language)
-    if key := built_in_key(words, language):
+    if key := find_built_in_topic_key(words, language):
         return key
     lists = _list_words()[language]
     if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
@@ -147,7 +152,7 @@ def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
     _check_ranks([rank for rank, _ in marks])
     items = [region[match.end() : after.start()] for (_, match), (_, after) in pairwise(marks)]
     last = region[marks[-1][1].end() :]
-    end = (_end_of_line if on_lines else _end_of_sentence)(last)
+    end = (_find_end_of_line if on_lines else _find_end_of_sentence)(last)
     values = [_parse_value(item, on_line=on_lines) for item in (*items, last[:end])]
     if len({value.casefold() for value in values}) < len(values):
         raise NoCertainList("a value is listed twice")
@@ -161,7 +166,7 @@ def _find_ranks(region: str, language: str, topic: str, *, on_lines: bool) -> li
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
     ordinal = _ordinal_pattern(language, topic)
     if not on_lines and ordinal.match(region):
-        numbers = ordinal_words(language)
+        numbers = load_ordinal_words(language)
         return [(numbers[match[1].casefold()], match) for match in ordinal.finditer(region)]
     raise NoCertainList("no list with ranks follows the topic")
 
@@ -205,7 +210,7 @@ def _strip_joints(item: str) -> str:
     return item[:end]
 
 
-def _end_of_line(last: str) -> int:
+def _find_end_of_line(last: str) -> int:
     """Return the length of the first line. Raise NoCertainList if the list may continue below it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
@@ -214,7 +219,7 @@ def _end_of_line(last: str) -> int:
     return len(line)
 
 
-def _end_of_sentence(last: str) -> int:
+def _find_end_of_sentence(last: str) -> int:
     match = re.search(_SENTENCE_ENDS, last)
     if match is None:
         return len(last)
@@ -229,7 +234,7 @@ def _end_of_sentence(last: str) -> int:
 
 @cache
 def _list_words() -> Mapping[str, ListWords]:
-    return {name: table.lists for name, table in fact_words().items() if table.lists}
+    return {name: table.lists for name, table in load_fact_words().items() if table.lists}
 
 
 @cache
@@ -255,7 +260,7 @@ def _joint_pattern() -> re.Pattern[str]:
 @cache
 def _statement_patterns(language: str) -> tuple[re.Pattern[str], ...]:
     own = _list_words()[language]
-    numbers = fact_words()[language].numbers.cardinals.split()[2:]
+    numbers = load_fact_words()[language].numbers.cardinals.split()[2:]
     words = {
         "begins": _BEGINS,
         "topic": _TOPIC,
@@ -271,7 +276,7 @@ def _statement_patterns(language: str) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=64)  # bounded, since a topic can be any text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
-    words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
+    words = "|".join(sorted(map(re.escape, load_ordinal_words(language)), key=len, reverse=True))
     table = _list_words()[language].ordinal.replace("\n", "")
     pattern = table % {"ordinal": words, "topic": re.escape(topic)}
     return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)
@@ -325,7 +330,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
     position: Position | None = None
 
 
-def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
+def _check_is_single_value(given: Any) -> None:  # noqa: ANN401 - the request
     if given.single and given.ranks:
         raise BadInput("single cannot be combined with ranks", hint="omit one of them")
 
@@ -333,7 +338,7 @@ def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
 class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
-    @operation("append", check=_check_single)
+    @operation("append", check=_check_is_single_value)
     def set(
         self,
         topic: TopicName,
@@ -353,7 +358,7 @@ class Facts(OperationGroup):
             BadInput: the topic, a value or a rank cannot be stored.
             BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
         if single:
@@ -378,7 +383,7 @@ class Facts(OperationGroup):
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
             chat=scope,
             positions=positions,
-            warnings=warnings_of(positions),
+            warnings=collect_warnings(positions),
         )
 
     @operation("read")
@@ -395,7 +400,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: the name of the topic is invalid.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         return self._read(lambda db: answer_by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
     @operation("read")
@@ -413,7 +418,7 @@ class Facts(OperationGroup):
         certainly understood, the answer is "I don't have that stored yet". A question without a topic is
         about the topic that was set last.
         """
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         return self._read(lambda db: answer_question(db, question, chat=scope, any_chat=any_chat))
 
     @operation("append")
@@ -433,7 +438,7 @@ class Facts(OperationGroup):
         Raises:
             BadInput: a value cannot be stored. BadInput, Busy, LogError: as `Store.append`.
         """
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         try:
             key, values = parse_ranked_list(text)
         except NoCertainList as doubt:
@@ -458,18 +463,18 @@ class Facts(OperationGroup):
             NotFound: there is no such topic or rank.
             BadInput: as `get`. BadInput, Busy, LogError: as `Store.append`.
         """
-        key, scope = make_topic_key(topic), chat and chat_text(chat)
+        key, scope = make_topic_key(topic), chat and format_chat(chat)
         standing = self._decide(lambda db: topic_with_key(topics_of_chat(db, scope), [key]))
         if standing is None:
             raise unknown_fact_error(f"no topic {key} {describe_place(scope, any_chat=False)}")
-        if rank is not None and standing.fact_at(rank) is None:
+        if rank is not None and standing.find_fact_at_rank(rank) is None:
             raise unknown_fact_error(missing_rank_message(standing, rank))
         return self._append(_removal_events(standing, rank))
 
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
         """List facts by topic, the topic that was set last first, and by rank."""
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics_of_chat(db, scope))
         check_chat_unless_found(chat, found)
         return [fact for topic in found for fact in topic.facts]

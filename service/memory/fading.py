@@ -7,10 +7,10 @@ from typing import Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import CATEGORIES, read_rates
+from memlog.eventlog.categories import CATEGORIES, read_decay_rates
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
-from memlog.query.memories import Decay, Memory, count_decayed_memories, faded_memories, find_decay
+from memlog.query.memories import Decay, Memory, count_decayed_memories, find_decay, find_faded_memories
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.save import Append
 
@@ -55,7 +55,7 @@ def append_todays_decay(append: Append, decide: Deciding, rates: Mapping[str, fl
     event_id = f"decay-{timestamps.today()}"
     if not rates:
         raise BadInput("no rates were given", hint='set at least one rate, for example {"context": 0.9}')
-    event = SalienceDecayed(id=event_id, rates=read_rates(rates))
+    event = SalienceDecayed(id=event_id, rates=read_decay_rates(rates))
     standing = decide(lambda db: find_decay(db, event_id))
     if standing is not None:
         return _decay_report(standing, None)
@@ -94,7 +94,7 @@ def archive_faded_memories(
     names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no categories to prune were given", hint=f"use some of: {', '.join(CATEGORIES)}")
-    fading = decide(partial(faded_memories, categories=names, at_most=threshold))
+    fading = decide(partial(find_faded_memories, categories=names, at_most=threshold))
     found = PruneReport(memories=fading, threshold=threshold, categories=names, dry_run=dry_run)
     if fading and not dry_run:
         found.archived = len(append([MemoryArchived(memory_id=each.memory_id) for each in fading]))

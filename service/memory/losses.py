@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from memlog.eventlog.text import normalise_width
 from memlog.projector.text import stemming
-from memlog.projector.text.language_files import languages
+from memlog.projector.text.language_files import load_languages_with_table
 from memlog.projector.text.tokens import is_cjk
 from memlog.service.memory.compared_text import (
     Text,
@@ -82,7 +82,7 @@ def describe_loss(sources: Sequence[str], text: str) -> str | None:
         return None
     lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
     if lost:
-        return _number_or_word(lost)
+        return _describe_number_or_word(lost)
     return _describe_unsaid(merged, told, language) or "what belongs together"
 
 
@@ -103,10 +103,10 @@ def describe_additions(sources: Sequence[str], text: str) -> str | None:
 def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
     unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
-    return f"{_number_or_word(unsaid)} that nobody said" if unsaid else None
+    return f"{_describe_number_or_word(unsaid)} that nobody said" if unsaid else None
 
 
-def _number_or_word(words: Iterable[str]) -> str:
+def _describe_number_or_word(words: Iterable[str]) -> str:
     return "a number" if any(map(_has_digit, words)) else "a word"
 
 
@@ -115,7 +115,7 @@ def _find_joining_words(text: str) -> _Joining:
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
-    words = languages("memories")[name].memories
+    words = load_languages_with_table("memories")[name].memories
     if not words.light:
         return _Joining()
     reaching = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.reaching.split())
@@ -181,7 +181,9 @@ def _decompose_into_sources(
     at = 0
     while at < len(text):
         whole = [
-            each for each in told if each and _occurs_at(each, text, at) and _ends_at(text, at + len(each))
+            each
+            for each in told
+            if each and _part_occurs_at(each, text, at) and _sentence_ends_at(text, at + len(each))
         ]
         if whole:
             longest = max(whole, key=len)
@@ -190,7 +192,7 @@ def _decompose_into_sources(
         else:
             end = next((n for n in range(at, len(text)) if text[n] in (_END, _QUESTION)), len(text))
             joined = _match_joined(text[at:end], told, language)
-            if not joined or not _ends_at(text, end):
+            if not joined or not _sentence_ends_at(text, end):
                 return []
             found += joined
             at = end
@@ -198,11 +200,11 @@ def _decompose_into_sources(
     return found
 
 
-def _occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
+def _part_occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
     return list(text[at : at + len(part)]) == list(part)
 
 
-def _ends_at(text: Sequence[str], at: int) -> bool:
+def _sentence_ends_at(text: Sequence[str], at: int) -> bool:
     """Whether a sentence ends at `at`: the text ends, a full stop follows, or a question mark precedes."""
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
@@ -235,7 +237,7 @@ def _match_tails(
         fitting = [
             tail
             for tail in tails
-            if (_occurs_at(tail, words, at) or _occurs_at(tail, here, at))
+            if (_part_occurs_at(tail, words, at) or _part_occurs_at(tail, here, at))
             and (at + len(tail) == len(words) or _is_joint(words[at + len(tail)], joints))
         ]
         if not fitting:
@@ -257,7 +259,7 @@ def _is_within_longer_source(part: list[str], others: Iterable[list[str]], langu
             following = other[behind + 1 : behind + 2]
             is_precise = any(word != word.lower() or _has_digit(word) for word in following)
             goes_on = (
-                _ends_at(other, behind)
+                _sentence_ends_at(other, behind)
                 or _is_joint(other[behind], language.joints)
                 or (other[behind] in language.light and is_precise)
             )
@@ -265,7 +267,7 @@ def _is_within_longer_source(part: list[str], others: Iterable[list[str]], langu
             if (
                 begins
                 and goes_on
-                and _occurs_at(part, other, at)
+                and _part_occurs_at(part, other, at)
                 and language.are_independent([*part, *rest])
             ):
                 return True

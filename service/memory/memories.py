@@ -19,7 +19,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.fields import MemoryKind, Reads
 from memlog.eventlog.settings import DEFAULTS, MOST
 from memlog.query.request import Unit
-from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.operation import OperationGroup, make_not_found_error, operation
 from memlog.service.engine.requests import (
     PRUNED,
     CategoryField,
@@ -30,10 +30,10 @@ from memlog.service.engine.requests import (
     Scope,
     ScopeField,
     build_event,
-    chat_text,
     check_categories,
     check_chat_unless_found,
     check_decay_rates,
+    format_chat,
 )
 from memlog.service.memory.save import SaveReport, append_saved_memory
 
@@ -155,9 +155,9 @@ class Memories(OperationGroup):
         instead. At most 20 conflicts wait at a time; the others are queued. Of contradicting memories that a
         model distilled, the latest is kept, and its history has both texts.
         """
-        from memlog.query.conflicts import conflicts
+        from memlog.query.conflicts import list_conflicts
 
-        return self._read(lambda db: conflicts(db, self._engine.log_path))
+        return self._read(lambda db: list_conflicts(db, self._engine.log_path))
 
     @operation("append")
     def resolve(
@@ -254,7 +254,7 @@ class Memories(OperationGroup):
             raise BadInput("no memories were given", hint="specify memory_ids")
         found = self._decide(lambda db: [find_memory(db, each) for each in names])
         if unknown := [name for name, each in zip(names, found, strict=True) if each is None]:
-            raise not_found("memory_not_found", *unknown)
+            raise make_not_found_error("memory_not_found", *unknown)
         active = [each for each in found if each is not None and each.archived_at is None]
         if not dry_run:
             self._append(MemoryArchived(memory_id=each.memory_id) for each in active)
@@ -305,7 +305,7 @@ class Memories(OperationGroup):
         """
         from memlog.query.memories import find_memories
 
-        scope = chat and chat_text(chat)
+        scope = chat and format_chat(chat)
         found = self._read(
             lambda db: find_memories(
                 db,
@@ -365,7 +365,7 @@ class Memories(OperationGroup):
 
     def _append_change(self, memory_ids: Sequence[str], event: Event) -> Position:
         if unknown := self._unknown_ids(memory_ids):
-            raise not_found("memory_not_found", *unknown)
+            raise make_not_found_error("memory_not_found", *unknown)
         return self._append_one(event)
 
     def _unknown_ids(self, memory_ids: Sequence[str]) -> Sequence[str]:

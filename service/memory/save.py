@@ -48,10 +48,10 @@ def append_saved_memory(append: Append, event: MemorySaved) -> SaveReport:
     if (memory_id := event.memory_id) is None:
         memory_id = derive_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return new_report(memory_id, SAVED, position)
+    return make_save_report(memory_id, SAVED, position)
 
 
-def new_report(memory_id: str, decision: str, position: Position) -> SaveReport:
+def make_save_report(memory_id: str, decision: str, position: Position) -> SaveReport:
     """Return a report on a save whose event was appended."""
     return SaveReport(
         memory_id=memory_id,

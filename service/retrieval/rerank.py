@@ -106,7 +106,7 @@ class Reranker:
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":
             body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
-            found = self._breaker.endpoint(f"{url}/rerank").post(
+            found = self._breaker.make_endpoint(f"{url}/rerank").post_body(
                 encode_outgoing(body), list[_TeiScore], seconds
             )
             return [(each.index, each.score) for each in found]
@@ -114,5 +114,7 @@ class Reranker:
         body = {"query": question, "documents": texts, "top_n": len(texts)}
         if provider.model is not None:
             body["model"] = provider.model
-        answer = self._breaker.endpoint(url + path).post(encode_outgoing(body), _RankAnswer, seconds)
+        answer = self._breaker.make_endpoint(url + path).post_body(
+            encode_outgoing(body), _RankAnswer, seconds
+        )
         return [(each.index, each.relevance_score) for each in answer.results]

@@ -11,13 +11,12 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key, text_has_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
-from memlog.projector.text.marks import Marks, marked_spans
-from memlog.query.changes import swap_changed_with_newer
-from memlog.query.context.compose import Context, GivenContext, compose_context, context_to_record
+from memlog.projector.text.marks import Marks, find_marked_spans
+from memlog.query.context.compose import Context, GivenContext, compose_context, make_record_of_context
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits, find_context_hits, find_prompt_message
@@ -26,11 +25,17 @@ from memlog.query.event_index import Key
 from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
+from memlog.query.outdated_memories import swap_changed_with_newer
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, core_hits, rate_hits, search_read_model
-from memlog.query.search.nearest import HAS_KEY, embedded_part
+from memlog.query.search.hybrid import (
+    SearchResult,
+    find_core_memory_hits,
+    rate_relevance_of_hits,
+    search_read_model,
+)
+from memlog.query.search.nearest import HAS_KEY, cut_to_embedded_part
 from memlog.query.search.request import Search
-from memlog.query.sendable import may_be_sent, question_has_key
+from memlog.query.sendable import does_question_hold_key, may_hit_be_sent
 from memlog.service.engine.embedding_models import NO_MODEL
 from memlog.service.engine.read_model import ReadModel, ReadPool, report_missing_vectors
 
@@ -49,14 +54,14 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
-    rerank = create_reranker(reads.first, reads.read, has_key=client.has_key)
+    rerank = create_reranker(reads.first, reads.query_up_to_date, has_key=client.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     least = reads.first.min_similarity if request.min_similarity is None else request.min_similarity
     wanted = replace(request, k=most, min_similarity=least)
     result = reads.run_with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
         result.hits = swap_changed_with_newer(rerank(request.text, result.hits, result.silent)[: request.k])
-    if not client.models.loaded and request.mode == "vector":
+    if not client.models.available_models and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
@@ -68,10 +73,12 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
         request,
         models,
         read_model.held_vectors,
-        lambda found: rate_hits(db, request, models, read_model.sample, found),
+        lambda found: rate_relevance_of_hits(db, request, models, read_model.sample, found),
     )
-    if request.where == Filters() or request.where == Filters(kinds=frozenset(["memory"])):
-        of_core = [] if request.is_raw else core_hits(db, request.question)
+    if request.filters_with_chat == Filters() or request.filters_with_chat == Filters(
+        kinds=frozenset(["memory"])
+    ):
+        of_core = [] if request.is_raw else find_core_memory_hits(db, request.parsed_question)
         result.hits = [*of_core, *result.hits][: request.k]
         result.certain = result.certain or bool(of_core)
     result.synced = synced
@@ -100,24 +107,24 @@ class EmbeddingClient:
         self.models = NO_MODELS
         self.silent: dict[str, str] = {}
         if embeds:
-            self.models, self.silent = reads.first.model.models_or_why("question")
+            self.models, self.silent = reads.first.model.load_models_or_why("question")
         first = self.models.first
         is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
             # The whole question is checked, with its chat so far, although only its beginning is embedded.
             self.has_key = (
-                has_key(text)
+                text_has_key(text)
                 if chat is None
                 else reads.run_with_repair(
-                    lambda read_model: question_has_key(
+                    lambda read_model: does_question_hold_key(
                         read_model.connect_to_latest(sync=is_synced)[0], text, chat
                     )
                 )
             )
         questions = reads.first.questions
-        self.models = Models(*(each and questions.wrap(each) for each in self.models))
+        self.models = Models(*(each and questions.wrap_embedder(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
-            before = _EmbeddedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
+            before = _EmbeddedBefore(embedder, None if self.has_key else cut_to_embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
 
 
@@ -166,7 +173,7 @@ def create_reranker(
     from memlog.service.retrieval.rerank import Reranker
 
     def is_sendable(hit: Hit) -> bool:
-        return read(lambda db: may_be_sent(db, hit))
+        return read(lambda db: may_hit_be_sent(db, hit))
 
     return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
 
@@ -178,9 +185,9 @@ def prepare_search(
     models, silent = client.models, dict(client.silent)
     first = models.first
     db, synced = read_model.connect_to_latest(sync=is_synced, models=models, silent=silent)
-    if models.loaded:
+    if models.available_models:
         report_missing_vectors(db, silent)
-    there = vectors.model_of(db) if client.embeds else None
+    there = vectors.read_model_of_vectors(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
     former = read_model.model.question_embedder_for(there)
@@ -212,15 +219,19 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
         )
     try:
         if request.part == "stable":
-            given, _ = reads.run_with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
+            given, _ = reads.run_with_repair(
+                lambda model: _build_context_from_hits(model, request, ContextHits())
+            )
             return given
-        client = EmbeddingClient(reads, request.text, chat=request.conversation, is_synced=request.sync)
+        client = EmbeddingClient(reads, request.text, chat=request.current_chat, is_synced=request.sync)
         given, record = reads.run_with_repair(
             lambda read_model: _search_and_build(read_model, request, client)
         )
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.run_with_repair(lambda read_model: _build_from_hits(read_model, request, found))
+        given, record = reads.run_with_repair(
+            lambda read_model: _build_context_from_hits(read_model, request, found)
+        )
     if record is not None:
         try:
             _record_context(log, given.memory_ids, record)
@@ -233,7 +244,9 @@ def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) 
 def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     key = load_or_create_store_key(log.store)
     given = record.event
-    given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
+    given.stable, given.turn = (
+        block and compute_keyed_hash(key, block) for block in (record.stable, record.turn)
+    )
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
@@ -251,7 +264,9 @@ def _search_and_build(
     return _build_context(read_model, db, request, find_hits, synced=synced)
 
 
-def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
+def _build_context_from_hits(
+    read_model: ReadModel, request: BuildContext, found: ContextHits
+) -> _BuiltContext:
     db, synced = read_model.connect_to_latest(sync=request.sync)
     return _build_context(
         read_model, db, request, lambda _, prompt_key: replace(found, prompt_key=prompt_key), synced=synced
@@ -274,7 +289,7 @@ def _build_context(
         prompt_key = find_prompt_message(db, request)
         given = compose_context(db, request, hits(request, prompt_key), synced=synced)
         is_recorded = request.record and request.part != "stable" and given.entries
-        record = context_to_record(db, request, given, prompt_key) if is_recorded else None
+        record = make_record_of_context(db, request, given, prompt_key) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
     return given, record
 
@@ -323,5 +338,5 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 
 def create_highlighter(request: Search) -> Highlighter:
     """Return the highlighter for a search; it marks nothing in a vector-only search."""
-    marks = Marks() if request.mode == "vector" else request.question.marks
-    return lambda text: marked_spans(text, marks)
+    marks = Marks() if request.mode == "vector" else request.parsed_question.marks
+    return lambda text: find_marked_spans(text, marks)

@@ -20,7 +20,7 @@ from memlog.query.request import ChatField, End, Time, Unit
 from memlog.query.search.hits import Hit
 from memlog.query.search.request import Search
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.operation import OperationGroup, make_not_found_error, operation
 from memlog.service.engine.requests import CategoryField
 from memlog.service.memory.core import Core, Key, Section, SectionField
 from memlog.service.memory.memories import Memories
@@ -173,7 +173,7 @@ class Tools(OperationGroup):
         found = {each: self._find_items(each) for each in wanted}
         unknown = [each for each, items in found.items() if not items]
         if len(unknown) == len(wanted):
-            raise not_found("event_not_found", *unknown)
+            raise make_not_found_error("event_not_found", *unknown)
         return ToolItems(items=[item for items in found.values() for item in items], not_found=unknown)
 
     @operation("append", for_agents=True)
@@ -232,7 +232,7 @@ class Tools(OperationGroup):
         previous = self._previous_value(section, key)
         position = self._core.delete(section, key)
         if position is False:
-            raise not_found("core_key_not_found", f"{section}.{key}")
+            raise make_not_found_error("core_key_not_found", f"{section}.{key}")
         return _build_core_change(section, key, None, previous, position)
 
     @operation("append", missing="memory_not_found", for_agents=True, is_destructive=True)

@@ -16,7 +16,7 @@ from memlog.eventlog.errors import (
     EmbeddingError,
     LogError,
     MemlogError,
-    system_error,
+    convert_system_error,
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import is_line_start
@@ -28,23 +28,23 @@ from memlog.eventlog.integrity.seal_losses import (
     LOSS_REMEDY,
     Loss,
     Ownership,
-    arriving_segments,
+    find_arriving_segments,
+    find_grown_segments,
     find_losses,
-    grown_segments,
 )
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
-from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, segments_of
+from memlog.eventlog.log.streams import Segment, escape_invalid_utf8, group_segments_by_writer, list_segments
 from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.eventlog.sections import LanguageModelProvider, People
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
-from memlog.projector.embedding.models import Embedder, is_bundled
+from memlog.projector.embedding.models import Embedder, is_bundled_model
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.sqlite import (
     Connection,
-    binding,
+    choose_binding,
     converting_errors,
     count_rows,
     describe_binding,
@@ -52,7 +52,7 @@ from memlog.projector.sqlite import (
     why_no_vectors,
 )
 from memlog.query.conflicts import count_open_conflicts
-from memlog.query.context.background import count_not_english
+from memlog.query.context.background import count_passages_not_in_english
 from memlog.query.context.scope import chats_by_name, choose_automatic_scope, nameless_messenger_chats
 from memlog.query.provenance import Conflict, conflicting_lines, count_plain_texts
 from memlog.service.engine.create import find_notes_beside
@@ -82,7 +82,7 @@ def findings_or_ok(check: str, findings: Iterable[Finding], message: str) -> lis
     return [*findings] or [Finding(check, "ok", message)]
 
 
-def count_with_words(count: int, one: str, many: str) -> str:
+def format_count_with_words(count: int, one: str, many: str) -> str:
     """Format a count with the words that agree with it: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
@@ -127,9 +127,9 @@ def examine_models(read_model: ReadModel, language_model: LanguageModelProvider 
 
 def _check_model(read_model: ReadModel) -> Finding:
     try:
-        embedder = read_model.model.embedder("once")
+        embedder = read_model.model.load_embedder("once")
     except EmbeddingError as error:
-        if read_model.model.is_off:
+        if read_model.model.is_turned_off:
             return Finding("model", "ok", error.message)
         return Finding(
             "model", "warning", error.message, error.hint or "use a folder with a model: model=FOLDER"
@@ -140,9 +140,9 @@ def _check_model(read_model: ReadModel) -> Finding:
 def why_multilingual_is_needed(db: Connection, model: EmbeddingModel) -> str | None:
     """Return a message if many texts have no vector without the multilingual model; otherwise None."""
     known = model.find_known_model()
-    if model.multilingual is not None or known is None or not is_bundled(known):
+    if model.multilingual is not None or known is None or not is_bundled_model(known):
         return None
-    foreign, every = count_not_english(db)
+    foreign, every = count_passages_not_in_english(db)
     if foreign < max(_FEW, _PART * every):
         return None
     return f"{foreign} of {every} texts are not in English, and only words find them: {INSTALL}"
@@ -155,7 +155,10 @@ def _check_multilingual_model(read_model: ReadModel) -> list[Finding]:
         return [_finding_from_error("multilingual model", ask_embedder(embedder), embedder.id)]
     projector = read_model.projector
     try:
-        if projector.generations.current() is None or projector.why_unusable() is not None:
+        if (
+            projector.generations.find_live_file() is None
+            or projector.why_live_generation_unusable() is not None
+        ):
             return []
         with converting_errors("the read model"):
             found = why_multilingual_is_needed(projector.connect_to_live(), read_model.model)
@@ -191,9 +194,9 @@ def examine_log(log: Path) -> list[Finding]:
     Raises:
         OSError: the log cannot be read.
     """
-    segments, strangers = segments_of(log)
+    segments, strangers = list_segments(log)
     seals = read_seals(log)
-    sealed = count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
+    sealed = format_count_with_words(len(seals.last), "segment is sealed", "segments are sealed")
     unread = (
         Finding("unread files", "problem", why_not_read(log, path), advise_on_unread_file(log, path))
         for path in strangers
@@ -211,7 +214,7 @@ def examine_log(log: Path) -> list[Finding]:
 
 def _check_log_format(log: Path) -> Finding:
     try:
-        has_format = log_format.check_writable(log)
+        has_format = log_format.check_version_may_write(log)
     except LogError as error:
         return Finding("log format", "problem", error.message, error.hint)
     message = (
@@ -225,7 +228,7 @@ def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
         if not segment.is_newest:
             continue
         with open_segment(segment) as fd:
-            is_whole = is_line_start(fd, disk.status(fd).st_size)
+            is_whole = is_line_start(fd, disk.status_of_descriptor(fd).st_size)
         if not is_whole:
             message = (
                 f"{_segment_name(segment)} does not end with a newline: a writer is active, or was killed"
@@ -234,9 +237,9 @@ def _check_tails(segments: list[Segment]) -> Iterator[Finding]:
 
 
 def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
-    if broken := [line for line in seals.damaged if line.damage != "torn"]:
+    if broken := [line for line in seals.damaged_lines if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
-        message = count_with_words(
+        message = format_count_with_words(
             len(broken), f"line of {files} is damaged", f"lines of {files} are damaged"
         )
         yield Finding(
@@ -245,12 +248,14 @@ def _check_seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[F
     unlike_read = Watermarks(log.parent).find_differences()
     lost: list[Loss | OpenLoss] = [*find_losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
-        yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
-    for longer in grown_segments(log):
-        yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
+        yield Finding("seals", "problem", f"{loss.stream}/{loss.description}", LOSS_REMEDY)
+    for longer in find_grown_segments(log):
+        yield Finding(
+            "seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.description}", longer.remedy
+        )
     for text in unlike_read:
         if isinstance(text, ReturnedText):
-            yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "store.erasure.scrub()")
+            yield Finding("erasures", "warning", f"{text.stream}/{text.description}", "store.erasure.scrub()")
     yield from _check_missing_seals(log, segments, seals)
 
 
@@ -264,11 +269,11 @@ def _check_missing_seals(log: Path, segments: list[Segment], seals: Seals) -> It
     owner = Ownership(log)
     foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
     if own := len(unsealed) - foreign:
-        message = count_with_words(own, "older segment has no seal", "older segments have no seal")
+        message = format_count_with_words(own, "older segment has no seal", "older segments have no seal")
         yield Finding("seals", "warning", message, "store.maintenance.seal()")
-    if coming := foreign + len(arriving_segments(log)):
+    if coming := foreign + len(find_arriving_segments(log)):
         one = "segment of another writer has not arrived whole"
-        message = count_with_words(coming, one, "segments of other writers have not arrived whole")
+        message = format_count_with_words(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
         yield Finding("seals", "warning", message, remedy)
 
@@ -303,7 +308,7 @@ def suggest_import_of_notes(store: Path) -> list[Finding]:
 def check_contradictions(db: Connection) -> list[Finding]:
     """Warn of memory conflicts that a person must resolve."""
     count = count_open_conflicts(db)
-    text = count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
+    text = format_count_with_words(count, "conflict of memories waits", "conflicts of memories wait")
     remedy = "decide which memories to keep: store.memories.conflicts() lists the conflicts"
     return [Finding("contradictions", "warning", f"{text} for a person", remedy)] if count else []
 
@@ -382,13 +387,13 @@ def examine_store(
         try:
             found = look()
         except OSError as error:
-            found = Finding(check, "problem", system_error(error).message, _MAKE_READABLE)
+            found = Finding(check, "problem", convert_system_error(error).message, _MAKE_READABLE)
         findings += found if isinstance(found, list) else [found]
     return findings
 
 
 def _check_sqlite() -> Finding:
-    module = binding()
+    module = choose_binding()
     message = f"{describe_binding()} ({escape_invalid_utf8(str(module.__file__))})"
     if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
         return Finding("sqlite", "ok", message)
@@ -453,14 +458,14 @@ def is_network_file_system(kind: str) -> bool:
 def _check_disk_space(read_model: ReadModel) -> Finding:
     folder = _nearest_folder(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
-    current = read_model.projector.generations.current()
-    needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
+    current = read_model.projector.generations.find_live_file()
+    needed = _LITTLE_ROOM + (0 if current is None else disk.status_of_path(current).st_size)
     if free < needed:
         message = f"{free:,} bytes are free; a rebuild may need {needed:,}"
         return Finding("disk", "warning", message, "free some space; rm -r cache is always safe")
     # File systems without a fixed number of inodes report 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
-        message = count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
+        message = format_count_with_words(inodes.f_favail, "more file can be made", "more files can be made")
         message = f"{message}: the file system is out of inodes"
         return Finding("disk", "warning", message, "remove files from it; rm -r cache is always safe")
     return Finding("disk", "ok", f"{free:,} bytes are free")
@@ -480,7 +485,7 @@ def _check_owner(store: Path, *, fix: bool) -> Finding:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:
         return Finding("owner", "ok", "the files of the store can be read and written")
-    are = count_with_words(len(refused), "file or folder is", "files or folders are")
+    are = format_count_with_words(len(refused), "file or folder is", "files or folders are")
     message = f"{are} another user's, such as {escape_invalid_utf8(refused[0].filename)}"
     return Finding(
         "owner", "problem", message, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}"
@@ -488,10 +493,12 @@ def _check_owner(store: Path, *, fix: bool) -> Finding:
 
 
 def _check_permissions(store: Path, *, fix: bool) -> Finding:
-    open_ones = [path for path in _own_paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+    open_ones = [
+        path for path in _own_paths(store) if stat.S_IMODE(disk.status_of_path(path).st_mode) & 0o077
+    ]
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
-    are = count_with_words(len(open_ones), "file or folder is", "files or folders are")
+    are = format_count_with_words(len(open_ones), "file or folder is", "files or folders are")
     message = f"{are} open to others, such as {escape_invalid_utf8(open_ones[0])}"
     if not fix:
         return Finding(
@@ -501,7 +508,7 @@ def _check_permissions(store: Path, *, fix: bool) -> Finding:
             "chmod -R go= on the store, or store.maintenance.examine(fix=True)",
         )
     for path in open_ones:
-        disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+        disk.set_mode(path, stat.S_IMODE(disk.status_of_path(path).st_mode) & 0o700)
     return Finding("permissions", "fixed", message)
 
 
@@ -533,11 +540,11 @@ def _compare_with_log(read_model: ReadModel) -> Finding:
     projector = read_model.projector
     if read_model.is_read_only:
         return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
-    why = projector.why_unusable()
+    why = projector.why_live_generation_unusable()
     if projector.frozen is not None:
         return Finding("read model", "warning", projector.frozen.message, projector.frozen.hint)
     if why is not None:
-        is_missing = projector.generations.current() is None
+        is_missing = projector.generations.find_live_file() is None
         return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
     with converting_errors("the read model"):
         unread = catchup.count_unread_bytes(projector.connect_to_live(), projector.log)
@@ -566,7 +573,7 @@ def _check_conflicts(db: Connection) -> Finding:
         return Finding("conflicts", "ok", "no id names two events")
     newest = conflicting_lines(db, _MOST_CONFLICTS)
     listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
-    events = count_with_words(
+    events = format_count_with_words(
         count, "event is not shown: its id names", "events are not shown: their ids name"
     )
     remedy = "append each event that should be found again with a new id"
@@ -577,7 +584,7 @@ def _check_quarantine(db: Connection) -> Finding:
     count = count_rows(db, "quarantine")
     if not count:
         return Finding("quarantine", "ok", "every line is an event")
-    message = count_with_words(
+    message = format_count_with_words(
         count, "line is not an event that memlog knows", "lines are not events that memlog knows"
     )
     return Finding(
@@ -598,7 +605,7 @@ def _describe_conflict(found: Conflict) -> str:
 
 def _check_long_texts(read_model: ReadModel) -> list[Finding]:
     projector = read_model.projector
-    if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
+    if not disk.is_folder(projector.log) or projector.why_live_generation_unusable() is not None:
         return []
     with converting_errors("the read model"):
         found = count_plain_texts(projector.connect_to_live())
@@ -606,7 +613,7 @@ def _check_long_texts(read_model: ReadModel) -> list[Finding]:
         Finding(
             "long texts",
             "warning",
-            f"{count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
+            f"{format_count_with_words(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
             f" {escape_invalid_utf8(each.place)}",
             _SPLIT,
         )
@@ -629,7 +636,7 @@ _SPLIT = "no text is lost; to make these texts easier to find, append them in sh
 def _check_vector_cache(read_model: ReadModel, *, fix: bool) -> Finding:
     count, problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     if not problems:
-        return Finding("cache", "ok", count_with_words(count, "vector", "vectors"))
+        return Finding("cache", "ok", format_count_with_words(count, "vector", "vectors"))
     if not fix:
         return Finding(
             "cache", "problem", "; ".join(problems), "rm -r cache, or store.maintenance.examine(fix=True)"

@@ -66,7 +66,7 @@ def find_secrets_in_log(log: Path) -> Iterator[SecretPlace]:
                     for kind in kinds:
                         yield SecretPlace(
                             kind=kind,
-                            id=mask_keys(entry.id),
+                            id=mask_keys(entry.event_id),
                             stream=mask_keys(entry.segment.stream),
                             segment=entry.segment.name.filename,
                             offset=entry.line.offset,
@@ -339,7 +339,7 @@ class Erasure(OperationGroup):
                 self._open_synced_log(), engine.read_model, target, reason=reason, dry_run=dry_run
             )
         finally:
-            engine.read_model.questions.clear()
+            engine.read_model.questions.drop_all_vectors()
 
     @operation("erase")
     def undo_import(
@@ -373,7 +373,7 @@ class Erasure(OperationGroup):
         try:
             return undo_import(engine, run, anyway=anyway, dry_run=dry_run, forget=forget if erase else None)
         finally:
-            engine.read_model.questions.clear()
+            engine.read_model.questions.drop_all_vectors()
 
     def _open_synced_log(self) -> Log:
         """Return the log, always with fsync: forgotten events must not come back after a power cut."""

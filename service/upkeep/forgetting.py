@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
+from memlog.eventlog.codec.decode import ENVELOPE, list_envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
 from memlog.eventlog.events import ContextGiven, Redacted, type_name_of_event
 from memlog.eventlog.fields import Chat, Id
@@ -26,12 +26,18 @@ from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, redacted_keys, select_segments
+from memlog.eventlog.log.reader import (
+    Key,
+    LogEntry,
+    read_entries_in_log_order,
+    read_redacted_keys,
+    select_segments,
+)
 from memlog.eventlog.log.streams import Segment, is_stream_name
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.detection import mask_keys, texts_within
-from memlog.eventlog.text import nfc
+from memlog.eventlog.secrets.detection import list_texts_within, mask_keys
+from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.cache import remove_unlisted_vectors
@@ -161,7 +167,7 @@ def forget_events(
                     "the reason matches the pattern and would stay in the log", hint="reword the reason"
                 )
             segments = select_segments(log.path)
-            selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
+            selection = _Selection(segments, lambda entry: finds(list_texts_of_line(entry)), set())
             return _forget_selected_lines(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
         hint = "see https://docs.python.org/3/library/re.html; avoid nested repeats like (a+)+"
@@ -193,10 +199,10 @@ def _pattern_matcher(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
 
         def matches(texts: Iterable[str]) -> bool:
             given = [*texts]
-            composed = [*map(nfc, given)]
+            composed = [*map(normalise_to_nfc, given)]
             if match_in(pattern, given if composed == given else given + composed):
                 return True
-            return nfc(pattern) != pattern and match_in(nfc(pattern), composed)
+            return normalise_to_nfc(pattern) != pattern and match_in(normalise_to_nfc(pattern), composed)
 
         matches([])  # compiles the pattern
         yield matches
@@ -209,7 +215,7 @@ def _forget_selected_lines(
     reason: str | None,
     dry_run: bool,
 ) -> ForgetReport:
-    done, keys = read_model.decide(lambda db: _find_lines(db, log.path, select(db)))
+    done, keys = read_model.query_for_decision(lambda db: _find_lines(db, log.path, select(db)))
     done.dry_run = dry_run
     if dry_run:
         return done
@@ -217,7 +223,7 @@ def _forget_selected_lines(
     log.append_redactions(keys, reason and mask_keys(reason))
     done.redacted = len(keys)
     try:
-        done.vectors = read_model.decide(
+        done.vectors = read_model.query_for_decision(
             lambda db: remove_unlisted_vectors(read_model.path, index.texts_to_embed(db))
         )
     except Busy as error:
@@ -248,10 +254,10 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
     within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
     wanted = _Selection(
         _segments_of(log, within),
-        lambda entry: entry.id == event_id or _may_have_id(entry, event_id),
+        lambda entry: entry.event_id == event_id or _may_have_id(entry, event_id),
         {(each, event_id) for each in streams},
     )
-    if not streams and not any(map(wanted.wants, entries_in_log_order(wanted.segments, tails=True))):
+    if not streams and not any(map(wanted.wants, read_entries_in_log_order(wanted.segments, tails=True))):
         where = "" if stream is None else f" in {stream}"
         hint = "store.search() returns ids"
         raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
@@ -260,9 +266,11 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
 
 def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Select the events of a memory, of those merged into it, and of profile values derived from it."""
-    names = event_index.memory_with_memories_merged_into_it(db, memory_id)
+    names = event_index.find_memory_and_those_merged_into_it(db, memory_id)
     names += event_index.memories_proposed_to_replace(db, names)
-    events = event_index.events_touching_memories(db, names) | event_index.held_events_of(db, memory_id)
+    events = event_index.events_touching_memories(db, names) | event_index.find_held_events_of_memory(
+        db, memory_id
+    )
     events |= event_index.undone_merge_events(db, names)
     events |= _profile_keys(log, names) | event_index.contexts_containing_memories(db, names)
     if not events:
@@ -277,7 +285,9 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
     own = select_segments(log, chat=chat)
     others = _segments_of(log, ("memory", "facts"))
     name = ":".join(chat)
-    of_chat = {entry.key for entry in entries_in_log_order(others) if _is_of_chat(entry.event, name)}
+    of_chat = {
+        entry.redaction_key for entry in read_entries_in_log_order(others) if _is_of_chat(entry.event, name)
+    }
     if not own and not of_chat:
         raise NotFound(
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
@@ -298,8 +308,8 @@ def _is_of_chat(event: object, chat: str) -> bool:
 
 def _profile_keys(log: Path, memories: Collection[str]) -> set[Key]:
     """Return the keys of core memory events that a language model derived from any of `memories`."""
-    entries = entries_in_log_order(_segments_of(log, ("core",)))
-    extractions = ((entry.key, getattr(entry.event, "extraction", None)) for entry in entries)
+    entries = read_entries_in_log_order(_segments_of(log, ("core",)))
+    extractions = ((entry.redaction_key, getattr(entry.event, "extraction", None)) for entry in entries)
     return {key for key, each in extractions if each and not {*each.memory_ids}.isdisjoint(memories)}
 
 
@@ -330,7 +340,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
     for segment in _segments_of(log, {stream for stream, _ in others}):
         wanted.setdefault(segment, [])
         mixed.add(segment)
-    before = redacted_keys(wanted)
+    before = read_redacted_keys(wanted)
     streams = set(filter(is_stream_name, {stream for stream, _ in keys}))
     # In log order: sorting would take as long as writing.
     new = {key: None for key in keys if key[0] in streams and key not in before}
@@ -338,12 +348,14 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
     for segment, lines in wanted.items():
         if not is_stream_name(segment.stream):
             done.unreachable += [
-                entry.position for entry in _forgettable_entries(segment) if entry.key in keys
+                entry.position for entry in _forgettable_entries(segment) if entry.redaction_key in keys
             ]
         elif segment in mixed:
             # Read again: unselected lines may have the same id.
             done.lines += [
-                _to_doomed_line(entry) for entry in _forgettable_entries(segment) if entry.key in new
+                _to_doomed_line(entry)
+                for entry in _forgettable_entries(segment)
+                if entry.redaction_key in new
             ]
         else:
             done.lines += sorted((line for line in lines if line.key in new), key=_offset)
@@ -356,14 +368,14 @@ def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
     Decoding their lines again would take half as long as projecting them.
     """
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
-    for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
+    for event_id, segment, offset, number, kind, content in event_index.read_messages_of_stream(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _shorten(content))
         found[segment].append(line)
     return found
 
 
 def _forgettable_entries(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
-    entries = entries_in_log_order([segment], tails=True, leave_out=leave_out)
+    entries = read_entries_in_log_order([segment], tails=True, leave_out=leave_out)
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
@@ -377,7 +389,7 @@ def _keys_of_newer_event(entry: LogEntry) -> list[Key]:
 
 def _to_doomed_line(entry: LogEntry) -> DoomedLine:
     return DoomedLine(
-        id=entry.id,
+        id=entry.event_id,
         stream=entry.segment.stream,
         segment=entry.segment.name.filename,
         offset=entry.line.offset,
@@ -392,7 +404,7 @@ def _first_words(entry: LogEntry) -> str:
     if not text:
         members = _parse_members(entry)
         known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
-        text = next(chain(known, texts_of(entry)), "")
+        text = next(chain(known, list_texts_of_line(entry)), "")
     return _shorten(text)
 
 
@@ -401,16 +413,16 @@ def _shorten(text: str) -> str:
     return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
 
 
-def texts_of(entry: LogEntry) -> Iterator[str]:
+def list_texts_of_line(entry: LogEntry) -> Iterator[str]:
     """Yield every string in a line, at any depth, except those that identify or classify the event.
 
     A line that is not an event also yields itself as a whole. A line too long to load yields nothing.
     """
-    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_members(entry.event)
+    envelope = ENVELOPE if isinstance(entry.event, BadLine) else list_envelope_members(entry.event)
     # A `context_given` has no texts: its ids and hashes would match by chance.
     of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
     names = (*_NAMES, *envelope, *of_context)
-    yield from texts_within(value for name, value in _parse_members(entry).items() if name not in names)
+    yield from list_texts_within(value for name, value in _parse_members(entry).items() if name not in names)
     if isinstance(entry.event, BadLine):
         yield (entry.line.data or b"").decode(errors="replace")
 
@@ -445,14 +457,14 @@ def scrub_store(
     read_model: ReadModel, lock_timeout: float, progress: Progress | None, *, dry_run: bool
 ) -> ScrubReport:
     """Overwrite the bytes of forgotten events; see `Erasure.scrub`."""
-    log_format.check_writable(read_model.projector.log)
+    log_format.check_version_may_write(read_model.projector.log)
     if not dry_run:
         # Imported here: most stores have no provider.
         from memlog.service.engine.http_client import remove_unreadable_cache
 
         remove_unreadable_cache(read_model.path)
     segments = select_segments(read_model.projector.log)
-    redacted = redacted_keys(segments)
+    redacted = read_redacted_keys(segments)
     # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
     # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
@@ -487,7 +499,7 @@ def scrub_store(
     def renew_seals(segments: list[Segment]) -> None:
         for segment in segments:
             with _converting_os_errors_of_scrub(segment):
-                seals.reseal(*segment.key, lock_timeout=lock_timeout)
+                seals.reseal(*segment.stream_and_filename, lock_timeout=lock_timeout)
 
     with holding_lock(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
@@ -502,14 +514,17 @@ def scrub_store(
 @contextmanager
 def _updating_markers(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
     """Keep the watermarks and checkpoint of an open segment valid while its bytes are erased."""
-    with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
+    with (
+        watermarks.keeping_watermarks_while_erasing(segment, fd),
+        checkpoints.preserving_checkpoint(db, segment, fd),
+    ):
         yield
 
 
 def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     """Build a new generation, remove the others, and prune the cache. Return how many vectors were pruned."""
     projector = read_model.projector
-    projector.rebuild("scrubbed", progress=progress)
+    projector.rebuild_generation("scrubbed", progress=progress)
     projector.remove_other_generations()
     projector.core_view.remove_stale_copies(projector.connect_to_live())
     remove_all_records(read_model.path)
@@ -519,12 +534,12 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
 
 
 def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
-    current = read_model.projector.generations.current()
+    current = read_model.projector.generations.find_live_file()
     report.lines = sum(each.lines for each in erased)
     report.bytes = sum(each.bytes for each in erased)
     report.done = True
     report.generation = None if current is None else current.name
-    unlike = ["/".join(each.segment.key) for each in erased if each.seal == "unlike"]
+    unlike = ["/".join(each.segment.stream_and_filename) for each in erased if each.seal == "unlike"]
     report.notes = [f"{place} did not match its seal, which is kept" for place in unlike] + [OUT_OF_REACH]
     return report
 
@@ -535,6 +550,7 @@ def _converting_os_errors_of_scrub(segment: Segment) -> Iterator[None]:
         yield
     except OSError as error:
         raise LogError(
-            f"{'/'.join(segment.key)}: {error.strerror or error}: forgotten text may still be there",
+            f"{'/'.join(segment.stream_and_filename)}: {error.strerror or error}:"
+            " forgotten text may still be there",
             hint="run store.erasure.scrub() to resume where it stopped",
         ) from error

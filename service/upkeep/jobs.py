@@ -19,9 +19,9 @@ from memlog.projector.sqlite import Connection
 from memlog.query.records import (
     JobRun,
     is_job_due,
-    job_runs,
     last_extraction_time,
     last_summary_time,
+    list_job_runs,
     skipped_steps,
     why_clock_is_doubted,
 )
@@ -120,15 +120,15 @@ class Jobs(OperationGroup):
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "The most runs to list; all by default."] = None,
     ) -> _Runs:
         """List the runs of the daily and the weekly job, newest first, with the outcome of each step."""
-        return self._read(lambda db: job_runs(db, job=job, limit=limit))
+        return self._read(lambda db: list_job_runs(db, job=job, limit=limit))
 
     def _scheduled_job(self, name: str, schedule: "Schedule | None", now: str) -> Job:
-        last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
+        last = next(iter(self._read(lambda db: list_job_runs(db, job=name, limit=1))), None)
         job = Job(name=name, due="off")
         if schedule is not None:
             slot = schedule.latest_slot(now)
             is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
-            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next_slot(now).ts
+            job.due, job.next = schedule.description, slot.ts if is_due else schedule.next_slot(now).ts
         if last is not None:
             job.last, job.period, job.steps = last.ts, last.period, last.steps
         return job

@@ -13,12 +13,12 @@ from memlog.eventlog.errors import BadInput, DatabaseError
 from memlog.eventlog.fields import Local
 from memlog.eventlog.files.folders import check_store_exists
 from memlog.eventlog.files.locks import holding_lock_if_file_exists
-from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_unsealed_segments
 from memlog.eventlog.integrity.seal_format import Seal
 from memlog.eventlog.integrity.seal_losses import Loss
 from memlog.eventlog.integrity.verify import check_log
 from memlog.eventlog.log.layout import CURRENT, SCRUB_LOCK, SegmentRecord
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.watermarks import OpenLoss
 from memlog.eventlog.log.writer import Log
 from memlog.projector import catchup
@@ -256,7 +256,7 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
             why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
             return cls(*loss.name, loss.bytes, why, sealed=loss.bytes + lost)
         sizes: dict[str, Any] = {"read": loss.read} if isinstance(loss, OpenLoss) else {"sealed": loss.sealed}
-        return cls(*loss.name, loss.bytes, loss.why, **sizes)
+        return cls(*loss.name, loss.bytes, loss.description, **sizes)
 
 
 class SealReport(msgspec.Struct, kw_only=True):
@@ -275,7 +275,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 def seal_all_segments(log: Log, *, accept_loss: bool) -> SealReport:
     """Seal all segments and, with `accept_loss`, accept losses; see `Maintenance.seal`."""
     check_store_exists(log.store)
-    made = seal_all(log.store, lock_timeout=log.lock_timeout)
+    made = seal_unsealed_segments(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
     return SealReport(
         sealed=made,
@@ -315,7 +315,7 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
             duplicates=log.lines.duplicates,
             conflicts=log.lines.conflicts,
             quarantined=dict(sorted(log.lines.quarantined.items())),
-            damaged=log.lines.damaged,
+            damaged=log.lines.damaged_count,
         )
     cached, cache_problems = check_cache(read_model.path, read_only=read_model.uses_databases_read_only)
     unused = 0
@@ -341,7 +341,7 @@ def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verificati
 def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Verification:
     """Compare the read model with a replay up to the same point, or explain why that is impossible."""
     projector = read_model.projector
-    if projector.generations.current() is None:
+    if projector.generations.find_live_file() is None:
         if lexists(read_model.path / CURRENT):
             return Verification(
                 problems=[
@@ -352,17 +352,19 @@ def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Ve
     try:
         db = projector.connect_to_live(read_only=read_model.is_read_only)
         with converting_errors("the read model"):
-            standing = catchup.stored_projection_id(db)
-        if standing != catchup.projection_id(projector.sizes):
+            standing = catchup.read_stored_projection_id(db)
+        if standing != catchup.compute_projection_id(projector.sizes):
             return Verification(
                 notes=["the read model was built with other chunk sizes or by another memlog: not compared"]
             )
         if read_model.uses_databases_read_only:
-            mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
+            mebibytes = (
+                sum(segment.read_status().st_size for segment in list_segments(projector.log)[0]) >> 20
+            )
             if mebibytes > _IN_MEMORY:
                 return Verification(notes=[_TOO_LONG.format(mebibytes)])
             return verify_read_model(db, projector.log, projector.sizes, read_only=True, progress=progress)
-        scratch = projector.generations.scratch_database
+        scratch = projector.generations.open_scratch_database
         return verify_read_model(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
     except DatabaseError as error:
         projector.close()

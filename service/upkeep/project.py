@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.catchup import Progress
-from memlog.projector.embedding.fill import Embedded, names_set_aside
+from memlog.projector.embedding.fill import Embedded, list_names_of_texts_set_aside
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
@@ -95,15 +95,17 @@ def _project_log(
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    models, silent = read_model.model.models_or_why("command") if embed else (NO_MODELS, {})
+    models, silent = read_model.model.load_models_or_why("command") if embed else (NO_MODELS, {})
     if from_scratch:
-        done = projector.rebuild("asked for", progress=progress)
+        done = projector.rebuild_generation("asked for", progress=progress)
     else:
         done = projector.catch_up(progress=progress)
     embedded = Embedded()
-    for name, embedder in models.named():
+    for name, embedder in models.available_models_by_name():
         try:
-            embedded += projector.embed(_ReleasingEmbedder(embedder, read_model.mutex), progress=progress)
+            embedded += projector.embed_passages(
+                _ReleasingEmbedder(embedder, read_model.mutex), progress=progress
+            )
         except EmbeddingError as error:
             silent[name] = error.message
     db = projector.connect_to_live()
@@ -116,7 +118,7 @@ def _project_log(
         nul_runs=done.read.nul_runs,
         vectors_computed=embedded.computed,
         vectors_cached=embedded.cached + done.vectors_cached,
-        vectors_pending=index.count_all_pending(db),
+        vectors_pending=index.count_pending_passages_of_all_sets(db),
         rebuilt=done.rebuilt,
         notes=[*done.read.notes, *note_that_chats_are_separated(done, projector, read_model.people)],
         silent=silent,
@@ -126,17 +128,17 @@ def _project_log(
 
 def embed_pending_passages(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     """Embed the pending passages; see `Maintenance.embed`."""
-    models, _ = read_model.model.models_or_why("command")
-    if not models.loaded:
-        read_model.model.embedder("command")  # raises why
+    models, _ = read_model.model.load_models_or_why("command")
+    if not models.available_models:
+        read_model.model.load_embedder("command")  # raises why
     read_model.check_writable()
     caught_up = read_model.pass_on_notes(read_model.projector.catch_up(progress=progress))
     done, projector = Embedded(), read_model.projector
     silent: dict[str, str] = {}
-    for name, model in models.named():
+    for name, model in models.available_models_by_name():
         embedder = _ReleasingEmbedder(model, read_model.mutex)
         try:
-            done += projector.embed(embedder, batch=batch, progress=progress)
+            done += projector.embed_passages(embedder, batch=batch, progress=progress)
         except EmbeddingError as error:
             if name != "multilingual":
                 raise
@@ -146,7 +148,7 @@ def embed_pending_passages(read_model: ReadModel, progress: Progress | None, bat
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,
         withheld=done.withheld,
-        pending=index.count_all_pending(db),
-        set_aside=names_set_aside(db, read_model.path),
+        pending=index.count_pending_passages_of_all_sets(db),
+        set_aside=list_names_of_texts_set_aside(db, read_model.path),
         silent=silent,
     )

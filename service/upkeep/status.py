@@ -12,9 +12,15 @@ from memlog.eventlog.log.layout import CACHE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import LanguageModelProvider
 from memlog.projector import catchup
-from memlog.projector.embedding.fill import names_set_aside
+from memlog.projector.embedding.fill import list_names_of_texts_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import converting_errors, count_rows, describe_binding, transaction, vec_version
+from memlog.projector.sqlite import (
+    converting_errors,
+    count_rows,
+    describe_binding,
+    transaction,
+    version_of_sqlite_vec,
+)
 from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, count_open_conflicts
@@ -79,11 +85,11 @@ class Status(msgspec.Struct, kw_only=True):
 def read_status(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
     """Return the state of a store, without catching up with the log."""
     projector = read_model.projector
-    (embedder, multilingual), silent = read_model.model.models_or_why()
+    (embedder, multilingual), silent = read_model.model.load_models_or_why()
     if multilingual is not None and (problem := ask_embedder(multilingual)):
         multilingual, silent["multilingual"] = None, problem.message
     db, _ = read_model.connect_to_latest(sync=False)
-    current = projector.generations.current()
+    current = projector.generations.find_live_file()
     with converting_errors("the read model"):
         if embedder is not None or multilingual is not None:
             report_missing_vectors(db, silent)
@@ -101,7 +107,7 @@ def read_status(language_model: LanguageModelProvider | None, read_model: ReadMo
         return Status(
             store=escape_invalid_utf8(read_model.path),
             generation=current.name if current else None,
-            projection_id=catchup.projection_id(projector.sizes),
+            projection_id=catchup.compute_projection_id(projector.sizes),
             unread_bytes=catchup.count_unread_bytes(db, projector.log),
             events=count_rows(db, "events"),
             messages=count_rows(db, "messages WHERE type <> 'session_break'"),
@@ -114,11 +120,11 @@ def read_status(language_model: LanguageModelProvider | None, read_model: ReadMo
             conflicts=count_rows(db, "conflicts"),
             memory_conflicts=min(unsettled, MOST_OPEN),
             memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
-            vectors_pending=index.count_all_pending(db),
-            vectors_set_aside=names_set_aside(db, read_model.path),
-            vector_model=vectors.model_of(db),
+            vectors_pending=index.count_pending_passages_of_all_sets(db),
+            vectors_set_aside=list_names_of_texts_set_aside(db, read_model.path),
+            vector_model=vectors.read_model_of_vectors(db),
             sqlite=describe_binding(),
-            sqlite_vec=vec_version(db),
+            sqlite_vec=version_of_sqlite_vec(db),
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
             multilingual_model=multilingual.id if multilingual else None,
@@ -192,7 +198,7 @@ def read_stats(read_model: ReadModel) -> Stats:
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
             passages=index.count_passages(db),
             vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),
-            vectors_pending=index.count_all_pending(db),
+            vectors_pending=index.count_pending_passages_of_all_sets(db),
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
             cache_bytes=_bytes_below(read_model.path / CACHE),
@@ -206,5 +212,5 @@ def _bytes_below(folder: Path) -> int:
     for parent, _, files in os.walk(folder):
         for name in files:
             with suppress(FileNotFoundError):
-                total += disk.look(Path(parent, name)).st_size
+                total += disk.status_of_path(Path(parent, name)).st_size
     return total

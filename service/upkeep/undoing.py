@@ -10,14 +10,14 @@ from memlog.eventlog import events as ev
 from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.log.reader import LogEntry, entries_in_log_order, select_segments
+from memlog.eventlog.log.reader import LogEntry, read_entries_in_log_order, select_segments
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.imports import Key
 from memlog.query import imports
 from memlog.query.imports import ImportRun
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.operation import not_found
+from memlog.service.engine.operation import make_not_found_error
 from memlog.service.exchange.formats import is_imported
 
 _MAX_NAMED = 3
@@ -104,7 +104,7 @@ def _plan_undo(db: Connection, engine: Engine, run: str) -> _Plan:
 def _find_import(db: Connection, run: str) -> ImportRun:
     known = {each.run: each for each in imports.list_imports(db)}
     if run not in known:
-        raise not_found("import_not_found", run)
+        raise make_not_found_error("import_not_found", run)
     if known[run].is_undone:
         raise BadInput(f"the import {run} was undone before", hint="import again to bring its events back")
     return known[run]
@@ -150,7 +150,7 @@ def _find_derived_events(log: Path, hidden: set[Key]) -> set[Key]:
 
 
 def _entries_of(log: Path, stream: str) -> Iterator[LogEntry]:
-    for entry in entries_in_log_order(select_segments(log, stream=stream)):
+    for entry in read_entries_in_log_order(select_segments(log, stream=stream)):
         is_plain = isinstance(entry.event, ev.Message) or not isinstance(entry.event, ev.Event)
         if not is_plain:
             yield entry
@@ -161,7 +161,7 @@ def _memories_saved_only_by(entries: list[LogEntry], events: set[Key]) -> set[st
     own, others = set[str](), set[str]()
     for entry in entries:
         if isinstance(entry.event, ev.MemorySaved):
-            (own if entry.key in events else others).add(_memory_of(entry.event))
+            (own if entry.redaction_key in events else others).add(_memory_of(entry.event))
     return own - others
 
 
@@ -170,7 +170,7 @@ def _memory_of(event: ev.MemorySaved) -> str:
 
 
 def _to_derivation(entry: LogEntry) -> _Derivation | None:
-    event, key = entry.event, entry.key
+    event, key = entry.event, entry.redaction_key
     match event:
         case ev.MemoriesExtracted():
             return _Derivation(key, event.id, _keys_of_messages(event.chat_id, event.message_ids))

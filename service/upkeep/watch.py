@@ -18,7 +18,7 @@ from memlog.eventlog.errors import Busy
 from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.log.reader import FileState, log_state
+from memlog.eventlog.log.reader import FileState, read_log_state
 from memlog.eventlog.log.tail import SWEEP_SECONDS, wait_for_polls
 from memlog.eventlog.settings import DEFAULTS
 from memlog.projector.catchup import Progress
@@ -62,7 +62,7 @@ class Rows(Worker):
             return False
         projector = self._read_model.projector
         # Taken before reading, so that the next poll sees what is appended meanwhile.
-        state = log_state(self._log), projector.generations.current()
+        state = read_log_state(self._log), projector.generations.find_live_file()
         if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None
@@ -76,7 +76,7 @@ class Rows(Worker):
 
     def _has_store(self) -> bool:
         """Whether the store exists. If it was recreated, the first process to lock it watches it."""
-        if self._shared.lock.holds_current_file():
+        if self._shared.lock.is_locked_file_current():
             return True
         self._read_model.close()
         self._done = None
@@ -90,7 +90,7 @@ class Rows(Worker):
         if self._is_first:
             return False
         self._shared.stop.wait(_SETTLED)
-        return not self._shared.lock.holds_current_file()
+        return not self._shared.lock.is_locked_file_current()
 
     def _catch_up_for_a_moment(self) -> bool:
         """Catch up for at most `_AT_A_TIME` seconds. Return whether the whole log has been read."""
@@ -120,9 +120,9 @@ class Vectors(Worker):
             if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
-                if not self._shared.lock.holds_current_file():
+                if not self._shared.lock.is_locked_file_current():
                     self._read_model.close()
-                elif self._read_model.projector.generations.current() is not None:
+                elif self._read_model.projector.generations.find_live_file() is not None:
                     self._run_and_report(lambda: self._read_model.run_with_repair(self._embed_if_due))
 
     def _embed_if_due(self) -> bool:
@@ -130,14 +130,14 @@ class Vectors(Worker):
         was_due = False
         while self._has_work(projector.connect_to_live()):
             was_due = True
-            models, silent = model.models_or_why()
-            if not models.loaded:
+            models, silent = model.load_models_or_why()
+            if not models.available_models:
                 self._notes += [f"no vectors: {why}" for why in silent.values()]
                 break
             started = time.perf_counter()
             done = Embedded()
-            for embedder in models.loaded:
-                done += projector.embed(
+            for embedder in models.available_models:
+                done += projector.embed_passages(
                     embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._show_progress
                 )
             embedded = done.computed + done.cached
@@ -149,8 +149,11 @@ class Vectors(Worker):
     def _has_work(self, db: Connection) -> bool:
         """Whether passages wait for a vector. Does not load the model, which takes 260 MB."""
         known = self._read_model.model.list_known_models()
-        is_other = any(vectors.model_of(db, vectors.vector_set_for(each)) != each.id for each in known)
-        return is_other or index.count_all_pending(db) > 0
+        is_other = any(
+            vectors.read_model_of_vectors(db, vectors.choose_vector_set_for_model(each)) != each.id
+            for each in known
+        )
+        return is_other or index.count_pending_passages_of_all_sets(db) > 0
 
 
 # File system events are only hints: a source is read again if names, sizes or times of its files have
@@ -232,10 +235,10 @@ class Folders(Worker):
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
     def _refresh_due_sources(self) -> bool:
-        if not self._shared.lock.holds_current_file():
+        if not self._shared.lock.is_locked_file_current():
             self._read_model.close()
             self._watched.clear()
-        elif self._read_model.projector.why_unusable() is None:
+        elif self._read_model.projector.why_live_generation_unusable() is None:
             self._watch_only(self._read_model.run_with_repair(self._own_sources_and_note_others))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._refresh_source(each) for each in due) > 0
@@ -305,7 +308,7 @@ def notes_on_problems(reports: Iterable[IndexingReport]) -> list[str]:
 def _hash_of_file_version(root: Root, file: str) -> int:
     """Return a number that changes whenever the file changes; 0 if it does not exist."""
     try:
-        return hash((file, file_version(root.status(file))))
+        return hash((file, file_version(root.read_status_of_file(file))))
     except OSError:
         return 0
 
@@ -332,7 +335,8 @@ class DueJobs(Worker):
         pause = 0.0
         while not self._shared.stop.wait(pause):
             is_there = (
-                self._shared.lock.holds_current_file() and self._read_model.projector.generations.current()
+                self._shared.lock.is_locked_file_current()
+                and self._read_model.projector.generations.find_live_file()
             )
             if is_there:
                 self._run_and_report(self._run_jobs_if_due)

@@ -60,12 +60,12 @@ class WatchLock:
             disk.close(self._fd)
         self._fd = None
 
-    def holds_current_file(self) -> bool:
+    def is_locked_file_current(self) -> bool:
         """Whether the locked file is still the store's; it is not if the store was removed or recreated."""
         if self._fd is None:
             return False
         try:
-            return is_same_file_at(self._path, disk.status(self._fd))
+            return is_same_file_at(self._path, disk.status_of_descriptor(self._fd))
         except OSError:
             return False
 
@@ -141,7 +141,7 @@ class Worker(ABC):
         except _Stopped:
             pass
         except BaseException as outcome:  # noqa: BLE001 - the caller's thread raises it
-            self._shared.calls.put(partial(_reraise, outcome))
+            self._shared.calls.put(partial(_reraise_error, outcome))
         self._shared.calls.put(None)
 
     @abstractmethod
@@ -185,10 +185,10 @@ class Worker(ABC):
 
     def _tell_of_work(self, done: WatchStep, started: float) -> None:
         """Report the work done since `started`, a value of `time.perf_counter()`."""
-        done.pending = index.count_all_pending(self._read_model.projector.connect_to_live())
+        done.pending = index.count_pending_passages_of_all_sets(self._read_model.projector.connect_to_live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))
 
 
-def _reraise(outcome: BaseException) -> None:
+def _reraise_error(outcome: BaseException) -> None:
     raise outcome

@@ -10,7 +10,7 @@ from memlog.eventlog.fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import answer_schemas
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import description_of, fields_of
+from memlog.service.engine.requests import list_fields, read_description_of_request
 from tests.support.sample_calls import ALL, PROJECTS
 
 WITHOUT_COMMAND = {
@@ -55,8 +55,8 @@ def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str,
     command = f"`memlog {path}`" if path else WITHOUT_COMMAND.get(name, "none")
     python = name.replace("projects", "memlog.Projects(FOLDER)") if name in PROJECTS else f"store.{name}"
     yield f"Python `{python}` · command {command} · {_effect(operation)}\n"
-    yield description_of(request).strip()
-    fields = [field for field in fields_of(request) if not field.is_local]
+    yield read_description_of_request(request).strip()
+    fields = [field for field in list_fields(request) if not field.is_local]
     if fields:
         yield "\n| field | values | description |\n| --- | --- | --- |"
     for field in fields:
@@ -101,7 +101,7 @@ def _rows(field: Field, prefix: str = "") -> Iterator[str]:
     values = "object" if field.struct else _values(field)
     needed = " Required." if field.default is msgspec.NODEFAULT else ""
     yield f"| `{prefix}{field.name}` | {values} | {field.description}{needed}{_default(field)} |"
-    for inner in fields_of(field.struct) if field.struct else ():
+    for inner in list_fields(field.struct) if field.struct else ():
         if not inner.is_local:
             yield from _rows(inner, f"{field.name}.")
 

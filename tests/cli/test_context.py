@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE
+from memlog.query.context.escaping import FIRST_LINE, LAST_LINE
 
 Run = Callable[..., Any]
 

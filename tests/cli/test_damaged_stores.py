@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memlog.cli.process.main import memlog_command
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 from tests.support import damaged_stores
 from tests.support.damaged_stores import OLDER
@@ -96,7 +96,7 @@ def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, older: Make)
         assert code == known[0], name
         assert found["events"] == known[1]["events"] + 1, name
         assert {path: path.read_bytes() for path in before} == before, name
-        assert {segment.name.writer for segment in segments_of(store / "log")[0]} > {""}, name
+        assert {segment.name.writer for segment in list_segments(store / "log")[0]} > {""}, name
 
 
 def test_a_read_model_of_the_store_is_compared_too(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memlog.projector.sqlite import connect_without_room
+from memlog.projector.sqlite import connect_without_side_files
 
 Run = Callable[..., Any]
 
@@ -159,7 +159,7 @@ def test_without_room_the_commits_beside_a_database_are_read(tmp_path: Path) -> 
         for side in ("", "-wal"):
             (full / f"copy.db{side}").write_bytes(Path(f"{written}{side}").read_bytes())
         fill(full)
-        with closing(connect_without_room(full / "copy.db")) as copy:
+        with closing(connect_without_side_files(full / "copy.db")) as copy:
             assert copy.execute("SELECT a FROM t").fetchall() == [(1,)]
 
 

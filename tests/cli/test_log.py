@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 from tests.support.command_tree import MEMLOG
 from tests.support.damaged_stores import clock
@@ -151,7 +151,7 @@ def test_repeated_events_are_printed_once_and_raw_lines_as_they_stand(
 def test_positions_are_where_the_bytes_are(memlog: Run, store: Path) -> None:
     shutil.copytree(FIXTURES / "week/log", store / "log")
     entries = memlog("log", "cat", "--positions").lines
-    segments, _ = segments_of(store / "log")
+    segments, _ = list_segments(store / "log")
     assert len(entries) == sum(len(each.path.read_bytes().splitlines()) for each in segments)
     for entry in entries:
         place = entry["position"]

@@ -11,9 +11,9 @@ from random import Random
 import pytest
 
 from memlog import Store
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.watermarks import Watermarks
 from tests.support.examples import examples
 
@@ -254,7 +254,7 @@ def test_a_version_from_before_an_erasure_is_no_loss(written: Path, tmp_path: Pa
 
 
 def segment_files(store: Path) -> list[Path]:
-    return [segment.path for segment in segments_of(store / "log")[0]]
+    return [segment.path for segment in list_segments(store / "log")[0]]
 
 
 def test_a_writer_whose_segment_is_shorter_than_was_read_takes_another_name(written: Path) -> None:
@@ -280,7 +280,7 @@ def folder(path: Path) -> None:
 def test_a_sealed_segment_of_another_writer_that_was_read_is_lost_and_not_arriving(
     written: Path, lose: Callable[[Path], None]
 ) -> None:
-    seal_all(written)
+    seal_unsealed_segments(written)
     copy = written.with_name("copy")
     shutil.copytree(written / "log", copy / "log")
     say(copy, "x:2", "elsewhere")
@@ -323,7 +323,7 @@ def lose_at_random_places(store: Path, places: int, random: Random) -> None:
     with Store(store) as opened:
         for chat in CHATS:
             opened.append([message(chat, f"message {number} of {chat}") for number in range(MESSAGES)])
-    seal_all(store)
+    seal_unsealed_segments(store)
     for chat in CHATS[1:]:
         say(store, chat, "after the seal")
     project(store)

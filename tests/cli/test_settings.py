@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 import memlog as package
 from memlog.cli.options.settings import SettingOption
 from memlog.cli.options.settings_schema import _structs_of_section, all_settings
-from memlog.eventlog.fields import Checked, Field, fields_of
+from memlog.eventlog.fields import Checked, Field, list_fields
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
 
@@ -138,7 +138,7 @@ def _wrong_values(field: Field) -> Iterator[Any]:
     "kind", [kind for _, kind in _structs_of_section(None)], ids=lambda kind: kind.__name__
 )
 def test_each_setting_is_checked_in_python_too_and_named(kind: type[Checked]) -> None:
-    for field in fields_of(kind):
+    for field in list_fields(kind):
         for value in _wrong_values(field):
             with pytest.raises(package.BadInput, match=field.name) as refused:
                 kind(**{field.name: value})

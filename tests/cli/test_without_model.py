@@ -10,7 +10,7 @@ import pytest
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding import models
 from memlog.projector.embedding.models import load_embedder
-from memlog.projector.text.tokens import new_tokenizer
+from memlog.projector.text.tokens import make_tokenizer
 
 Run = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def test_status_says_that_the_vectors_are_of_another_model(memlog: Run, tmp_path
     folder = tmp_path / "other"
     folder.mkdir()
     (folder / "model.onnx").symlink_to(Path(spec.submodule_search_locations[0]) / "model.onnx")
-    new_tokenizer().save(str(folder / "tokenizer.json"))
+    make_tokenizer().save(str(folder / "tokenizer.json"))
     status = memlog("--model", folder, "status", "--json").json
     assert status["model"].startswith("other/onnx/")
     told, here = status["vector_model"], status["model"]

@@ -29,7 +29,7 @@ from hypothesis.strategies import DataObject, SearchStrategy
 import memlog
 from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import Position
-from memlog.eventlog.integrity.seal_close import find_all_losses, seal_all
+from memlog.eventlog.integrity.seal_close import find_all_losses, seal_unsealed_segments
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.integrity.verify import check_log
 from memlog.eventlog.log.writer import Log
@@ -114,7 +114,7 @@ class Copy:
 
     def seal(self) -> None:
         """Close all of its segments."""
-        seal_all(self.folder)
+        seal_unsealed_segments(self.folder)
 
     def scrub(self) -> None:
         """Overwrite what was redacted."""
@@ -134,7 +134,7 @@ class Copy:
         """Read all anew, which changes nothing."""
         self.projector.catch_up()
         before = hash_dump(self.projector.connect_to_live())
-        self.projector.rebuild("asked for")
+        self.projector.rebuild_generation("asked for")
         assert hash_dump(self.projector.connect_to_live()) == before
 
     def restart(self) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.log.layout import WATERMARKS
 from memlog.eventlog.log.writer import Log
 from tests.copies.two_copies import texts
@@ -109,7 +109,7 @@ def sealed(tmp_path: Path) -> Erased:
     """As `stores`, and `e` has sealed the segment before `f` had it."""
     e, f = tmp_path / "e", tmp_path / "f"
     say(e, "p1", "p2")
-    seal_all(e)
+    seal_unsealed_segments(e)
     project(e)
     shutil.copytree(e / "log", f / "log", copy_function=shutil.copy2)
     project(f)
@@ -271,7 +271,7 @@ def test_of_a_sealed_segment_text_or_hash_that_comes_back_is_noted_and_erased(
 def test_erased_text_that_a_backup_brings_into_an_own_sealed_segment_is_no_tampering(tmp_path: Path) -> None:
     store, backup = tmp_path / "store", tmp_path / "backup"
     say(store, "p1", "p2")
-    seal_all(store)
+    seal_unsealed_segments(store)
     shutil.copytree(store / "log", backup)
     name = segment(store).name
     forget(store, "p1")
@@ -290,7 +290,7 @@ def test_erased_text_that_a_backup_brings_into_an_own_sealed_segment_is_no_tampe
 def test_erased_text_that_comes_back_with_more_lines_and_a_seal_is_noted_and_erased(stores: Erased) -> None:
     e, f = stores
     say(e, "p3")
-    seal_all(e)
+    seal_unsealed_segments(e)
     name = segment(e).name
     send(e, f, name)
     (seals,) = (e / "log").glob("seals*")
@@ -311,7 +311,7 @@ def test_an_erasure_by_another_copy_in_an_own_segment_that_was_sealed_meanwhile_
 ) -> None:
     """The copy that erased it knew of no seal, so that no seal speaks of the erasure."""
     e, f = stores
-    seal_all(e)
+    seal_unsealed_segments(e)
     for path in (f / "log" / STREAM).iterdir():
         send(f, e, path.name)
     code, (note,) = checked(e)
@@ -328,7 +328,7 @@ def test_an_erasure_by_another_copy_in_an_own_segment_that_was_sealed_meanwhile_
 
 def segment_of(e: Path, f: Path) -> Path:
     """The segment that both copies have, in `e`: its writer has sealed it and made no other."""
-    own = Log(e).own_writers()
+    own = Log(e).read_own_writer_names()
     (path,) = (path for path in (e / "log" / STREAM).iterdir() if any(name in path.name for name in own))
     assert (f / "log" / STREAM / path.name).exists()
     return path

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import memlog
 from memlog import Verification
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 
 SAID = 3
 
@@ -30,7 +30,7 @@ def append_some(store: Path, who: str, *, seal: bool = False) -> None:
             ]
         )
     if seal:
-        seal_all(store)
+        seal_unsealed_segments(store)
 
 
 def appended_by(*names: str) -> set[str]:

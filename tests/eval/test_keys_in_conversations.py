@@ -5,7 +5,7 @@ import os
 import msgspec
 import pytest
 
-from memlog.eventlog.secrets.detection import texts_within
+from memlog.eventlog.secrets.detection import list_texts_within
 from memlog.eventlog.secrets.keys import find_keys_in_text
 from tests.eval import xquad
 from tests.eval.locomo import VARIABLE, data_folder
@@ -24,7 +24,7 @@ def keys_of(folder):
     texts = {
         text
         for path in folder.glob("*.json")
-        for text in texts_within([msgspec.json.decode(path.read_bytes())])
+        for text in list_texts_within([msgspec.json.decode(path.read_bytes())])
     }
     assert len(texts) > 10_000
     found = [(key.kind, text[: key.start][-40:]) for text in sorted(texts) for key in find_keys_in_text(text)]

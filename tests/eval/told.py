@@ -405,12 +405,12 @@ def print_costs(folder: Path) -> None:
 
 def write_background() -> None:
     """Write the vectors of the background by both models."""
-    english = [text for of_kind in background.background_texts("english").values() for text in of_kind]
+    english = [text for of_kind in background.load_background_texts("english").values() for text in of_kind]
     load_embedder().embed(english).astype(np.float16).tofile(background.VECTORS)
     vectors = [
         multilingual_embedder().embed(of_kind, "passage" if kind == "sentences" else "query")
         for name in background.LANGUAGES
-        for kind, of_kind in background.background_texts(name).items()
+        for kind, of_kind in background.load_background_texts(name).items()
     ]
     np.concatenate(vectors).astype(np.float16).tofile(background.MULTILINGUAL_VECTORS)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.decode import decode_line, is_blank
+from memlog.eventlog.codec.decode import decode_line, is_blank_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import MemorySaved
 from memlog.eventlog.files import disk
@@ -18,7 +18,7 @@ from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.log.layout import name_of_seals_file
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import opening_segment_file, read_lines
-from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
+from memlog.eventlog.log.streams import SegmentName, list_segment_names, select_current_segments
 from memlog.eventlog.log.writer import Log, Position
 
 
@@ -41,7 +41,7 @@ class LogOnDisk:
     @property
     def segment(self) -> Path:
         """The newest one."""
-        (newest,) = current_segments(segment_names(self.folder)).values()
+        (newest,) = select_current_segments(list_segment_names(self.folder)).values()
         return self.folder / newest.filename
 
     def name(self, day: str, number: int = 0) -> str:
@@ -58,7 +58,7 @@ class LogOnDisk:
         """The file names, in the order of the segments."""
         names = [SegmentName.parse(path.name) for path in self.folder.iterdir()]
         known = (name for name in names if name is not None)
-        return [name.filename for name in sorted(known, key=lambda name: name.age)]
+        return [name.filename for name in sorted(known, key=lambda name: name.age_key)]
 
     def write_segment(self, filename: str, data: bytes) -> Path:
         """Make a segment by hand; one with the writer's name as the writer does."""
@@ -66,7 +66,7 @@ class LogOnDisk:
         path = self.folder / filename
         with path.open("ab") as file:
             if f".{Writer(self.store).find_or_create_name()}." in filename:
-                assert Writer(self.store).has_written("memory", filename, file.fileno())
+                assert Writer(self.store).has_created_open_segment("memory", filename, file.fileno())
             file.write(data)
         return path
 
@@ -75,7 +75,7 @@ class LogOnDisk:
         self.writer.record_sizes()
         size = self.segment.stat().st_size - count
         os.truncate(self.segment, size)
-        Writer(self.store)._segments.accept({("memory", self.segment.name): size})
+        Writer(self.store)._segments.replace_recorded_sizes({("memory", self.segment.name): size})
         self.start_again()
 
     def flip_byte(self, offset: int) -> None:
@@ -98,7 +98,7 @@ class LogOnDisk:
         assert name is not None
         with opening_segment_file(self.folder.parent, "memory", filename) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
-                if line.data is None or not is_blank(line.data):
+                if line.data is None or not is_blank_line(line.data):
                     yield _said(line.data, Place("memory", name, line.offset))
 
 

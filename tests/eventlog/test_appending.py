@@ -23,7 +23,7 @@ from memlog.eventlog.events import CoreMemoryUpdated, IdHolder, KnownId, MemoryS
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.log import rotation
 from memlog.eventlog.log import writer as log_module
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log, Position
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
@@ -534,7 +534,7 @@ def test_what_fails_in_one_stream_does_not_touch_another(log: Any, faulty_disk: 
         draft_event(CoreMemoryUpdated(section="user", key="k", value="v")),
         draft_event(MemorySaved(content="three")),
     ]
-    first, failed, last = log.writer.append_each(drafts)
+    first, failed, last = log.writer.append_drafts_individually(drafts)
     assert isinstance(first, Position)
     assert isinstance(failed, LogError)
     assert isinstance(last, Position)
@@ -776,7 +776,7 @@ def test_what_is_acknowledged_stands_where_the_log_is_read(log: Any, tmp_path: P
         (position,) = log.append("one")
     except LogError:
         return
-    segments, _ = segments_of(log.store / "log")
+    segments, _ = list_segments(log.store / "log")
     assert position.stream in [segment.stream for segment in segments]
 
 
@@ -786,7 +786,7 @@ def test_a_log_that_is_a_link_is_read_and_appended_to_alike(log: Any, tmp_path: 
     log.store.mkdir()
     (log.store / "log").symlink_to(tmp_path / "other disk")
     log.write_segment("2026-02-24.jsonl", b'{"type":"memory_saved","content":"one"}\n')
-    is_read = segments_of(log.store / "log")[0] != []
+    is_read = list_segments(log.store / "log")[0] != []
     try:
         is_appended_to = bool(log.append("two"))
     except LogError:
@@ -919,7 +919,7 @@ def test_an_event_with_a_known_id_is_compared_with_the_one_that_has_it(tmp_path:
     (position,) = log.append([first])
     assert (position.conflict, position.duplicate) == (None, False)
     holder = IdHolder(position.stream, position.segment, position.offset)
-    held["a"] = KnownId(holder, log.draft(first).content)
+    held["a"] = KnownId(holder, log.draft_event(first).content)
     again, other, new = log.append([first, first | {"content": "coffee"}, first | {"id": "b"}])
     assert (again.conflict, again.duplicate) == (None, True)
     assert (other.conflict, other.duplicate) == (holder, False)

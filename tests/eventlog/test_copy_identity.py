@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Path:
 
 def file_of(store: Path) -> Path:
     """The file that says who writes."""
-    return store / "writers" / copy_identity._machine_id()
+    return store / "writers" / copy_identity._hash_machine_id()
 
 
 def test_eight_processes_that_mint_at_once_agree_on_one_name(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_copied_store_gets_a_writer_of_its_own(
 ) -> None:
     name = Writer(store).find_or_create_name()
     copy(store, tmp_path / "copy")
-    assert Writer(tmp_path / "copy").own_names() == ()
+    assert Writer(tmp_path / "copy").read_own_names() == ()
     assert Writer(tmp_path / "copy").find_or_create_name() != name
 
 
@@ -140,14 +140,14 @@ def test_a_name_that_is_no_writers_is_replaced(store: Path) -> None:
         file, own = file_of(store), Writer(store).find_or_create_name().encode()
         with file.open("r+b") as opened:
             opened.write(file.read_bytes().replace(own, name))
-        assert Writer(store).own_names() == (), name
+        assert Writer(store).read_own_names() == (), name
 
 
 def test_a_torn_or_foreign_file_is_minted_anew(store: Path) -> None:
     for damage in [b"", b'{"writer":"abc', b"\xff", b'{"writer":"abcdef","inode":1}', b"[]"]:
         name = Writer(store).find_or_create_name()
         file_of(store).write_bytes(damage)
-        assert Writer(store).own_names() == (), damage
+        assert Writer(store).read_own_names() == (), damage
         minted = Writer(store).find_or_create_name()
         assert minted not in (name, "abcdef"), damage
         assert Writer(store).find_or_create_name() == minted, damage
@@ -174,7 +174,7 @@ def test_a_link_in_place_of_the_file_is_replaced_and_what_it_names_stays(store: 
     elsewhere = tmp_path / "elsewhere"
     os.rename(file_of(store), elsewhere)
     said = elsewhere.read_bytes()
-    (store / "writers" / copy_identity._machine_id()).symlink_to(elsewhere)
+    (store / "writers" / copy_identity._hash_machine_id()).symlink_to(elsewhere)
     Writer(store).find_or_create_name()
     assert elsewhere.read_bytes() == said
     assert not file_of(store).is_symlink()
@@ -205,7 +205,7 @@ def test_a_record_of_many_lines_is_written_anew_with_the_last_of_each(
         os.write(segment, b"line\n")
         writer.record_size(STREAM, SEGMENT, segment, lock_timeout=1)
     assert record_of(store).read_bytes().count(b"\n") < 10
-    assert Writer(store).has_written(STREAM, SEGMENT, segment)
+    assert Writer(store).has_created_open_segment(STREAM, SEGMENT, segment)
 
 
 def test_a_record_that_is_written_anew_has_the_newest_segment_of_a_stream(
@@ -227,13 +227,13 @@ def test_a_torn_line_of_the_record_hides_no_later_one(store: Path, segment: int)
         record.write(b'{"stream":"conv')
     Writer(store).record_size(STREAM, "2026-02-25.abcdef.jsonl", segment, lock_timeout=1)
     later = Writer(store)
-    assert later.has_made(STREAM, "2026-02-25.abcdef.jsonl")
-    assert later.has_made(STREAM, SEGMENT)
+    assert later.has_ever_created_segment(STREAM, "2026-02-25.abcdef.jsonl")
+    assert later.has_ever_created_segment(STREAM, SEGMENT)
 
 
 def test_without_its_record_a_writer_has_made_nothing(store: Path, segment: int) -> None:
     writer = Writer(store)
-    assert writer.has_made(STREAM, SEGMENT)
+    assert writer.has_ever_created_segment(STREAM, SEGMENT)
     record_of(store).unlink()
-    assert not writer.has_made(STREAM, "2026-02-26.abcdef.jsonl")
-    assert not writer.has_made(STREAM, SEGMENT)
+    assert not writer.has_ever_created_segment(STREAM, "2026-02-26.abcdef.jsonl")
+    assert not writer.has_ever_created_segment(STREAM, SEGMENT)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memlog.eventlog.codec.content_ids import content_hash
-from memlog.eventlog.codec.decode import decode_line, is_blank
+from memlog.eventlog.codec.decode import decode_line, is_blank_line
 from memlog.eventlog.codec.encode import draft_event, make_event_id
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
@@ -547,12 +547,12 @@ def test_a_byte_order_mark_before_a_line_is_no_part_of_it() -> None:
 
 def test_a_line_that_holds_nothing_is_blank() -> None:
     for line in [b"", b"\r", b"  \t", b"\xef\xbb\xbf", b"\xef\xbb\xbf\xef\xbb\xbf\r"]:
-        assert is_blank(line), line
+        assert is_blank_line(line), line
 
 
 def test_a_line_that_holds_anything_is_not_blank() -> None:
     for line in [b"{}", b"\x00", b"0"]:
-        assert not is_blank(line), line
+        assert not is_blank_line(line), line
 
 
 def test_an_event_in_another_stream_is_quarantined_and_says_where_it_belongs() -> None:

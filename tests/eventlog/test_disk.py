@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 
 BEHIND_THE_DISK = sorted(
     {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/files/disk.py"}
-    | {ROOT / "projector" / name for name in ("core_file.py", "embedding/cache.py", "lifecycle.py")}
+    | {ROOT / "projector" / name for name in ("core_view.py", "embedding/cache.py", "lifecycle.py")}
 )
 HARMLESS = {
     *("os.DirEntry", "os.register_at_fork", "os.stat_result", "os.strerror", "os.urandom"),

@@ -13,7 +13,7 @@ import watchfiles
 from memlog.eventlog.files import folder_events
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log import tail
-from memlog.eventlog.log.reader import log_state
+from memlog.eventlog.log.reader import read_log_state
 from memlog.eventlog.log.tail import wait_for_polls
 
 
@@ -151,11 +151,11 @@ def test_looks_end_when_they_are_told_to(tmp_path: Path) -> None:
 def test_the_state_of_a_log_is_another_when_a_segment_is(tmp_path: Path) -> None:
     stream = tmp_path / "conversations/x_1"
     stream.mkdir(parents=True)
-    states = [log_state(tmp_path)]
+    states = [read_log_state(tmp_path)]
 
     def changed(path: Path, text: str) -> bool:
         path.write_text(text)
-        states.append(log_state(tmp_path))
+        states.append(read_log_state(tmp_path))
         return states[-1] not in states[:-1]
 
     assert changed(stream / "2026-02-24.jsonl", "one")
@@ -164,5 +164,5 @@ def test_the_state_of_a_log_is_another_when_a_segment_is(tmp_path: Path) -> None
     (tmp_path / ".git").mkdir()
     assert not changed(tmp_path / ".git/index", "what git does is nobody's stream")
     shutil.rmtree(stream)
-    assert log_state(tmp_path) != states[-1]
-    assert log_state(tmp_path / "not there") == []
+    assert read_log_state(tmp_path) != states[-1]
+    assert read_log_state(tmp_path / "not there") == []

@@ -24,9 +24,9 @@ def test_a_folder_that_another_process_makes_first_is_taken_as_it_is(
 
 def test_a_log_that_is_gone_is_made_again_for_an_append_alone(tmp_path: Path) -> None:
     log = tmp_path / "store" / "log"
-    with pytest.raises(FileNotFoundError), folders.opened_folders(log, "memory"):
+    with pytest.raises(FileNotFoundError), folders.opening_folders_of_stream(log, "memory"):
         pass
-    with folders.opened_folders(log, "memory", make=True) as entered:
+    with folders.opening_folders_of_stream(log, "memory", make=True) as entered:
         assert len(entered) == 2
     assert (log / "memory").is_dir()
 
@@ -52,7 +52,7 @@ def test_each_folder_is_closed_though_the_closing_of_another_fails(
     monkeypatch.setattr(disk, "close", fail)
     with (
         pytest.raises(OSError, match="Input/output"),
-        folders.opened_folders(tmp_path, "conversations/x_1") as fds,
+        folders.opening_folders_of_stream(tmp_path, "conversations/x_1") as fds,
     ):
         pass
     assert sorted(closed) == sorted(fds)

@@ -16,9 +16,9 @@ from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.secrets.detection import (
     list_key_kinds,
     list_key_kinds_in_line,
+    list_texts_within,
     mask_event,
     mask_keys,
-    texts_within,
 )
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
@@ -149,7 +149,9 @@ def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
     folders = (FIXTURES, month.log, older_stores)
     files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
     lines = [line for file in files for line in file.split(b"\n")]
-    texts = list(texts_within(decode_json(line, object) or line.decode(errors="replace") for line in lines))
+    texts = list(
+        list_texts_within(decode_json(line, object) or line.decode(errors="replace") for line in lines)
+    )
     assert len(texts) > 3000
     assert [(kind, text) for text in texts for kind in list_key_kinds(text)] == []
 
@@ -310,4 +312,4 @@ def test_a_struct_and_a_dict_are_masked_as_a_line_is() -> None:
 
 
 def test_the_texts_of_a_value_are_all_in_order() -> None:
-    assert list(texts_within([{"a": [1, "b", {"c": None}]}])) == ["a", "b", "c"]
+    assert list(list_texts_within([{"a": [1, "b", {"c": None}]}])) == ["a", "b", "c"]

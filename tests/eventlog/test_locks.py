@@ -59,7 +59,7 @@ def test_a_process_that_waits_to_write_the_format_finds_it_written(tmp_path: Pat
 
 def test_a_file_without_a_generation_has_none() -> None:
     reader, writer = os.pipe()
-    assert disk.generation(reader) is None
+    assert disk.inode_generation(reader) is None
     os.close(reader)
     os.close(writer)
 
@@ -69,7 +69,7 @@ def test_the_generation_is_the_number_that_the_system_gives(monkeypatch: pytest.
     # Not each file system has one: tmpfs and overlayfs have none.
     monkeypatch.setattr("fcntl.ioctl", lambda *_: (7).to_bytes(4, sys.byteorder) + bytes(4))
     with Path(__file__).open("rb") as file:
-        assert disk.generation(file.fileno()) == 7
+        assert disk.inode_generation(file.fileno()) == 7
 
 
 FORKS = """

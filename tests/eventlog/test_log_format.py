@@ -9,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.log.log_format import LINE
 from memlog.eventlog.log.writer import Log
 
@@ -46,7 +46,7 @@ def test_what_writes_refuses_a_newer_or_damaged_format_and_reads_go_on(
         for write in (
             lambda: store.append([TEA]),
             lambda: store.erasure.scrub(),
-            lambda: seal_all(tmp_path),
+            lambda: seal_unsealed_segments(tmp_path),
             lambda: accept_losses(tmp_path),
         ):
             with pytest.raises(LogError) as refused:

@@ -12,8 +12,8 @@ from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.order import Clock, compute_precedence, next_precedence
-from memlog.eventlog.log.reader import accepted_events, members_in_current_schema
-from memlog.eventlog.log.streams import SegmentName, segment_names, segments_of
+from memlog.eventlog.log.reader import members_in_current_schema, read_accepted_events
+from memlog.eventlog.log.streams import SegmentName, list_segment_names, list_segments
 from memlog.eventlog.log.writer import Log
 
 TEN = "2026-02-24T10:00:00.000Z"
@@ -64,7 +64,7 @@ def test_a_dated_change_has_the_precedence_of_its_date() -> None:
 def highest_of(folder: Path, clock: Clock | None = None) -> str:
     fd = disk.open(folder, disk.FOLDER)
     try:
-        return (clock or Clock()).highest_precedence(fd, segment_names(fd))
+        return (clock or Clock()).highest_precedence(fd, list_segment_names(fd))
     finally:
         disk.close(fd)
 
@@ -142,7 +142,7 @@ def test_the_last_line_is_found_behind_many_long_ones(folder: Path) -> None:
 
 def stamped(store: Path) -> list[str]:
     folder = store / "log/core"
-    names = sorted(segment_names(folder), key=lambda name: name.age)
+    names = sorted(list_segment_names(folder), key=lambda name: name.age_key)
     return [
         msgspec.json.decode(each).get("wins", "")
         for path in (folder / name.filename for name in names)
@@ -175,7 +175,7 @@ def test_what_another_log_says_is_in_the_same_order_here(
         monkeypatch.setattr(timestamps, "now", lambda now=now: now)
         Log(one, durability="os").append([a_change()])
     monkeypatch.undo()
-    entries = accepted_events(segments_of(one / "log")[0], lambda *_: None)
+    entries = read_accepted_events(list_segments(one / "log")[0], lambda *_: None)
     Log(other, durability="os").append([members_in_current_schema(entry) for entry in entries])
     assert stamped(other) == stamped(one) == ["2026-02-24T10:00:05.000Z", "2026-02-24T10:00:05.001Z"]
 
@@ -200,7 +200,7 @@ def test_a_change_beside_what_is_none_in_one_list_has_wins_alone(tmp_path: Path)
     store = tmp_path / "store"
     asked = Redacted(target_id="gone", stream="core")
     Log(store, durability="os").append([a_change(), asked, a_change()])
-    (segment,) = segments_of(store / "log")[0]
+    (segment,) = list_segments(store / "log")[0]
     lines = [msgspec.json.decode(line) for line in segment.path.read_bytes().splitlines()]
     assert ["wins" in line for line in lines] == [True, False, True]
     assert lines[0]["wins"] < lines[2]["wins"]

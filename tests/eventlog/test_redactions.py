@@ -65,7 +65,7 @@ def test_ids_are_not_masked() -> None:
 def test_a_position_is_read_as_it_is_written() -> None:
     for offset in [0, 1, 1042, 10**17]:
         place = Place("memory", SegmentName("2026-02-24", 3), offset)
-        assert parse_line_id(place.id) == ("2026-02-24.0003.jsonl", offset), offset
+        assert parse_line_id(place.line_id) == ("2026-02-24.0003.jsonl", offset), offset
 
 
 def test_another_id_is_no_position() -> None:

@@ -17,7 +17,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.scrub import Erased
 from memlog.eventlog.integrity.seal_file import SealFiles, measure_segment, read_seals
-from memlog.eventlog.log.reader import entries_in_log_order, redacted_keys, select_segments
+from memlog.eventlog.log.reader import read_entries_in_log_order, read_redacted_keys, select_segments
 from memlog.eventlog.log.writer import Log
 
 STREAM = "conversations/x_1"
@@ -54,7 +54,7 @@ class Erasing:
     def scrub(self, **options: Any) -> list[Erased]:
         """As the service does it, on the log alone."""
         segments = select_segments(self.log)
-        redacted = redacted_keys(segments)
+        redacted = read_redacted_keys(segments)
         erased = [
             scrub.erase_lines(
                 segment,
@@ -67,7 +67,7 @@ class Erasing:
             for segment, lines in scrub.find_lines_to_erase(segments, redacted)
         ]
         for segment in scrub.find_unfinished_segments(segments):
-            SealFiles(self.log).reseal(*segment.key, lock_timeout=0.3)
+            SealFiles(self.log).reseal(*segment.stream_and_filename, lock_timeout=0.3)
         return erased
 
     @property
@@ -76,7 +76,7 @@ class Erasing:
 
     def said(self) -> list[str]:
         """What the lines are, in the order of the log."""
-        return [entry.id for entry in entries_in_log_order(select_segments(self.log))]
+        return [entry.event_id for entry in read_entries_in_log_order(select_segments(self.log))]
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
     store.say(a="my number is 5551234", b="kept")
     store.forget("a")
     segments = select_segments(store.log)
-    redacted = redacted_keys(segments)
+    redacted = read_redacted_keys(segments)
     ((segment, lines),) = scrub.find_lines_to_erase(segments, redacted)
     store.newest.write_bytes(store.newest.read_bytes().replace(b'"id":"a"', b'"id":"z"'))
     before = store.newest.read_bytes()
@@ -182,7 +182,7 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
 def test_a_segment_that_was_replaced_is_not_written(store: Erasing, faulty_disk: Any) -> None:
     store.say(a="my number is 5551234")
     store.forget("a")
-    real = disk.look
+    real = disk.status_of_path
 
     def look(path: Path | str, *, folder: int | None = None) -> os.stat_result:
         if path == store.newest.name:
@@ -191,7 +191,7 @@ def test_a_segment_that_was_replaced_is_not_written(store: Erasing, faulty_disk:
             copy.replace(store.newest)
         return real(path, folder=folder)
 
-    faulty_disk.look = look
+    faulty_disk.status_of_path = look
     with pytest.raises(LogError, match="was replaced in the meantime"):
         store.scrub()
     assert SECRET in store.newest.read_bytes()
@@ -209,7 +209,7 @@ def test_what_is_no_file_is_not_written(store: Erasing) -> None:
     store.say(a="my number is 5551234")
     store.forget("a")
     segments = select_segments(store.log)
-    redacted = redacted_keys(segments)
+    redacted = read_redacted_keys(segments)
     ((segment, lines),) = scrub.find_lines_to_erase(segments, redacted)
     store.newest.unlink()
     os.mkfifo(store.folder / segment.name.filename)
@@ -238,8 +238,11 @@ def test_a_seal_is_renewed_and_its_old_hash_is_blank(store: Erasing) -> None:
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
     read = read_seals(store.log)
-    assert (read.damaged, [line.seal.is_blank for line in read.lines if line.seal]) == ([], [True, False])
-    assert read.valid[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
+    assert (read.damaged_lines, [line.seal.is_blank for line in read.lines if line.seal]) == (
+        [],
+        [True, False],
+    )
+    assert read.valid_seals[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
     store.scrub()
     assert read_seals(store.log) == read
 
@@ -339,8 +342,8 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
                 assert line == shall
     assert [each for each in store.said() if len(each) == 1 and each not in "ad"] == ["b", "c"]
     read = read_seals(store.log)
-    assert [line.damage for line in read.damaged if line.damage != "torn"] == []
-    seal = read.valid[STREAM, OLD]
+    assert [line.damage for line in read.damaged_lines if line.damage != "torn"] == []
+    seal = read.valid_seals[STREAM, OLD]
     assert seal.is_blank or seal.is_of(measure_segment(store.log, STREAM, OLD))
 
 
@@ -348,7 +351,7 @@ def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     store.scrub()
     assert {path: path.read_bytes().split(b"\n") for path in wanted} == wanted
     read = read_seals(store.log)
-    assert read.valid[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
+    assert read.valid_seals[STREAM, OLD].is_of(measure_segment(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
     assert store.said()[-1] == "e"

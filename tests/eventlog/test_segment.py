@@ -201,7 +201,7 @@ def test_a_fingerprint_matches_what_it_was_made_of(long_fd: int) -> None:
     for offset in [0, 1, 4095, 4096, 4097, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK]:
         mark = take_fingerprint(long_fd, offset)
         assert mark.offset == offset, offset
-        assert mark.matches(long_fd), offset
+        assert mark.matches_all_bytes(long_fd), offset
         assert mark.matches_tail(long_fd), offset
 
 
@@ -215,7 +215,7 @@ def _with_byte_changed(fd: int, offset: int, mark: Fingerprint) -> tuple[bool, b
     """Whether the whole and the tail still match while one byte is another."""
     os.pwrite(fd, bytes([PREFIX[offset] ^ 0x01]), offset)
     try:
-        return mark.matches(fd), mark.matches_tail(fd)
+        return mark.matches_all_bytes(fd), mark.matches_tail(fd)
     finally:
         os.pwrite(fd, PREFIX[offset : offset + 1], offset)
 
@@ -227,7 +227,7 @@ def test_a_changed_byte_anywhere_is_found(long_fd: int) -> None:
     places |= set(random.Random(1).sample(range(len(PREFIX)), 300))
     unnoticed = [place for place in sorted(places) if _with_byte_changed(long_fd, place, mark)[0]]
     assert unnoticed == []
-    assert mark.matches(long_fd)
+    assert mark.matches_all_bytes(long_fd)
 
 
 def test_a_changed_byte_in_the_last_4_kib_is_found_by_the_tail_alone(long_fd: int) -> None:
@@ -247,7 +247,7 @@ def test_what_follows_does_not_matter(segment: Path) -> None:
     with opening_segment_file(*at(segment)) as fd:
         mark = take_fingerprint(fd, 22)
         segment.write_bytes(SMALL[:22] + b"something else")
-        assert mark.matches(fd)
+        assert mark.matches_all_bytes(fd)
         assert mark.matches_tail(fd)
 
 
@@ -256,6 +256,6 @@ def test_a_file_that_has_become_shorter_does_not_match(segment: Path) -> None:
         mark = take_fingerprint(fd, len(SMALL))
         for size in range(len(SMALL)):
             os.truncate(segment, size)
-            assert not mark.matches(fd)
+            assert not mark.matches_all_bytes(fd)
             assert not mark.matches_tail(fd)
             segment.write_bytes(SMALL)

@@ -23,10 +23,10 @@ from memlog.eventlog.log.streams import (
     SegmentName,
     chat_of_stream,
     conversation_stream,
-    current_segments,
     encode_name,
+    list_segments,
     may_be_in_stream,
-    segments_of,
+    select_current_segments,
     stream_of,
 )
 from memlog.eventlog.log.tail import is_conflict_copy
@@ -274,13 +274,13 @@ def test_a_successor_has_the_true_day_and_the_next_number() -> None:
         (OWN("2099-01-01", 7), "2026-02-24", OWN("2026-02-24", 8)),
     ]:
         assert name.next_segment_name(today) == successor, name
-        assert successor.age > name.age, name
+        assert successor.age_key > name.age_key, name
 
 
 def test_the_current_segment_of_a_writer_has_its_greatest_number_whatever_the_day() -> None:
     names = [OWN("2099-01-01", 3), OWN("2026-02-24", 4), OWN("2026-02-25", 2), SegmentName("2026-02-24", 1)]
     names += [SegmentName("2026-02-25"), SegmentName("2026-01-01", 0, "zzzzzz")]
-    assert current_segments(names) == {
+    assert select_current_segments(names) == {
         "k7f3qz": OWN("2026-02-24", 4),
         "": SegmentName("2026-02-25"),
         "zzzzzz": SegmentName("2026-01-01", 0, "zzzzzz"),
@@ -297,7 +297,7 @@ def test_the_log_is_listed_by_stream_and_in_order(tmp_path: Path) -> None:
     for name in ("memory/2026-02-25", "memory/2026-02-24.0001", "memory/2026-02-24", "core/2026-02-24"):
         _touch(tmp_path / f"{name}.jsonl")
     _touch(tmp_path / "conversations/telegram_7/2026-02-24.jsonl")
-    segments, strangers = segments_of(tmp_path)
+    segments, strangers = list_segments(tmp_path)
     assert [(segment.stream, segment.name.filename, segment.is_newest) for segment in segments] == [
         ("conversations/telegram_7", "2026-02-24.jsonl", True),
         ("core", "2026-02-24.jsonl", True),
@@ -322,7 +322,7 @@ def test_what_is_no_part_of_the_log_is_listed_apart(tmp_path: Path) -> None:
     link.symlink_to(segment)
     linked_folder = tmp_path / "core"
     linked_folder.symlink_to(tmp_path / "memory")
-    segments, found = segments_of(tmp_path)
+    segments, found = list_segments(tmp_path)
     assert [each.path for each in segments] == [segment]
     assert found == sorted([*strangers, folder, link, linked_folder])
 
@@ -331,7 +331,7 @@ def test_a_hidden_file_of_a_file_sync_is_left_alone(tmp_path: Path) -> None:
     """Syncthing and rsync write hidden files beside the one that arrives."""
     segment = _touch(tmp_path / "memory/2026-02-24.jsonl")
     _touch(tmp_path / "memory/.2026-02-25.jsonl.Xq3vTz")
-    segments, strangers = segments_of(tmp_path)
+    segments, strangers = list_segments(tmp_path)
     assert ([each.path for each in segments], strangers) == ([segment], [])
 
 
@@ -351,14 +351,14 @@ def test_a_conflict_copy_is_known_by_its_name() -> None:
 def test_the_segments_of_a_stream_are_those_of_the_log(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     _touch(tmp_path / "core/2026-02-24.jsonl")
-    assert segments_of(tmp_path, ["memory"])[0] == segments_of(tmp_path)[0][1:]
+    assert list_segments(tmp_path, ["memory"])[0] == list_segments(tmp_path)[0][1:]
 
 
 def test_a_stream_whose_folder_is_gone_or_a_link_has_no_segments(tmp_path: Path) -> None:
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     (tmp_path / "core").symlink_to(tmp_path / "memory")
     (tmp_path / "facts").touch()
-    assert [segments_of(tmp_path, [stream])[0] for stream in ("core", "facts", "documents")] == [[], [], []]
+    assert [list_segments(tmp_path, [stream])[0] for stream in ("core", "facts", "documents")] == [[], [], []]
 
 
 def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty_disk: Any) -> None:
@@ -367,9 +367,9 @@ def test_a_stream_whose_folder_cannot_be_read_is_an_error(tmp_path: Path, faulty
     def fail(*_: Any) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    faulty_disk.entries = fail
+    faulty_disk.scan_folder = fail
     with pytest.raises(OSError, match="Input/output error"):
-        segments_of(tmp_path, ["memory"])
+        list_segments(tmp_path, ["memory"])
 
 
 def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:
@@ -378,15 +378,15 @@ def test_a_folder_whose_name_is_not_utf_8_is_no_stream(tmp_path: Path) -> None:
         _touch(folder / "2026-02-24.jsonl")
     except OSError:
         pytest.skip("this file system takes only UTF-8")
-    assert segments_of(tmp_path) == ([], [folder])
+    assert list_segments(tmp_path) == ([], [folder])
 
 
 def test_a_log_that_is_not_there_has_nothing(tmp_path: Path) -> None:
-    assert segments_of(tmp_path / "log") == ([], [])
+    assert list_segments(tmp_path / "log") == ([], [])
 
 
 def test_the_repository_of_a_log_under_git_is_no_stream(tmp_path: Path) -> None:
     """A log is made to be kept with git and copied with rsync."""
     _touch(tmp_path / "memory/2026-02-24.jsonl")
     _touch(tmp_path / ".git/HEAD")
-    assert segments_of(tmp_path)[1] == []
+    assert list_segments(tmp_path)[1] == []

@@ -13,18 +13,18 @@ from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, find_all_losses, seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.integrity.seal_losses import find_losses
 from memlog.eventlog.log.layout import WATERMARKS
 from memlog.eventlog.log.reader import (
     Fingerprint,
     opening_segment_file,
-    redacted_keys,
+    read_redacted_keys,
     select_segments,
     take_fingerprint,
 )
-from memlog.eventlog.log.streams import Segment, segments_of
+from memlog.eventlog.log.streams import Segment, list_segments
 from memlog.eventlog.log.watermarks import OpenLoss, Read, WatermarkFile, Watermarks, WriteLoss
 from memlog.eventlog.log.writer import Log
 
@@ -44,7 +44,7 @@ class Projected:
 
     @property
     def segments(self) -> list[Segment]:
-        return segments_of(self.log)[0]
+        return list_segments(self.log)[0]
 
     @property
     def path(self) -> Path:
@@ -62,7 +62,7 @@ class Projected:
             SealFiles(self.log, Writer(self.store).find_or_create_name()),
             select_segments(self.log),
         )
-        redacted = redacted_keys(segments)
+        redacted = read_redacted_keys(segments)
         for segment, lines in scrub.find_lines_to_erase(segments, redacted):
             scrub.erase_lines(
                 segment,
@@ -70,7 +70,9 @@ class Projected:
                 redacted,
                 seals=seals,
                 lock_timeout=1,
-                around=lambda fd, segment=segment: Watermarks(self.store).erasing(segment, fd),
+                around=lambda fd, segment=segment: Watermarks(self.store).keeping_watermarks_while_erasing(
+                    segment, fd
+                ),
             )
 
     def losses(self) -> list[OpenLoss]:
@@ -80,7 +82,7 @@ class Projected:
         """How many bytes of the segment."""
         file = WatermarkFile(self.store)
         file.refresh()
-        mark = file.get("memory", self.path.name)
+        mark = file.find_watermark("memory", self.path.name)
         return 0 if mark is None else mark.bytes
 
     def lines(self) -> list[bytes]:
@@ -90,7 +92,7 @@ class Projected:
 
 def _read(segment: Segment, size: int | None = None) -> Fingerprint:
     with opening_segment_file(segment.log, segment.stream, segment.name.filename) as fd:
-        return take_fingerprint(fd, disk.status(fd).st_size if size is None else size)
+        return take_fingerprint(fd, disk.status_of_descriptor(fd).st_size if size is None else size)
 
 
 @pytest.fixture
@@ -243,7 +245,7 @@ def test_what_is_no_file_in_its_place_counts_for_nothing(
     make(store.file)
     assert store.losses() == []
     accept_losses(store.store)
-    assert seal_all(store.store) != []
+    assert seal_unsealed_segments(store.store) != []
 
 
 def test_the_file_is_written_anew_once_it_is_twice_as_long_as_its_entries(store: Projected) -> None:
@@ -270,12 +272,12 @@ def test_the_file_is_not_written_anew_where_each_line_is_of_another_segment(stor
 def test_of_sealed_segments_the_file_keeps_those_that_had_lost_something_before(store: Projected) -> None:
     """What a seal speaks of it protects; a loss before it does not show in it."""
     first = store.path
-    seal_all(store.store)
+    seal_unsealed_segments(store.store)
     store.say("in the second")
     (second,) = (segment.path for segment in store.segments if segment.is_newest)
     store.project()
     second.write_bytes(second.read_bytes().replace(b"in the second", b"in the 2nd   "))
-    seal_all(store.store)
+    seal_unsealed_segments(store.store)
     store.say("in the third")
     _compact(store)
     kept = {line.split(b'"')[7].decode() for line in store.lines()}
@@ -330,18 +332,20 @@ def test_who_holds_the_read_model_while_a_loss_is_accepted_is_waited_for_and_nam
 def test_a_writer_whose_segment_is_shorter_than_was_read_takes_another_name(store: Projected) -> None:
     """A process of its own, which never saw it longer."""
     path = store.path
-    assert Log(store.store).own_writers() == (Writer(store.store).find_or_create_name(),)
+    assert Log(store.store).read_own_writer_names() == (Writer(store.store).find_or_create_name(),)
     shorter(path)
     left = path.read_bytes()
     store.say("green 3")
-    retired, current = sorted(Log(store.store).own_writers(), key=lambda name: name not in path.name)
+    retired, current = sorted(
+        Log(store.store).read_own_writer_names(), key=lambda name: name not in path.name
+    )
     assert retired in path.name
     assert path.read_bytes() == left
     assert any(current in segment.path.name for segment in store.segments)
 
 
 def test_a_store_without_a_writer_has_no_names(tmp_path: Path) -> None:
-    assert Log(tmp_path).own_writers() == ()
+    assert Log(tmp_path).read_own_writer_names() == ()
 
 
 def test_an_erasure_is_no_loss_and_leaves_no_hash_of_the_text(store: Projected) -> None:
@@ -503,7 +507,7 @@ def test_a_line_that_was_erased_and_is_another_one_now_is_a_loss(store: Projecte
 
 
 def test_a_loss_that_a_seal_tells_is_not_told_twice(store: Projected) -> None:
-    seal_all(store.store)
+    seal_unsealed_segments(store.store)
     store.path.unlink()
     assert store.losses() == []
     assert len(find_losses(store.log)) == 1
@@ -542,14 +546,14 @@ def test_the_losses_of_one_stream_look_at_its_segments_alone(tmp_path: Path, fau
     paths = [_chat(tmp_path, number) for number in range(3)]
     store = Projected(tmp_path)
     store.project()
-    seal_all(tmp_path)
-    real, looked_at = disk.look, []
+    seal_unsealed_segments(tmp_path)
+    real, looked_at = disk.status_of_path, []
 
     def count(path: Path | str, **options: Any) -> os.stat_result:
         looked_at.extend([str(path)] if "conversations" in str(path) else [])
         return real(path, **options)
 
-    faulty_disk.look = count
+    faulty_disk.status_of_path = count
     assert Watermarks(tmp_path).find_losses(stream="conversations/x_1") == []
     assert set(looked_at) == {str(paths[1]), *(str(path) for path in paths[1].parents[:2])}
 

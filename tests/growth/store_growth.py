@@ -16,7 +16,7 @@ from unittest import mock
 
 import memlog
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.writer import Log
 from memlog.projector import sqlite
 
@@ -255,7 +255,7 @@ OPERATIONS: dict[str, Operation] = {
     "digest": lambda store: store.maintenance.digest(),
     "decay": lambda store: store.memories.decay(),
     "prune": lambda store: store.memories.prune(),
-    "seal": lambda store: seal_all(store.path),
+    "seal": lambda store: seal_unsealed_segments(store.path),
     "append": lambda store: store.append([_said(0)]),
     "forget": lambda store: store.erasure.forget(match="tea"),
     "scrub": lambda store: store.erasure.scrub(),
@@ -282,7 +282,7 @@ def grown_too_fast(small: dict[str, int], large: dict[str, int]) -> dict[str, fl
 def counted() -> Iterator[Callable[[Callable[[], object]], int]]:
     """A function that runs work and returns its steps, on connections that are opened inside the context."""
     count = 0
-    connected = sqlite._open
+    connected = sqlite._open_database
 
     def line(*_: object) -> Any:
         nonlocal count
@@ -311,7 +311,7 @@ def counted() -> Iterator[Callable[[Callable[[], object]], int]]:
         return count
 
     with (
-        mock.patch.object(sqlite, "_open", watched),
+        mock.patch.object(sqlite, "_open_database", watched),
         mock.patch.multiple(disk, sync=lambda _: None, sync_data=lambda _: None),
     ):
         yield steps

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import memlog
 from memlog import BadInput, Filters, NotFound, Store
-from memlog.eventlog.fields import fields_of
+from memlog.eventlog.fields import list_fields
 from memlog.eventlog.log.reader import (
-    accepted_events,
-    last_entries,
     members_in_current_schema,
+    read_accepted_events,
+    read_last_entries,
     select_segments,
 )
 from memlog.eventlog.log.streams import conversation_stream
@@ -135,7 +135,7 @@ def told(read: Callable[[], Any]) -> Any:
 
 def asked_by_its_fields(name: str) -> Read:
     """How an operation is asked that has no function here: for each chat if it takes one, and for none."""
-    chat = {each.name: each for each in fields_of(operations()[name].request)}.get("chat")
+    chat = {each.name: each for each in list_fields(operations()[name].request)}.get("chat")
 
     def read(asked: Asked) -> Iterator[Answer]:
         group, _, method = name.rpartition(".")
@@ -300,7 +300,7 @@ def of_the_log(asked: Asked) -> Iterator[Answer]:
     log = asked.store.path / "log"
     for chat in (None, *asked.chats):
         segments = select_segments(log, chat=chat)
-        lines = [*accepted_events(segments, lambda *_: None), *last_entries(segments, 20)]
+        lines = [*read_accepted_events(segments, lambda *_: None), *read_last_entries(segments, 20)]
         yield Answer(
             "log", ALL if chat is None else chat, [members_in_current_schema(entry) for entry in lines]
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.projector.text.phrases import Holds, reasons_to_always_tell
+from memlog.projector.text.phrases import Holds, reasons_to_always_tell_text
 
 LINES = {
     "english": (
@@ -256,6 +256,6 @@ def told(lines):
 @pytest.mark.parametrize("language", LINES)
 def test_health_and_prohibitions_are_told_from_ordinary_lines(language):
     health, prohibitions, others = map(told, LINES[language])
-    assert [line for line in health if not reasons_to_always_tell(line) & Holds.HEALTH] == []
-    assert [line for line in prohibitions if not reasons_to_always_tell(line) & Holds.OTHER] == []
-    assert [line for line in others if reasons_to_always_tell(line)] == []
+    assert [line for line in health if not reasons_to_always_tell_text(line) & Holds.HEALTH] == []
+    assert [line for line in prohibitions if not reasons_to_always_tell_text(line) & Holds.OTHER] == []
+    assert [line for line in others if reasons_to_always_tell_text(line)] == []

@@ -14,7 +14,7 @@ from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
-from memlog.projector.verify import dump_tables, fulltext_digest, verify_read_model
+from memlog.projector.verify import dump_tables, hash_fulltext_index, verify_read_model
 from memlog.query.search.hybrid import search_read_model
 from memlog.query.search.request import Search
 from tests.support.drawn_events import DAYS, TIMES, foreign_lines, logs
@@ -105,7 +105,7 @@ LETTERS = Letters() if why_no_vectors() is None else None
 
 def embed(projector: Projector) -> None:
     if LETTERS:
-        projector.embed(LETTERS)
+        projector.embed_passages(LETTERS)
 
 
 def project_step_by_step(store: Path, steps) -> Projector:
@@ -119,7 +119,7 @@ def project_step_by_step(store: Path, steps) -> Projector:
             projector.catch_up()
             embed(projector)
         elif step == "rebuild":
-            projector.rebuild("a test")
+            projector.rebuild_generation("a test")
         elif step == "restart":
             projector.catch_up()
             projector.close()
@@ -205,7 +205,9 @@ def check_any_batches(data):
         at_once = project_at_once(Path(folder, "at-once"))
         check_rows(at_once, contents)
         assert list(dump_tables(stepwise.connect_to_live())) == list(dump_tables(at_once.connect_to_live()))
-        assert fulltext_digest(stepwise.connect_to_live()) == fulltext_digest(at_once.connect_to_live())
+        assert hash_fulltext_index(stepwise.connect_to_live()) == hash_fulltext_index(
+            at_once.connect_to_live()
+        )
         assert passage_vectors(stepwise) == passage_vectors(at_once)
         assert answers(stepwise, questions) == answers(at_once, questions)
         assert verify_read_model(stepwise.connect_to_live(), stepwise.log, stepwise.sizes).problems == []

@@ -134,7 +134,7 @@ class History(RuleBasedStateMachine):
 
     @rule()
     def rebuild(self):
-        self.projector.rebuild("asked for")
+        self.projector.rebuild_generation("asked for")
         check_rows(self.projector, self._contents())
 
     @rule()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.settings import PASSAGE
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, split_into_chunks
-from memlog.projector.text.tokens import Ruler, count_tokens, is_surely_within
+from memlog.projector.text.tokens import Ruler, count_tokens, has_surely_few_tokens
 from tests.support.examples import examples
 
 SIZES = ChunkSizes()
@@ -334,5 +334,5 @@ def test_fences_that_are_closed_are_closed_in_each_part(fences):
 @settings(max_examples=examples(40))
 @given(st.text(max_size=200), st.integers(1, 400))
 def test_what_surely_fits_is_within_the_limit(text, limit):
-    if is_surely_within(text, limit):
+    if has_surely_few_tokens(text, limit):
         assert count_tokens(text) <= limit

@@ -88,7 +88,7 @@ def test_a_view_that_is_up_to_the_log_is_not_written_again(projector):
 
 def test_a_rebuild_brings_the_view_up_and_a_deleted_one_comes_back(projector):
     set_name(projector, "Anna")
-    projector.rebuild("asked for")
+    projector.rebuild_generation("asked for")
     assert files(projector)[0].read_bytes() == shown(projector, "Anna")
     shutil.rmtree(projector.store / "model")
     projector.catch_up()

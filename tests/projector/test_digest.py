@@ -75,7 +75,7 @@ def test_the_content_of_every_table_names_no_position(opened):
     store.maintenance.digest()
     lines = list(dump_tables(store._engine.read_model.projector.connect_to_live(), content=True))
     assert [line for line in lines if line.startswith("#")] == [
-        f"# {table}" for table in schema.tables() if table not in (*_LEFT_OUT, *_ABOUT_BYTES)
+        f"# {table}" for table in schema.list_tables() if table not in (*_LEFT_OUT, *_ABOUT_BYTES)
     ]
     rows = [json.loads(line) for line in lines if not line.startswith("#")]
     assert len(rows) > len(SAID)

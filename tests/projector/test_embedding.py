@@ -10,7 +10,7 @@ import pytest
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding import models
 from memlog.projector.embedding.models import OnnxEmbedder, load_embedder
-from memlog.projector.text.tokens import VOCABULARY_SHA256, count_tokens, new_tokenizer
+from memlog.projector.text.tokens import VOCABULARY_SHA256, count_tokens, make_tokenizer
 
 TEXTS = [
     "The kettle is on the stove.",
@@ -54,14 +54,14 @@ def test_the_bundled_model_gives_the_vectors_of_the_original_in_32_bits(embedder
 
 
 def test_what_is_known_of_the_bundled_model_before_it_is_loaded_is_true(embedder):
-    known = models.bundled_model()
+    known = models.find_bundled_model()
     assert (known.id, known.dimension) == (embedder.id, embedder.dimension)
 
 
 def test_a_model_in_a_folder_serves_as_well_whose_tokenizer_truncates_and_pads(tmp_path, embedder):
     bundled = Path(models.find_spec(models._PACKAGE).submodule_search_locations[0])
     shutil.copy(bundled / "model.onnx", tmp_path)
-    tokenizer = new_tokenizer()
+    tokenizer = make_tokenizer()
     tokenizer.enable_truncation(128)
     tokenizer.enable_padding(length=128)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
@@ -88,7 +88,7 @@ def test_another_file_than_the_pinned_model_is_refused(monkeypatch):
 def test_a_file_that_is_no_model_is_an_embedding_error(tmp_path):
     for broken in [b"", b"no model"]:
         (tmp_path / "model.onnx").write_bytes(broken)
-        new_tokenizer().save(str(tmp_path / "tokenizer.json"))
+        make_tokenizer().save(str(tmp_path / "tokenizer.json"))
         with pytest.raises(EmbeddingError, match="cannot load"):
             load_embedder(tmp_path)
 

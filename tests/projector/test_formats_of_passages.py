@@ -5,7 +5,7 @@ import time
 import pytest
 
 from memlog.projector.passages.chunking import ChunkSizes, split_into_chunks
-from memlog.projector.passages.formats import CODE_TYPES, MARKDOWN, form_of_filetype
+from memlog.projector.passages.formats import CODE_TYPES, MARKDOWN, choose_form_for_filetype
 from memlog.service.documents.text_files import FILETYPES
 
 SIZES = ChunkSizes(64, 16)
@@ -76,7 +76,7 @@ drink(Pot(3), kettle="kettle", water="water", leaves="leaves", cups=["one", "two
 
 
 def sections(text, filetype):
-    return [chunk.section for chunk in split_into_chunks(text, SIZES, form_of_filetype(filetype))]
+    return [chunk.section for chunk in split_into_chunks(text, SIZES, choose_form_for_filetype(filetype))]
 
 
 def distinct(values):
@@ -93,9 +93,9 @@ def test_titles_of_a_restructured_text_are_the_sections_of_its_passages():
 
 
 def test_a_short_restructured_text_has_its_title_as_section():
-    (chunk,) = split_into_chunks("\n\n=====\n Tea\n=====\n\nGreen.\n", SIZES, form_of_filetype("rst"))
+    (chunk,) = split_into_chunks("\n\n=====\n Tea\n=====\n\nGreen.\n", SIZES, choose_form_for_filetype("rst"))
     assert (chunk.section, chunk.start) == ("Tea", 0)
-    assert split_into_chunks("Green.\n", SIZES, form_of_filetype("rst"))[0].section is None
+    assert split_into_chunks("Green.\n", SIZES, choose_form_for_filetype("rst"))[0].section is None
 
 
 def test_what_is_a_title():
@@ -116,14 +116,16 @@ def test_what_is_a_title():
         ("===", None),
         ("Tea\n", None),
     ]:
-        assert form_of_filetype("rst").title(text) == title, text
+        assert choose_form_for_filetype("rst").title(text) == title, text
 
 
 def test_a_literal_block_that_the_model_can_take_is_not_broken():
     code = "\n".join(f"    pour(cup_{number})\n" for number in range(30))
     text = f"Tea\n===\n\n{PROSE}\n\nAs so::\n\n{code}\n\n{PROSE}\n"
     (holder,) = [
-        chunk for chunk in split_into_chunks(text, SIZES, form_of_filetype("rst")) if "cup_7" in chunk.content
+        chunk
+        for chunk in split_into_chunks(text, SIZES, choose_form_for_filetype("rst"))
+        if "cup_7" in chunk.content
     ]
     assert code in holder.content
 
@@ -131,7 +133,9 @@ def test_a_literal_block_that_the_model_can_take_is_not_broken():
 def test_a_table_is_not_broken():
     table = "\n".join("+-----+-----+\n| tea | cup |" for _ in range(20)) + "\n+-----+-----+\n"
     text = f"{PROSE}\n\n{table}\n{PROSE}\n"
-    assert any(table in chunk.content for chunk in split_into_chunks(text, SIZES, form_of_filetype("rst")))
+    assert any(
+        table in chunk.content for chunk in split_into_chunks(text, SIZES, choose_form_for_filetype("rst"))
+    )
 
 
 def test_definitions_are_the_sections_of_source_code():
@@ -144,14 +148,14 @@ def test_definitions_are_the_sections_of_source_code():
 def test_code_below_a_definition_has_its_line_in_front():
     body = "\n\n".join(f"    leaves.append({number}, kettle=kettle, water=water)" for number in range(40))
     text = f"def brew(leaves, kettle, water):\n{body}\n"
-    found = split_into_chunks(text, SIZES, form_of_filetype("python"))
+    found = split_into_chunks(text, SIZES, choose_form_for_filetype("python"))
     assert len(found) > 3
     assert all(chunk.content.startswith("def brew(leaves") for chunk in found)
     assert {chunk.section for chunk in found} == {"brew"}
 
 
 def test_code_is_cut_at_line_ends():
-    for chunk in split_into_chunks(PYTHON, SIZES, form_of_filetype("python")):
+    for chunk in split_into_chunks(PYTHON, SIZES, choose_form_for_filetype("python")):
         assert chunk.start == 0 or PYTHON[chunk.start - 1] == "\n"
         assert chunk.end == len(PYTHON) or PYTHON[chunk.end - 1] == "\n"
 
@@ -187,7 +191,7 @@ def test_passages_hold_all_of_a_text_whatever_its_form():
     for filetype in ["rst", "python", "markdown", "text", None]:
         for text in (RST, PYTHON, "===\n---\n===\n\n" * 50, "::\n\n  x\n" * 80, "\n\n}\n" * 200, "x " * 3000):
             end = joined = 0
-            for chunk in split_into_chunks(text, SIZES, form_of_filetype(filetype)):
+            for chunk in split_into_chunks(text, SIZES, choose_form_for_filetype(filetype)):
                 assert text[end : chunk.start].strip() == "", filetype
                 end = max(end, chunk.end)
                 joined += 1
@@ -200,12 +204,12 @@ def test_no_text_takes_for_ever():
     for piece in "=\n,a::,def ,:: ,((((,<<<<,pub(,| ,  x\n,a\n==\n,}".split(","):
         for filetype in ("rst", "python"):
             began = time.process_time()
-            list(form_of_filetype(filetype).blocks(piece * 20_000))
+            list(choose_form_for_filetype(filetype).blocks(piece * 20_000))
             assert time.process_time() - began < 5, (filetype, piece)
 
 
 def test_every_type_that_is_read_unasked_has_a_form():
     prose = {"markdown", "text", "asciidoc", "org", "tex", "html"}
     assert set(CODE_TYPES) | prose | {"rst", "pdf"} == set(FILETYPES)
-    assert all(form_of_filetype(name) == MARKDOWN for name in prose)
-    assert form_of_filetype("anything else") == form_of_filetype(None) == MARKDOWN
+    assert all(choose_form_for_filetype(name) == MARKDOWN for name in prose)
+    assert choose_form_for_filetype("anything else") == choose_form_for_filetype(None) == MARKDOWN

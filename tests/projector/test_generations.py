@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.verify import hash_dump
@@ -28,7 +28,7 @@ def test_current_names_the_live_generation_and_one_predecessor_is_kept(week):
     projector.catch_up()
     seen = databases(week)
     for _ in range(3):
-        projector.rebuild("a test")
+        projector.rebuild_generation("a test")
         current = (week / "model" / "CURRENT").read_text().strip()
         assert current not in seen, "a name is never used twice"
         assert current in databases(week)
@@ -43,7 +43,7 @@ def test_a_reader_goes_on_with_its_generation_while_others_are_built(week):
     cursor = before.execute("SELECT id FROM messages")
     cursor.fetchone()
     for _ in range(3):
-        builder.rebuild("a test")
+        builder.rebuild_generation("a test")
     assert len(cursor.fetchall()) == 57
     assert reader.connect_to_live() is not before
     assert hash_dump(reader.connect_to_live()) == hash_dump(builder.connect_to_live())
@@ -54,7 +54,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(week):
     projector.catch_up()
     for name in ("20200101T000000-00000000.db", "20200101T000000-00000000.db-journal"):
         (week / "model" / name).write_bytes(b"half")
-    projector.rebuild("a test")
+    projector.rebuild_generation("a test")
     assert not list((week / "model").glob("20200101*"))
 
 
@@ -73,7 +73,7 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
         projector.catch_up()
         whole = hash_dump(projector.connect_to_live())
         projector.close()
-        current = projector.generations.current()
+        current = projector.generations.find_live_file()
         if damage is None:
             current.unlink()
         else:
@@ -115,7 +115,7 @@ def log_bytes(store):
 
 
 def test_deleting_model_and_cache_loses_nothing(week):
-    seal_all(week)
+    seal_unsealed_segments(week)
     with memlog.open(week) as store:
         store.maintenance.project(embed=False)
         before = store.maintenance.verify()
@@ -162,7 +162,7 @@ def test_readers_during_rebuilds_and_swaps_see_all_or_wait_for_nothing(week):
         reader.start()
     builder = Projector(week)
     for _ in range(3):
-        builder.rebuild("a test")
+        builder.rebuild_generation("a test")
     stop.set()
     for reader in readers:
         reader.join()

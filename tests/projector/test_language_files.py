@@ -13,7 +13,7 @@ from memlog.projector.text import language_files
 from memlog.projector.text.language_files import (
     TEXT_SHA256,
     Language,
-    languages,
+    load_languages_with_table,
     parse_language,
     parse_tables,
 )
@@ -37,8 +37,10 @@ def test_an_unknown_key_or_a_wrong_type_is_an_error_that_names_file_and_key():
 
 
 def test_the_projection_id_covers_the_words_that_shape_the_index():
-    texts = {name: _joined(language.text) for name, language in languages("text").items()}
-    always = {name: _joined(language.always) for name, language in languages("always").items()}
+    texts = {name: _joined(language.text) for name, language in load_languages_with_table("text").items()}
+    always = {
+        name: _joined(language.always) for name, language in load_languages_with_table("always").items()
+    }
     found = sha256(msgspec.json.encode([texts, always])).hexdigest()
     assert found == TEXT_SHA256, f"a [text] or [always] table has changed: let TEXT_SHA256 be {found}"
 
@@ -55,7 +57,7 @@ def _joined(text):
 
 
 def test_no_two_languages_share_a_preference_or_a_character():
-    texts = [language.text for language in languages("text").values()]
+    texts = [language.text for language in load_languages_with_table("text").values()]
     preferences = [text.preference for text in texts if text.preference is not None]
     assert len(preferences) == len(set(preferences))
     ranges = sorted(each for text in texts for each in text.characters)

@@ -7,7 +7,7 @@ import pytest
 import memlog
 from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import CoreMemoryUpdated, Event
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Projector
@@ -96,7 +96,7 @@ def test_the_digest_of_content_is_the_same_in_other_segments_of_another_writer(t
             for event in EVENTS:
                 store.append([event])
                 if seals:
-                    seal_all(store.path)
+                    seal_unsealed_segments(store.path)
         projector = Projector(tmp_path / name)
         projector.catch_up()
         db = projector.connect_to_live()

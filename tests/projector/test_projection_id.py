@@ -59,27 +59,27 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
 
 
 def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
-    statements = schema.statements()
-    ids = {catchup.projection_id(ChunkSizes())}
+    statements = schema.list_statements()
+    ids = {catchup.compute_projection_id(ChunkSizes())}
     for number, statement in enumerate(statements):
         changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
-        monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
-        ids.add(catchup.projection_id(ChunkSizes()))
+        monkeypatch.setattr(schema, "list_statements", lambda changed=changed: changed)
+        ids.add(catchup.compute_projection_id(ChunkSizes()))
     assert len(ids) == 1 + len(statements)
 
 
 def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement():
-    """`schema.statements` knows nothing of quotes."""
+    """`schema.list_statements` knows nothing of quotes."""
     found = re.findall(r"""--.*|'[^']*'|"[^"]*"|;""", OLD_SCHEMA)
     literals = [text for text in found if text[0] in "'\""]
     assert "'$.model'" in literals
     assert [text for text in literals if text != " ".join(text.split()) or "--" in text or ";" in text] == []
-    assert found.count(";") == len(schema.statements())
+    assert found.count(";") == len(schema.list_statements())
 
 
 def test_each_size_of_a_chunk_is_in_the_projection_id():
     for sizes in [ChunkSizes(401, 80), ChunkSizes(400, 81)]:
-        assert catchup.projection_id(sizes) != catchup.projection_id(ChunkSizes()), sizes
+        assert catchup.compute_projection_id(sizes) != catchup.compute_projection_id(ChunkSizes()), sizes
 
 
 def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_path):

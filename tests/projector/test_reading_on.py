@@ -8,10 +8,10 @@ import pytest
 
 import memlog
 from memlog.eventlog.log.layout import WRITERS
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 from memlog.projector import fold
-from memlog.projector.checkpoints import Tally, current_range
+from memlog.projector.checkpoints import Tally, find_range_to_read
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import hash_dump
@@ -223,8 +223,8 @@ def test_what_is_no_segment_is_named_and_not_read(history):
 
 def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     """It measured the log, waited for its turn, and finds that the checkpoint is further on."""
-    (segment,) = [each for each in segments_of(history.projector.log)[0] if each.path == history.new]
-    measured = current_range(segment, history.new.stat().st_size)
+    (segment,) = [each for each in list_segments(history.projector.log)[0] if each.path == history.new]
+    measured = find_range_to_read(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()
     tallies = list(fold_segment(history.projector.connect_to_live(), measured, history.projector.sizes))
@@ -242,7 +242,11 @@ def test_a_line_is_caught_up_with_few_system_calls(history):
         assert history.catch_up().events == 1
     calls = Counter((each.call, each.path.name) for each in disk.trace)
     # The generation once, and again under the lock; the log for its seals, and for its folders.
-    assert (calls["look", "CURRENT"], calls["open", "CURRENT"], calls["entries", "log"]) == (2, 0, 2)
+    assert (calls["status_of_path", "CURRENT"], calls["open", "CURRENT"], calls["scan_folder", "log"]) == (
+        2,
+        0,
+        2,
+    )
     assert len(disk.trace) <= 60
     assert history.is_like_a_replay()
 

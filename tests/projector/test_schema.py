@@ -20,7 +20,7 @@ from memlog.eventlog.events import (
 from memlog.projector import catchup, schema, subjects, verify
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import fulltext, index
-from memlog.projector.sqlite import connect, error_types
+from memlog.projector.sqlite import connect, error_types_of_binding
 
 COLUMNS = {
     "messages": "id channel chat_id role type name content metadata created_at",
@@ -114,7 +114,7 @@ OWNERS = ["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", 
 def is_refused(db, change):
     try:
         db.execute(change)
-    except error_types() as error:
+    except error_types_of_binding() as error:
         return "CHECK constraint" in str(error)
     return False
 
@@ -148,7 +148,7 @@ def test_a_rebuild_with_a_row_that_refers_to_nothing_is_refused(tmp_path, monkey
     projector = Projector(tmp_path)
     with pytest.raises(DatabaseError, match=r"memory_chunks_queue refers to a row of memory_chunks"):
         projector.catch_up()
-    assert projector.generations.current() is None
+    assert projector.generations.find_live_file() is None
 
 
 @pytest.mark.parametrize(
@@ -170,17 +170,19 @@ def test_a_new_table_is_in_the_digest_and_is_cleared_with_its_stream(monkeypatch
 
 def test_every_table_that_a_list_of_ours_names_stands_in_the_schema():
     named = {*verify._LEFT_OUT, *verify._ORDERS, *verify._ABOUT_BYTES, *subjects._ONLY_STREAM_OF}
-    assert set(schema.tables()) >= named
+    assert set(schema.list_tables()) >= named
 
 
 def test_every_full_text_table_is_in_the_digest_of_the_full_text():
-    virtual = [text.split()[3] for text in schema.statements() if text.startswith("CREATE VIRTUAL TABLE")]
+    virtual = [
+        text.split()[3] for text in schema.list_statements() if text.startswith("CREATE VIRTUAL TABLE")
+    ]
     assert virtual == list(fulltext.TABLES) == list(verify._ENTRIES)
 
 
 def test_clearing_a_conversation_reads_no_table_whole(db):
     """Else clearing many would be quadratic."""
-    of_streams = [name for name, table in schema.tables().items() if "stream" in table.columns]
+    of_streams = [name for name, table in schema.list_tables().items() if "stream" in table.columns]
     assert len(of_streams) > 20
     plans = {
         name: db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {name} WHERE stream = 'x'").fetchall()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import hash_dump
@@ -52,7 +52,7 @@ def test_a_pending_tail_is_projected_once_it_is_sealed_and_is_pending_again_with
         file.write(b'{"type":"memory_saved","content":"foreign"}')
     projector.catch_up()
     assert contents(projector) == ["green"]
-    seal_all(projector.store)
+    seal_unsealed_segments(projector.store)
     projector.catch_up()
     assert contents(projector) == ["foreign", "green"]
     assert hash_dump(projector.connect_to_live()) == replayed(projector)
@@ -68,7 +68,7 @@ def test_a_segment_that_arrives_in_two_parts_is_not_called_rewritten(projector):
     log = Log(projector.store)
     (position,) = log.append([memlog.MemorySaved(content="green")])
     log.append([memlog.MemorySaved(content="black")])
-    seal_all(log.store)
+    seal_unsealed_segments(log.store)
     (projector.store / "writers").rename(projector.store / "away")  # as in a copy: the segment is another's
     path = projector.log / position.stream / position.segment
     whole = path.read_bytes()
@@ -89,7 +89,7 @@ def sealed(projector):
     log = Log(projector.store)
     for content in ("black", "green", "white"):
         log.append([memlog.MemorySaved(content=content)])
-        seal_all(log.store)
+        seal_unsealed_segments(log.store)
     log.append([memlog.FactStored(topic_key="tea", value="green")])
     projector.catch_up()
     return projector
@@ -165,7 +165,7 @@ def test_seals_that_are_made_anew_leave_the_rows_of_what_stands(sealed, lose, le
     lose(segments(sealed)[1])
     sealed.catch_up()
     remove_seals(sealed.log)
-    seal_all(sealed.store)
+    seal_unsealed_segments(sealed.store)
     assert losses(sealed) == []
     assert contents(sealed) == left
     assert hash_dump(sealed.connect_to_live()) == replayed(sealed)

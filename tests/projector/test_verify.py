@@ -49,12 +49,12 @@ def test_a_clean_store_is_clean(projected):
 
 
 def test_planted_damage_is_found(projected, tmp_path):
-    projected.embed(LETTERS, limit=64)
+    projected.embed_passages(LETTERS, limit=64)
     assert checked(projected).ok
     projected.close()
     for planted, sql in DAMAGE.items():
         copy = Projector(copytree(projected.store, tmp_path / planted))
-        damage = connect(copy.generations.current(), "write")
+        damage = connect(copy.generations.find_live_file(), "write")
         damage.execute("PRAGMA foreign_keys = OFF")
         if planted == "a passage that waits for no vector":
             damage.execute("DELETE FROM vec_memory WHERE rowid = 3")

@@ -16,7 +16,7 @@ import pytest
 from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
-from memlog.query.search.fulltext import best_matches
+from memlog.query.search.fulltext import find_best_matches
 from memlog.query.search.hybrid import search_read_model
 from memlog.query.search.nearest import nearest_candidates
 from memlog.query.search.request import Ranking, Search, parse_query
@@ -160,7 +160,7 @@ def big(tmp_path_factory, request):
         memory.write(json.dumps(DECAY) + "\n")
     projector = Projector(store)
     projector.catch_up()
-    projector.embed(HashedWords(), batch=4096)
+    projector.embed_passages(HashedWords(), batch=4096)
     yield Big(projector.connect_to_live(), {(thing.kind, thing.key[1]): thing for thing, _ in written})
     projector.close()
 
@@ -295,7 +295,7 @@ def test_a_filter_leaves_the_share_of_the_rows_that_it_is_named_for(big):
 def test_the_full_text_gives_what_the_oracle_gives(big, by_words):
     for name, (filters, _) in BY_SHARE.items():
         for question in QUESTIONS:
-            found = best_matches(big.db, parse_query(question).expression, filters, DEPTH)
+            found = find_best_matches(big.db, parse_query(question).expression, filters, DEPTH)
             given = [[(each.kind, each.key[1]) for each in of_kind] for of_kind in found]
             assert given == [side.best(filters) for side in by_words[question]], (name, question)
 

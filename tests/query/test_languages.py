@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 import memlog
-from memlog.projector.text.language_files import Table, languages
+from memlog.projector.text.language_files import Table, load_languages_with_table
 from tests.support.places import FIXTURES
 
 
@@ -18,8 +18,8 @@ def tables(folder: str):
 EXAMPLES = tables("languages")
 HELD_OUT = tables("languages-held-out")
 PAGE = (FIXTURES.parent / "docs/languages.md").read_text(encoding="utf-8")
-WITH_FACTS = list(languages("facts"))
-WITH_GATE = list(languages("gate"))
+WITH_FACTS = list(load_languages_with_table("facts"))
+WITH_GATE = list(load_languages_with_table("gate"))
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def store(tmp_path_factory):
 
 
 def test_each_language_has_examples_of_all_that_its_file_has():
-    assert set(EXAMPLES) == {name for table in get_args(Table) for name in languages(table)}
+    assert set(EXAMPLES) == {name for table in get_args(Table) for name in load_languages_with_table(table)}
     assert all(examples["search"] for examples in EXAMPLES.values())
     assert {name for name in EXAMPLES if "look" in EXAMPLES[name]} == set(WITH_GATE)
     assert {name for name in EXAMPLES if "facts" in EXAMPLES[name]} == set(WITH_FACTS)

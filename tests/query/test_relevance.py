@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memlog.eventlog.categories import CATEGORIES
 from memlog.eventlog.settings import DEFAULTS
-from memlog.query.memories import age_in_days, freshness, relevance
+from memlog.query.memories import age_in_days, compute_freshness, compute_relevance
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs/memory/salience.md").read_text()
@@ -44,7 +44,9 @@ def test_each_category_has_a_curve_of_its_own_within_its_limits():
 def first_day_of_pruning(category, rate):
     """When a memory of importance 0.5 has faded to the threshold, with a decay of `rate` a day."""
     return next(
-        day for day in range(999) if relevance(0.5, rate**day, category, day) <= DEFAULTS.archive_threshold
+        day
+        for day in range(999)
+        if compute_relevance(0.5, rate**day, category, day) <= DEFAULTS.archive_threshold
     )
 
 
@@ -63,29 +65,37 @@ def test_the_page_tells_when_temp_and_debug_can_be_pruned():
 
 def test_age_halves_freshness_every_half_life_down_to_the_floor():
     for category, curve in CATEGORIES.items():
-        assert freshness(category, 0) == 1.0, category
+        assert compute_freshness(category, 0) == 1.0, category
         for halvings in range(1, 9):
-            halved = freshness(category, halvings * curve.half_life)
+            halved = compute_freshness(category, halvings * curve.half_life)
             assert halved == max(0.5**halvings, curve.floor), category
-        assert freshness(category, 4_000_000) == curve.floor, category
+        assert compute_freshness(category, 4_000_000) == curve.floor, category
 
 
 @given(units, units, st.sampled_from([*CATEGORIES, "recipes"]), ages)
 def test_relevance_is_importance_times_salience_times_freshness_and_never_leaves_0_to_1(
     importance, salience, category, age
 ):
-    found = relevance(importance, salience, category, age)
-    assert found == importance * salience * freshness(category, age)
+    found = compute_relevance(importance, salience, category, age)
+    assert found == importance * salience * compute_freshness(category, age)
     assert 0 <= found <= 1
-    assert relevance(importance, salience, category, age + 1) <= found
+    assert compute_relevance(importance, salience, category, age + 1) <= found
 
 
 def test_a_category_that_is_not_known_ages_as_other():
-    assert freshness("recipes", 100) == freshness("other", 100) != freshness("context", 100)
+    assert (
+        compute_freshness("recipes", 100)
+        == compute_freshness("other", 100)
+        != compute_freshness("context", 100)
+    )
 
 
 def test_decision_ages_as_decisions():
-    assert freshness("decision", 300) == freshness("decisions", 300) != freshness("other", 300)
+    assert (
+        compute_freshness("decision", 300)
+        == compute_freshness("decisions", 300)
+        != compute_freshness("other", 300)
+    )
 
 
 # Age

@@ -1,7 +1,7 @@
 """Who says a message: the role is always said, so that no name can pass for one."""
 
 import memlog
-from memlog.query.conversations import speaker_label
+from memlog.query.conversations import format_speaker
 
 SPEAKERS = [
     ("user", None, "user"),
@@ -17,7 +17,7 @@ SPEAKERS = [
 
 def test_a_name_stands_behind_its_role():
     for role, name, said in SPEAKERS:
-        assert speaker_label(role, name) == said, (role, name, said)
+        assert format_speaker(role, name) == said, (role, name, said)
 
 
 def test_a_user_named_system_speaks_as_a_user_in_every_text(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import Extraction, MergeDecision
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE
+from memlog.query.context.escaping import FIRST_LINE, LAST_LINE
 from memlog.query.context.token_counters import count_text_tokens
 
 ANNA, BOB, ELSEWHERE = "telegram:7", "telegram:8", "discord:9"

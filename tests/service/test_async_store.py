@@ -172,7 +172,7 @@ def test_searches_beside_an_appending_process_are_all_answered_and_none_runs_in_
             await store.append([message(f"tea of day {number}") for number in range(20)])
             await store.warm()
             (model,) = store._store._engine.read_model.model._models
-            model._loaded = Embedder(model.embedder())
+            model._loaded = Embedder(model.load_embedder())
             is_over = False
 
             async def read():

@@ -9,7 +9,7 @@ import pytest
 import memlog
 from memlog.eventlog.files import file_io
 from memlog.eventlog.log.layout import STORE_KEY
-from memlog.eventlog.secrets.outgoing import keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key
 
 CHAT = "telegram:7"
 ASKED = "favourite tea: green, black?"
@@ -125,17 +125,19 @@ def test_the_hash_is_that_of_the_printed_block_whatever_its_white_space(store):
     key = load_or_create_store_key(store.path)
     both, half = events(store)
     spaced = "\n  " + whole.text.replace("\n", "\r\n\t").replace(" ", "  ")
-    assert both["stable"] == both["turn"] == keyed_hash(key, spaced)
-    assert half["turn"] == keyed_hash(key, turn.text)
-    assert half["stable"] == keyed_hash(key, stable.text)
-    assert keyed_hash(bytes(32), whole.text) != both["turn"] != half["turn"]
+    assert both["stable"] == both["turn"] == compute_keyed_hash(key, spaced)
+    assert half["turn"] == compute_keyed_hash(key, turn.text)
+    assert half["stable"] == compute_keyed_hash(key, stable.text)
+    assert compute_keyed_hash(bytes(32), whole.text) != both["turn"] != half["turn"]
 
 
 def test_of_messages_the_block_is_the_system_message_and_json_has_none(store):
     given = store.context(ASKED, chat=CHAT, form="messages")
     store.context(ASKED, chat=CHAT, form="json", part="turn")
     messages, for_programs = events(store)
-    assert messages["turn"] == keyed_hash(load_or_create_store_key(store.path), given.messages[0]["content"])
+    assert messages["turn"] == compute_keyed_hash(
+        load_or_create_store_key(store.path), given.messages[0]["content"]
+    )
     assert not for_programs.keys() & {"stable", "turn"}
 
 

@@ -12,7 +12,7 @@ import pytest
 import memlog
 from memlog.eventlog import timestamps
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.writer import Log
 from memlog.projector.embedding.cache import VectorCache
@@ -67,7 +67,7 @@ def test_a_sqlite_with_the_fault_of_its_wal_is_named(store: Path, monkeypatch: p
         ((3, 53, 4), "ok"),
     ):
         module = SimpleNamespace(sqlite_version_info=version, __file__="/usr/lib/sqlite3.py")
-        monkeypatch.setattr(doctor, "binding", lambda module=module: module)
+        monkeypatch.setattr(doctor, "choose_binding", lambda module=module: module)
         (finding,) = found(store, "sqlite")
         assert finding.state == state, version
         assert "/usr/lib/sqlite3.py" in finding.finding, version
@@ -214,7 +214,7 @@ def test_a_tail_that_a_writer_left_is_a_warning(store: Path) -> None:
 
 
 def test_seals_that_are_damaged_and_segments_that_are_lost_are_problems(store: Path) -> None:
-    seal_all(store)
+    seal_unsealed_segments(store)
     assert found(store, "seals")[0].finding == "1 segment is sealed"
     (segment,) = (store / "log" / "memory").iterdir()
     segment.write_bytes(b"")
@@ -237,7 +237,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
     (segment,) = (store / "log" / "memory").iterdir()
     if name is not None:
         segment = shutil.copy(segment, segment.with_name(name))
-    seal_all(store)
+    seal_unsealed_segments(store)
     with segment.open("ab") as file:
         file.write(b'{"type":"memory_saved","content":"late"}\n')
     (finding,) = found(store, "seals")
@@ -248,7 +248,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
             each.endswith("; store.maintenance.seal()") for each in opened.maintenance.verify().tampered
         )
     assert exit_of_verify(store) == 3
-    seal_all(store)
+    seal_unsealed_segments(store)
     with memlog.open(store) as opened:
         opened.maintenance.project(embed=False)
     assert (found(store, "seals")[0].state, exit_of_verify(store)) == ("ok", 0)
@@ -257,7 +257,7 @@ def test_a_sealed_segment_that_has_grown_is_named_and_sealed_anew(store: Path, n
 @pytest.mark.parametrize("change", ["of another writer", "of a retired writer", "and was changed"])
 def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Path, change: str) -> None:
     (segment,) = (store / "log" / "memory").iterdir()
-    seal_all(store)
+    seal_unsealed_segments(store)
     data = segment.read_bytes() + b'{"type":"memory_saved","content":"late"}\n'
     if change == "of another writer":
         (store / "writers").rename(store / "away")
@@ -272,7 +272,7 @@ def test_what_a_seal_cannot_mend_of_a_grown_segment_has_another_remedy(store: Pa
     assert finding.remedy.startswith(
         "restore it from a copy" if change == "and was changed" else "store.maintenance.seal() on the copy"
     )
-    seal_all(store)
+    seal_unsealed_segments(store)
     assert found(store, "seals")[0].state == "problem"
     accept_losses(store)
     assert found(store, "seals")[0].state == "ok"
@@ -325,7 +325,7 @@ def test_days_of_plain_names_and_of_several_writers_go_as_they_like(store: Path)
 
 
 def test_a_segment_of_another_writer_that_has_not_arrived_whole_is_a_warning(store: Path) -> None:
-    seal_all(store)
+    seal_unsealed_segments(store)
     (segment,) = (store / "log" / "memory").iterdir()
     (store / "writers").rename(store / "away")  # as in a copy: none of the segments is its own
     segment.write_bytes(segment.read_bytes()[:-1])

@@ -19,7 +19,7 @@ from memlog.query.request import Request
 from memlog.query.search.request import Search
 from memlog.service.catalogue import GROUPS, answer_schemas, call_operation, operations
 from memlog.service.engine.operation import NOUNS
-from memlog.service.engine.requests import description_of, fields_of, json_schema_of_request
+from memlog.service.engine.requests import json_schema_of_request, list_fields, read_description_of_request
 from tests.cli.operations_page import WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES
@@ -54,7 +54,7 @@ def commands() -> dict[type[Request], str]:
 
 def wire_fields(request: type[Request]) -> Iterator[Field]:
     """The fields that any adapter takes, with those of the requests within."""
-    for field in fields_of(request):
+    for field in list_fields(request):
         if field.struct:
             yield from wire_fields(field.struct)
         elif not field.is_local:
@@ -77,12 +77,12 @@ def test_a_command_takes_every_field_and_nothing_of_another_name() -> None:
 
 def test_a_method_has_the_signature_and_the_documentation_of_its_request() -> None:
     for name, operation in ALL.items():
-        fields = {field.name: field for field in fields_of(operation.request)}
+        fields = {field.name: field for field in list_fields(operation.request)}
         parameters = [*inspect.signature(operation).parameters.values()][1:]
         assert {each.name for each in parameters} <= fields.keys(), name
         assert inspect.signature(operation).return_annotation is not inspect.Signature.empty, name
         assert operation.__doc__ is not None, name
-        assert description_of(operation.request).splitlines()[0] in operation.__doc__, name
+        assert read_description_of_request(operation.request).splitlines()[0] in operation.__doc__, name
         for field in fields.values():
             assert field.description, f"{operation.request.__name__}.{field.name} has no description"
             assert f"{field.name}: {field.description}" in operation.__doc__, name
@@ -92,7 +92,7 @@ def test_a_schema_describes_every_field_that_json_can_give() -> None:
     for name, operation in ALL.items():
         schema = json_schema_of_request(operation.request)
         json.dumps(schema)
-        fields = [field for field in fields_of(operation.request) if not field.is_local]
+        fields = [field for field in list_fields(operation.request) if not field.is_local]
         needed = [field.name for field in fields if field.default is msgspec.NODEFAULT]
         assert list(schema["properties"]) == [field.name for field in fields], name
         assert schema["required"] == needed, name
@@ -111,7 +111,7 @@ def test_every_default_fits_its_schema() -> None:
     """A JSON body of the defaults makes the same request as no body at all."""
     for name, operation in ALL.items():
         request = operation.request
-        needed = {field.name: "x" for field in fields_of(request) if field.default is msgspec.NODEFAULT}
+        needed = {field.name: "x" for field in list_fields(request) if field.default is msgspec.NODEFAULT}
         defaults = {
             field: described["default"]
             for field, described in json_schema_of_request(request)["properties"].items()

@@ -16,7 +16,7 @@ def test_an_error_of_a_program_passes_and_no_file_is_checked_for_it(tmp_path):
     with memlog.open(tmp_path / "store") as store:
         store.append(memlog.Message(channel="web", chat_id="1", role="user", content="I like tea"))
         with pytest.raises(TypeError, match="a fault of the program"):
-            store._engine.read_model.read(ask)
+            store._engine.read_model.query_up_to_date(ask)
         assert statements
         assert not [sql for sql in statements if "check" in sql]
         assert [hit.content for hit in store.search("tea", mode="text").hits] == ["I like tea"]

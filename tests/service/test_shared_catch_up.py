@@ -10,7 +10,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.files.locks import holding_lock
-from memlog.eventlog.log.reader import changed_streams, log_state
+from memlog.eventlog.log.reader import find_changed_streams, read_log_state
 from memlog.projector import lifecycle
 from memlog.projector.sqlite import transaction
 from memlog.service.engine.read_model import _QUERY_LOCK_TIMEOUT, SharedCatchUp
@@ -306,9 +306,9 @@ def test_what_changes_in_streams_alone_names_these_streams(tmp_path):
             store.memories.save("tea")
         log = tmp_path / change.__name__ / "log"
         (segment,) = (log / "conversations/cli_1").iterdir()
-        before = log_state(log)
+        before = read_log_state(log)
         change(segment)
-        assert changed_streams(log, before, log_state(log)) == expected, change
+        assert find_changed_streams(log, before, read_log_state(log)) == expected, change
 
 
 def test_a_catch_up_with_some_streams_reads_no_others(store, segment):
@@ -346,12 +346,12 @@ def test_a_read_model_that_was_removed_is_built_by_the_next_read(store, segment)
 def test_folders_that_are_no_streams_are_not_looked_into(store, segment):
     (store.path / "log/.git/objects").mkdir(parents=True)
     (segment.parent / "notes").mkdir()
-    before = log_state(store.path / "log")
+    before = read_log_state(store.path / "log")
     (store.path / "log/.git/objects/some").touch()
     (segment.parent / "notes/some").touch()
     files = {path for path, *_ in before}
     assert {str(segment), str(segment.parent), str(segment.parent / "notes")} <= files
-    assert {path for path, *_ in log_state(store.path / "log")} == files
+    assert {path for path, *_ in read_log_state(store.path / "log")} == files
 
 
 def test_a_search_with_nothing_new_waits_for_no_projector(store, segment):

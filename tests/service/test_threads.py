@@ -104,7 +104,7 @@ def test_four_threads_read_at_the_same_time_and_a_fifth_waits(tmp_path):
     assert READERS == 4
     meeting = threading.Barrier(READERS + 1)
     with a_store_with_tea(tmp_path) as store:
-        read = store._engine.reads.read
+        read = store._engine.reads.query_up_to_date
         threads = [
             threading.Thread(target=read, args=(lambda _: [meeting.wait(60) for _ in range(2)],))
             for _ in range(READERS)
@@ -139,7 +139,7 @@ def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_befor
 
         def loop(number):
             for _ in range(rounds):
-                reads.read(lambda _: (served.append(number), next_turn.acquire(timeout=60)))
+                reads.query_up_to_date(lambda _: (served.append(number), next_turn.acquire(timeout=60)))
 
         threads = []
 
@@ -148,12 +148,12 @@ def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_befor
             threads[-1].start()
 
         for end in ends:
-            start(reads.read, lambda _, end=end: end.wait(60))
+            start(reads.query_up_to_date, lambda _, end=end: end.wait(60))
             until(lambda: len(reads._reading) == len(threads))
         for number in range(loops):
             start(loop, number)
             until(lambda number=number: len(reads._waiting) == number + 1)
-        start(reads.decide, lambda _: served.append("decided"))
+        start(reads.query_for_decision, lambda _: served.append("decided"))
         until(lambda: reads._deciding)
         ends[0].set()  # that of the first connection: the only one that comes free
         for turn in range(1, (rounds - 1) * loops + 1):
@@ -179,7 +179,7 @@ def test_threads_load_one_model(monkeypatch, folder):
     embedding_models._bundled_embedder.cache_clear()
     monkeypatch.setattr(embedding_models, "load_embedder", load)
     model = LocalModel(folder)
-    assert {*in_threads(4, model.embedder)} == {*loaded}
+    assert {*in_threads(4, model.load_embedder)} == {*loaded}
     assert len(loaded) == 1
 
 
@@ -216,7 +216,8 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
     with a_store_with_tea(tmp_path) as store:
         readings = [
             threading.Thread(
-                target=store._engine.reads.read, args=(lambda _, end=end: (meeting.wait(60), end.wait(60)),)
+                target=store._engine.reads.query_up_to_date,
+                args=(lambda _, end=end: (meeting.wait(60), end.wait(60)),),
             )
             for end in ends
         ]
@@ -261,7 +262,7 @@ class SlowEmbedder:
 def test_while_vectors_are_computed_nothing_waits(tmp_path, method):
     with a_store_with_tea(tmp_path) as store:
         (model,) = store._engine.read_model.model._models
-        model._loaded = slow = SlowEmbedder(model.embedder())
+        model._loaded = slow = SlowEmbedder(model.load_embedder())
         store.facts.set("teas", "sencha")
         reports = []
         maintaining = threading.Thread(target=lambda: reports.append(getattr(store.maintenance, method)()))
@@ -306,7 +307,7 @@ def test_threads_that_search_compute_the_vector_of_a_passage_once(tmp_path):
     with a_store_with_tea(tmp_path) as store:
         store.warm()
         (model,) = store._engine.read_model.model._models
-        model._loaded = Embedder(model.embedder())
+        model._loaded = Embedder(model.load_embedder())
         store.append([memlog.MemorySaved(content="the only one")])
         in_threads(READERS, lambda: store.search("tea"))
         assert len(computed) == 1

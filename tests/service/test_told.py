@@ -190,8 +190,8 @@ def test_a_context_parses_its_question_once_and_searches_once(
     store.maintenance.embed()
     parsed: list[str] = []
     searched: list[int] = []
-    words, find = request.question_words, hybrid.find_hits
-    monkeypatch.setattr(request, "question_words", lambda text: parsed.append(text) or words(text))
+    words, find = request.split_question_into_words, hybrid.find_hits
+    monkeypatch.setattr(request, "split_question_into_words", lambda text: parsed.append(text) or words(text))
     monkeypatch.setattr(
         hybrid,
         "find_hits",

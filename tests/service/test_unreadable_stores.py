@@ -31,7 +31,7 @@ CALLS: dict[str, Callable[[memlog.Store], object]] = {
 @pytest.fixture
 def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Lets the system refuse to list the folders of the log, with an error of this number."""
-    real = disk.entries
+    real = disk.scan_folder
 
     def start(number: int) -> None:
         def entries(folder: Path | str | int) -> Any:
@@ -39,7 +39,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
                 raise OSError(number, "refused", str(folder))
             return real(folder)
 
-        monkeypatch.setattr(disk, "entries", entries)
+        monkeypatch.setattr(disk, "scan_folder", entries)
 
     return start
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.writer import Log
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> Path:
     with memlog.open(folder) as opened:
         opened.append([memlog.MemorySaved(content=content) for content in ("green tea", "black tea")])
         opened.append([memlog.FactStored(topic_key="tea", value="green")])
-        seal_all(folder)
+        seal_unsealed_segments(folder)
         opened.maintenance.project(embed=False)
     cache = VectorCache(folder, "model")
     cache.add_vectors([("green", struct.pack("<384f", *range(384))), ("black", bytes(4 * LENGTH))])

@@ -21,7 +21,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_close import accept_losses
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_format import encode_seal, link_hash
+from memlog.eventlog.integrity.seal_format import compute_link_hash, encode_seal
 from memlog.eventlog.log.layout import WRITERS, name_of_seals_file
 from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.log.writer import Log
@@ -173,7 +173,7 @@ def _second_seal(store: Store) -> None:
     seal = read_seals(store.log).lines[0].seal
     assert seal is not None
     last = store.seals.read_bytes().splitlines()[-1]
-    again = (seal.stream, seal.segment, seal.bytes, seal.lines, seal.sha256, link_hash(last), seal.at)
+    again = (seal.stream, seal.segment, seal.bytes, seal.lines, seal.sha256, compute_link_hash(last), seal.at)
     store.add(store.seals, encode_seal(type(seal)(*again)))
 
 

@@ -126,7 +126,7 @@ def victim() -> Iterator[Callable[[Path, str, float], None]]:
 
 def is_behind(store: Path) -> bool:
     """Whether the read model lacks lines of the log."""
-    if Generations(store).current() is None:
+    if Generations(store).find_live_file() is None:
         return True
     projector = Projector(store)
     (done,) = (

@@ -10,7 +10,7 @@ from typing import Any
 
 from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.events import Event
-from memlog.eventlog.integrity.seal_format import FIRST, Seal, blank_hash, encode_seal, link_hash
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, blank_hash, compute_link_hash, encode_seal
 
 
 class OlderLog:
@@ -36,7 +36,7 @@ class OlderLog:
         path = self.path / stream / segment
         data = path.read_bytes() if path.exists() else b""
         sealed = self.seals.read_bytes().splitlines() if self.seals.exists() else []
-        prev = link_hash(sealed[-1]) if sealed else FIRST
+        prev = compute_link_hash(sealed[-1]) if sealed else FIRST
         lines = data.count(b"\n")
         with self.seals.open("ab") as file:
             file.write(

@@ -113,9 +113,11 @@ class RecordingDisk:
         REAL["rename"](old, new)
         self._keep(Operation("rename", old, target=new))
 
-    def _look(self, path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
-        status: os.stat_result = REAL["look"](path, folder=folder, follow=follow)
-        self._keep(Operation("look", self._under(folder, path), result=status))
+    def _status_of_path(
+        self, path: Path | str, *, folder: int | None = None, follow: bool = False
+    ) -> os.stat_result:
+        status: os.stat_result = REAL["status_of_path"](path, folder=folder, follow=follow)
+        self._keep(Operation("status_of_path", self._under(folder, path), result=status))
         return status
 
     def _plain(self, name: str) -> Callable[[Any], Any]:

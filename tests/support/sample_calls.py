@@ -13,7 +13,7 @@ from memlog import Store
 from memlog.cli.options.request_options import RequestCommand
 from memlog.service.catalogue import operations, project_operations
 from memlog.service.engine.operation import Operation
-from memlog.service.engine.requests import fields_of
+from memlog.service.engine.requests import list_fields
 from tests.support.command_tree import COMMANDS, does_something
 from tests.support.command_tree import Path as Words
 from tests.support.provider import serving
@@ -107,7 +107,7 @@ def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dic
     paths |= {"path": str(folder / "out.db")} if name == "exchange.export_sqlite" else {}
     paths |= {"paths": [str(folder / "threads")]} if name == "projects.import_from" else {}
     paths |= {"home": str(folder), "folder": paths["path"]}
-    fields = fields_of(ALL[name].request)
+    fields = list_fields(ALL[name].request)
     # Without these, the command shows what is there.
     also = ("format", "paths") if name == "exchange.import_from" else ()
     needed = {

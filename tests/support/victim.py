@@ -16,7 +16,7 @@ from pathlib import Path
 
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 
 
 def started():
@@ -27,7 +27,7 @@ def started():
 
 
 def main():
-    binding()
+    choose_binding()
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(struck(asked)), flush=True)
@@ -61,7 +61,7 @@ def work(asked, writing):
     elif asked["what"] == "project":
         Projector(store).catch_up()
     else:
-        Projector(store).rebuild("asked for")
+        Projector(store).rebuild_generation("asked for")
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from memlog.service.engine.engine import HEADER, recording_client
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import (
     Request,
-    description_of,
     fields_from_texts,
-    fields_of,
     json_schema_of_request,
+    list_fields,
+    read_description_of_request,
 )
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
@@ -52,7 +52,7 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 def has_get_route(operation: Operation) -> bool:
     """Whether an operation also has a GET route: it only reads, writes no files, and takes no free text."""
     is_read = operation.effect == "read" and not operation.writes_paths
-    return is_read and not any(each.name in _TEXTS for each in fields_of(operation.request))
+    return is_read and not any(each.name in _TEXTS for each in list_fields(operation.request))
 
 
 def openapi_document(served: Operations, version: str) -> dict[str, Any]:
@@ -64,8 +64,8 @@ def openapi_document(served: Operations, version: str) -> dict[str, Any]:
     for name, operation in served.items():
         described = {
             "tags": [name.rpartition(".")[0] or "store"],
-            "summary": description_of(operation.request).partition("\n")[0],
-            "description": f"{description_of(operation.request)}\n\nEffect: {operation.effect}.",
+            "summary": read_description_of_request(operation.request).partition("\n")[0],
+            "description": f"{read_description_of_request(operation.request)}\n\nEffect: {operation.effect}.",
             "responses": {
                 "200": {"description": "done", "content": {JSON: {"schema": answers[name]}}},
                 **_PROBLEMS,
@@ -114,7 +114,9 @@ def _openapi_paths_of_earlier_services(paths: dict[str, Any]) -> dict[str, Any]:
             if request is None
             else {"requestBody": {"content": {JSON: {"schema": json_schema_of_request(request)}}}}
         )
-        summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
+        summary = (
+            {} if request is None else {"summary": read_description_of_request(request).partition("\n")[0]}
+        )
         responses = {status: some, **_PROBLEMS}
         return {"operationId": name, "tags": ["seeds"], "responses": responses} | summary | body
 
@@ -143,7 +145,7 @@ def _openapi_paths_of_earlier_services(paths: dict[str, Any]) -> dict[str, Any]:
 
 def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
     schema = json_schema_of_request(operation.request)
-    fields = {field.name: field for field in fields_of(operation.request)}
+    fields = {field.name: field for field in list_fields(operation.request)}
     return [
         {"name": name, "in": "query", "required": name in schema["required"], "schema": kind}
         for name, kind in schema["properties"].items()

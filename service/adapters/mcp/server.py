@@ -23,8 +23,8 @@ from memlog.service.adapters.problems import error_to_problem
 from memlog.service.adapters.remote_store import RemoteStore
 from memlog.service.catalogue import answer_schema, call_operation, escape_answer, tool_operations
 from memlog.service.engine.engine import HEADER, recording_client
-from memlog.service.engine.operation import operation_named
-from memlog.service.engine.requests import description_of, json_schema_of_request
+from memlog.service.engine.operation import find_operation_named
+from memlog.service.engine.requests import json_schema_of_request, read_description_of_request
 from memlog.service.store import Store
 
 T = TypeVar("T")
@@ -115,12 +115,12 @@ def create_mcp_server(run: Runs, version: str) -> Server[Any]:
 
 
 def _describe_tool(name: str) -> types.Tool:
-    operation = operation_named(name)
+    operation = find_operation_named(name)
     schema = json_schema_of_request(operation.request)
     del schema["description"]
     return types.Tool(
         name=name.partition(".")[2],
-        description=" ".join(description_of(operation.request).split()),
+        description=" ".join(read_description_of_request(operation.request).split()),
         input_schema=schema,
         output_schema=answer_schema(name),
         annotations=types.ToolAnnotations(

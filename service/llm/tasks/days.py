@@ -11,7 +11,7 @@ from memlog.eventlog.events import DailyEventsCompressed, Event
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.outgoing import TextToCheck, mask_parts
 from memlog.projector.sqlite import Connection
-from memlog.query.records import DailyEvent, daily_events
+from memlog.query.records import DailyEvent, list_daily_events
 from memlog.service.engine.engine import Engine
 from memlog.service.llm.answers import MemoryAnswer
 from memlog.service.llm.task import ModelReply, Questions, pack_batches
@@ -49,11 +49,11 @@ class DaysTask(Distilling[DayBatch]):
     def pending_and_sendable_days(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
         """Return the daily events that are not distilled, and those of them that may be sent."""
 
-        today = timestamps.in_zone(timestamps.now(), self._questions.zone).date()
+        today = timestamps.convert_to_zone(timestamps.now(), self._questions.zone).date()
         until = self._until or str(today - timedelta(days=1))
 
         def find(db: Connection) -> tuple[list[DailyEvent], list[DailyEvent]]:
-            waiting = daily_events(db, until=until, uncompressed=True)
+            waiting = list_daily_events(db, until=until, uncompressed=True)
             return waiting, self._questions.sendable_daily_events(db, waiting)
 
         return self._decide(find)

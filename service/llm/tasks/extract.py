@@ -228,7 +228,7 @@ class ExtractTask(Distilling[MessageBatch]):
                 entries = [self._build_entry(each, each.content) for each in part]
                 for request in task.pack_batches(entries, "content", self._room):
                     report.requests += 1
-                    report.tokens_in += of_prompt + sum(map(task.entry_size, request))
+                    report.tokens_in += of_prompt + sum(map(task.count_tokens_of_entry, request))
             yield report
 
     def _count_waiting(self) -> int:
@@ -310,8 +310,8 @@ class ExtractTask(Distilling[MessageBatch]):
         ]
 
     def _build_system_message(self, prompt: str) -> str:
-        zone = getattr(self._questions.zone, "key", None) or timestamps.zone_name(
-            timestamps.in_zone(timestamps.now(), None)
+        zone = getattr(self._questions.zone, "key", None) or timestamps.name_zone_at(
+            timestamps.convert_to_zone(timestamps.now(), None)
         )
         text = f"{prompt}\nTimes are of the zone {zone}.\n"
         return text if self._mode is None else f"{text}\nThe conversation is of the mode: {self._mode}\n"
@@ -351,21 +351,22 @@ class ExtractTask(Distilling[MessageBatch]):
             left = list(of_day)
             while left:
                 yield (
-                    part := task.take_fitting(left, self._count_tokens, self._room - task.FRAME) or left[:1]
+                    part := task.take_items_that_fit(left, self._count_tokens, self._room - task.FRAME)
+                    or left[:1]
                 )
                 left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
         """Return the day of a time in the user's time zone."""
-        return str(timestamps.in_zone(ts, self._questions.zone).date())
+        return str(timestamps.convert_to_zone(ts, self._questions.zone).date())
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
-        time = timestamps.in_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
+        time = timestamps.convert_to_zone(message.ts, self._questions.zone).isoformat(timespec="minutes")
         shown = task.shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _count_tokens(self, message: BufferedMessage) -> int:
-        return task.entry_size(self._build_entry(message, message.content))
+        return task.count_tokens_of_entry(self._build_entry(message, message.content))
 
 
 TASK = ExtractTask

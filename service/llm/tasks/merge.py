@@ -44,7 +44,7 @@ from memlog.query.memories import Memory, find_memories
 from memlog.query.search.alike import find_similar_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.llm import task
-from memlog.service.llm.answers import LONGEST, usable_text
+from memlog.service.llm.answers import LONGEST, read_usable_text
 from memlog.service.llm.task import Batch, ModelReply, Outcome, Questions, Task
 from memlog.service.memory.losses import describe_additions, describe_loss
 
@@ -149,7 +149,7 @@ class _RelatedMemories(NamedTuple):
             source=MERGED,
             topic=weightiest.topic,
             chat_id=self.chat,
-            tags=union_tags(self.members) or None,
+            tags=union_tags_of_members(self.members) or None,
             extraction=self.origin,
         )
 
@@ -165,7 +165,7 @@ def _fold_text(content: str) -> str:
     return fold_content(mark_quantities(content))
 
 
-def union_tags(members: Sequence[Memory]) -> list[str]:
+def union_tags_of_members(members: Sequence[Memory]) -> list[str]:
     """Return the tags of all members, without repetition."""
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
@@ -262,7 +262,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
                     made = MergeBatch(
                         chat=partition.chat_id,
                         event_ids=[memory.event_id for memory in batch],
-                        requests=[task.memory_entries(shown)],
+                        requests=[task.make_entries_of_memories(shown)],
                         line=f"compared {len(shown)} memories",
                         partition=partition,
                         new=batch,
@@ -330,7 +330,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
             if any(len(event_ids & each) > 1 for each in separated):
                 yield "unmerged before"
                 continue
-            content = usable_text(group.content)
+            content = read_usable_text(group.content)
             made = _RelatedMemories(
                 group.relation,
                 None if content is None or list_key_kinds(content) else content,  # a model may invent a key
@@ -359,10 +359,10 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
     def _partitions(self, db: Connection) -> dict[Partition, list[Memory]]:
         return partition_memories(db, self._engine.read_model.people)
 
-    def _shown_size(self, memory: Memory) -> int:
+    def _count_tokens_of_shown_memories(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = task.entry_size(
-                task.memory_entry(len(self._sizes), memory, memory.content)
+            self._sizes[memory.event_id] = task.count_tokens_of_entry(
+                task.make_entry_of_memory(len(self._sizes), memory, memory.content)
             )
         return self._sizes[memory.event_id]
 
@@ -372,15 +372,15 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         A memory that is longer than half a request is never compared.
         """
         half = self._room // 2
-        short = (memory for memory in waiting if self._shown_size(memory) <= half)
-        return task.take_fitting(short, self._shown_size, half)
+        short = (memory for memory in waiting if self._count_tokens_of_shown_memories(memory) <= half)
+        return task.take_items_that_fit(short, self._count_tokens_of_shown_memories, half)
 
     def _add_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """Return `batch` and the memories to compare it with, in the order of `found`."""
-        room = self._room - sum(self._shown_size(memory) for memory in batch)
+        room = self._room - sum(self._count_tokens_of_shown_memories(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
-        if sum(self._shown_size(memory) for memory in others) > room:
+        if sum(self._count_tokens_of_shown_memories(memory) for memory in others) > room:
             # Only those that match the new ones by words or meaning.
             similar = self._decide(
                 partial(find_similar_memories, wanted=batch, others=others, limit=_CANDIDATES)
@@ -388,7 +388,10 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
             by_id = {memory.memory_id: memory for memory in others}
             others = [by_id[name] for name in dict.fromkeys(chain.from_iterable(similar.values()))]
         chosen |= {
-            memory.memory_id for memory in task.take_fitting(others, self._shown_size, room, skips=True)
+            memory.memory_id
+            for memory in task.take_items_that_fit(
+                others, self._count_tokens_of_shown_memories, room, skips=True
+            )
         }
         return [memory for memory in found if memory.memory_id in chosen]
 
@@ -433,7 +436,10 @@ def _archive_exact_duplicates_in(engine: Engine, partition: Partition, groups: l
     for group in groups:
         kept = next((memory for memory in group if memory.memory_id in own), group[0])
         others = [memory for memory in group if memory is not kept]
-        importance, tags = max(each.importance for each in (kept, *others)), union_tags([kept, *others])
+        importance, tags = (
+            max(each.importance for each in (kept, *others)),
+            union_tags_of_members([kept, *others]),
+        )
         if (importance, tags) != (kept.importance, kept.tags):
             events.append(
                 MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin)

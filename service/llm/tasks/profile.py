@@ -21,7 +21,12 @@ from memlog.projector.subjects.facts import PROFILE
 from memlog.query.conflicts import ids_of_compared_or_profiled_events, ids_of_contested_memories
 from memlog.query.context.scope import ChatGroup, chat_groups, chats_of_memories, chats_of_profiles
 from memlog.query.memories import Memory, find_memories
-from memlog.query.records import CoreValueSource, profile_keys, rejected_values, sources_of_core_keys
+from memlog.query.records import (
+    CoreValueSource,
+    find_sources_of_core_keys,
+    list_rejected_values,
+    profile_keys,
+)
 from memlog.service.engine.engine import Engine
 from memlog.service.llm import task
 from memlog.service.llm.task import Batch, ModelReply, Questions, Task
@@ -103,8 +108,8 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
     ) -> list[Event]:
         """Return the events that set and remove values."""
         # Read again: a person may have set a value while the model worked.
-        values = sources_of_core_keys(db, _SECTION, batch.chat)
-        rejected = rejected_values(db, self._engine.log_path, _SECTION)
+        values = find_sources_of_core_keys(db, _SECTION, batch.chat)
+        rejected = list_rejected_values(db, self._engine.log_path, _SECTION)
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
         origin = replace(reply.origin, chat_id=batch.chat)
@@ -156,7 +161,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         self._count += len(events)
 
     def _read_batch(self, db: Connection, group: ChatGroup) -> ProfileBatch:
-        values = sources_of_core_keys(db, _SECTION, group.chat)
+        values = find_sources_of_core_keys(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
         private = {each.memory_id for each in find_memories(db) if is_private_category(each.category)}
@@ -187,7 +192,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         return ProfileBatch(
             chat=group.chat,
             event_ids=ids,
-            requests=[{"profile": profile, "memories": task.memory_entries(shown)}],
+            requests=[{"profile": profile, "memories": task.make_entries_of_memories(shown)}],
             shown=shown,
             stale=stale,
             is_due=bool(stale)
@@ -201,7 +206,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
 
         Omits memories in an open conflict.
         """
-        room = self._room - task.entry_size(
+        room = self._room - task.count_tokens_of_entry(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
         contested = ids_of_contested_memories(db)
@@ -218,7 +223,9 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
         )
         chosen: list[Memory] = []
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            size = task.entry_size(task.memory_entry(len(chosen) + 1, memory, memory.content))
+            size = task.count_tokens_of_entry(
+                task.make_entry_of_memory(len(chosen) + 1, memory, memory.content)
+            )
             if size <= room:
                 room -= size
                 chosen.append(memory)

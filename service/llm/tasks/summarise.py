@@ -72,14 +72,14 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
     def _split_stretch(self, chat: Chat, stretch: Unsummarised) -> Iterator[SummaryBatch]:
         due = stretch.messages
         if not stretch.is_over:  # a context shows the newest messages in full
-            newest = task.take_fitting(reversed(due), _message_tokens, self._room)
+            newest = task.take_items_that_fit(reversed(due), _message_tokens, self._room)
             due = due[: len(due) - len(newest)]
         if sum(map(_message_tokens, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
-            room = max(1, self._room - task.entry_size({"before": before, "messages": []}))
-            messages = task.take_fitting(due, _entry_size, room) or due[:1]
+            room = max(1, self._room - task.count_tokens_of_entry({"before": before, "messages": []}))
+            messages = task.take_items_that_fit(due, _count_tokens_of_entry, room) or due[:1]
             contents = self._decide(partial(mask_messages, chat=chat, messages=messages))
             shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
             if len(shown) == 1:  # truncate a message that is too long
@@ -120,8 +120,8 @@ def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 
-def _entry_size(message: WindowMessage) -> int:
-    return task.entry_size(_message_entry(message, message.content))
+def _count_tokens_of_entry(message: WindowMessage) -> int:
+    return task.count_tokens_of_entry(_message_entry(message, message.content))
 
 
 def _message_tokens(message: WindowMessage) -> int:

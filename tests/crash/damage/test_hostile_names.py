@@ -13,7 +13,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.text import nfc
+from memlog.eventlog.text import normalise_to_nfc
 
 NAMES = [
     *("../../etc/passwd", "..", ".", "/etc/passwd", "~root", "a/../../b", "con", "CURRENT", "seals.jsonl"),
@@ -99,7 +99,7 @@ def test_no_name_leaves_the_store_and_each_is_found_again(opened, store, tmp_pat
         memory = opened.memories.get(name)
         assert memory is not None
         assert memory.content == f"memory {number}"
-        same = [each for each, other in enumerate(NAMES) if nfc(other) == nfc(name)]
+        same = [each for each, other in enumerate(NAMES) if normalise_to_nfc(other) == normalise_to_nfc(name)]
         assert opened.core.get("user", name) == f"value {same[-1]}"
         is_id = CONTROLS.search(name) is None
         assert (opened.get(name, stream="conversations/x_ids") is not None) is is_id

@@ -8,8 +8,8 @@ import random
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.integrity.seal_losses import altered_segments
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
+from memlog.eventlog.integrity.seal_losses import find_altered_segments
 from memlog.eventlog.log.quarantine import BadLine
 from tests.crash.storms.log_damage import (
     CHAT,
@@ -151,9 +151,9 @@ def test_swapped_lines_say_the_same_in_an_unsealed_segment(segment):
 def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_found(tmp_path):
     """Each line is whole, so that its crc says nothing: the seal does, whichever line it is."""
     segment = written(tmp_path / "store", SEED, size=16 * 1024)
-    seal_all(segment.store)
+    seal_unsealed_segments(segment.store)
     log, lines = segment.store / "log", segment.lines
-    assert altered_segments(log) == []
+    assert find_altered_segments(log) == []
     for number in range(len(lines)):
         swapped = [*lines[:number], *lines[number : number + 2][::-1], *lines[number + 2 :]]
         removed = lines[:number] + lines[number + 1 :]
@@ -162,10 +162,10 @@ def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_foun
             if changed == lines:  # the last line has none to be swapped with
                 continue
             segment.path.write_bytes(b"\n".join(changed) + b"\n")
-            (found,) = altered_segments(log)
+            (found,) = find_altered_segments(log)
             assert (found.seal.stream, found.seal.segment) == (CHAT, segment.path.name)
     segment.path.write_bytes(segment.data)
-    assert altered_segments(log) == []
+    assert find_altered_segments(log) == []
 
 
 def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
@@ -175,9 +175,9 @@ def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
     path.parent.mkdir(parents=True)
     data = b"".join(b'{"role":"user","content":"green tea %d"}\n' % number for number in range(20))
     path.write_bytes(data)
-    seal_all(store)
+    seal_unsealed_segments(store)
     for bit in range(0, 8 * len(data), 3):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        assert len(altered_segments(store / "log")) == 1, bit
+        assert len(find_altered_segments(store / "log")) == 1, bit

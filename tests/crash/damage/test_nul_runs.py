@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.reader import Line, opening_segment_file, read_lines
 
 NULS = b"\0" * 300
@@ -159,7 +159,7 @@ def test_reading_on_counts_nuls_as_a_replay_does(store: Path) -> None:
             assert here.maintenance.verify().problems == []
         append(store, message(f"b{step}"))
     segment.write_bytes(segment.read_bytes() + NULS)
-    seal_all(store)
+    seal_unsealed_segments(store)
     write(store, FOREIGN + NULS + b"\n", filename="9998-02-24.jsonl")
     here, _ = project(store)
     with here:

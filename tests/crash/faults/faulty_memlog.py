@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memlog.cli.process.main import main
-from memlog.eventlog.files import disk
-from memlog.projector import checkpoints, core_file
+from memlog.eventlog.files import disk, file_io
+from memlog.projector import checkpoints
 
 Fault = Callable[[], None]
 
@@ -34,15 +34,15 @@ def rename_before_sync() -> None:
         disk.rename(fresh, path)
         disk.sync(fd)
         disk.close(fd)
-        core_file.sync(path.parent)
+        file_io.sync_path(path.parent)
 
-    core_file.replace = replace
+    file_io.replace_file = replace
 
 
 def unsynced_generation() -> None:
     """A generation becomes the live one before its bytes are synced."""
-    sync = core_file.sync
-    core_file.sync = lambda path: None if path.suffix == ".db" else sync(path)
+    sync = file_io.sync_path
+    file_io.sync_path = lambda path: None if path.suffix == ".db" else sync(path)
 
 
 FAULTS = {

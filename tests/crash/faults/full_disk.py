@@ -65,12 +65,12 @@ def _fill_at(store: Path, size: int) -> tuple[int, list[str]]:
     """How many of the batch are acknowledged where files end at `size`, and what is wrong then and after."""
     log = Log(store)
     log.append([_BEFORE])
-    drafts = [log.draft(each) for each in _BATCH]
+    drafts = [log.draft_event(each) for each in _BATCH]
     with _files_no_longer_than(size):
-        outcomes = log.append_each(drafts)
+        outcomes = log.append_drafts_individually(drafts)
     stored = [each.id for each in outcomes if isinstance(each, Position)]
     problems = event_problems(store, _SUBMITTED, ["before", *stored])
-    again = log.append_each(drafts)
+    again = log.append_drafts_individually(drafts)
     problems += [f"with room again: {each}" for each in again if not isinstance(each, Position)]
     return len(stored), problems + event_problems(store, _SUBMITTED, _SUBMITTED)
 

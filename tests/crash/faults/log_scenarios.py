@@ -15,7 +15,7 @@ import memlog.eventlog.log.rotation
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.writer import Log
 from tests.crash.faults.power_cuts import SimulatedDisk
 from tests.crash.faults.recovery import SECRET, message, scrub_all
@@ -96,9 +96,9 @@ def a_full_segment(writing: Writing) -> None:
 def sealed_segments(writing: Writing) -> None:
     """A seal for all, the newest too; the next append begins a segment."""
     writing.append("a", "b")
-    seal_all(writing.log.store)
+    seal_unsealed_segments(writing.log.store)
     writing.append("c")
-    seal_all(writing.log.store)
+    seal_unsealed_segments(writing.log.store)
     writing.append("d")
 
 
@@ -109,7 +109,7 @@ def a_scrub(writing: Writing) -> None:
     writing.submitted["gone"] = gone
     writing.log.append([gone])
     writing.append("b")
-    seal_all(writing.log.store)
+    seal_unsealed_segments(writing.log.store)
     stream = "conversations/x_1"
     writing.log.append([Redacted(target_id="gone", stream=stream)])
     scrub_all(writing.store)

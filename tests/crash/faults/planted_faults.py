@@ -34,7 +34,7 @@ def truncating_repair(writing: Writing) -> None:
     write_lines: Any = memlog.eventlog.log.writer.write_lines
 
     def cut_off(fd: int, lines: list[bytes]) -> list[int]:
-        data = disk.read(fd, disk.status(fd).st_size, 0)
+        data = disk.read(fd, disk.status_of_descriptor(fd).st_size, 0)
         os.ftruncate(fd, data.rfind(b"\n") + 1)
         offsets: list[int] = write_lines(fd, lines)
         return offsets

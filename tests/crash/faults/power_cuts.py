@@ -109,7 +109,7 @@ def _names_its_inode(path: Path) -> bool:
 
 def _naming_inode(fd: int, data: bytes) -> bytes:
     """`data` with the inode of the open file."""
-    generation = disk.generation(fd)
+    generation = disk.inode_generation(fd)
     here = b'"inode":%d,"generation":%s' % (os.fstat(fd).st_ino, json.dumps(generation).encode())
     return _INODE.sub(here, data, count=1)
 

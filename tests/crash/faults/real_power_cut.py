@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.events import Message
-from memlog.eventlog.log.reader import accepted_events
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.reader import read_accepted_events
+from memlog.eventlog.log.streams import list_segments
 from tests.crash.faults.recovery import log_problems, message
 
 _SHUTDOWN, _WITHOUT_FLUSH = 0x8004587D, 2
@@ -106,7 +106,7 @@ def _heard(pipes: list[int], seconds: float) -> list[bytes]:
 
 
 def _looked_at(store: Path, acknowledged: set[str]) -> Cycle:
-    events = accepted_events(segments_of(store / "log")[0], lambda entry, why: None)
+    events = read_accepted_events(list_segments(store / "log")[0], lambda entry, why: None)
     found = {event.event.id: event.event for event in events if isinstance(event.event, Message)}
     submitted = {str(each): message(str(each)) for each in found}
     lost = acknowledged - submitted.keys()

@@ -8,12 +8,12 @@ from pathlib import Path
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
 from memlog.eventlog.integrity.scrub import erase_lines, find_lines_to_erase, find_unfinished_segments
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import altered_segments, find_losses
+from memlog.eventlog.integrity.seal_losses import find_altered_segments, find_losses
 from memlog.eventlog.log.layout import FORMAT
-from memlog.eventlog.log.reader import LogEntry, accepted_events, redacted_keys
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.reader import LogEntry, read_accepted_events, read_redacted_keys
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 
 NEXT, AFTER_NEXT = "next", "after-next"
@@ -57,7 +57,7 @@ def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: 
         if why == "conflict":
             conflicts.append(entry.position)
 
-    events = [entry.event for entry in accepted_events(segments_of(store / "log")[0], leave_out)]
+    events = [entry.event for entry in read_accepted_events(list_segments(store / "log")[0], leave_out)]
     found = {event.id: event for event in events if isinstance(event, Message)}
     return [
         *[f"{each} was acknowledged, and is lost" for each in sorted({*acknowledged} - found.keys())],
@@ -70,18 +70,18 @@ def event_problems(store: Path, submitted: Mapping[str, Message], acknowledged: 
 
 def scrub_all(store: Path) -> None:
     """Overwrite what was redacted, as `memlog scrub` does, but for the read model."""
-    segments = segments_of(store / "log")[0]
-    redacted = redacted_keys(segments)
+    segments = list_segments(store / "log")[0]
+    redacted = read_redacted_keys(segments)
     seals = SealFiles(store / "log")
     for segment, lines in dict(find_lines_to_erase(segments, redacted)).items():
         erase_lines(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())
     for segment in find_unfinished_segments(segments):
-        seals.reseal(*segment.key, lock_timeout=1)
+        seals.reseal(*segment.stream_and_filename, lock_timeout=1)
 
 
 def scrub_problems(store: Path) -> list[str]:
     """Where the secret stands in spite of its redaction: a scrub that was cut is finished by the next one."""
-    if not redacted_keys(segments_of(store / "log")[0]):
+    if not read_redacted_keys(list_segments(store / "log")[0]):
         return []
     scrub_all(store)
     holding = [path.name for path, data in log_bytes(store).items() if SECRET.encode() in data]
@@ -92,12 +92,15 @@ def seal_problems(store: Path) -> list[str]:
     """What is wrong with the seals: what was sealed stands as it was, and the next seal can be made."""
     if not any((store / "log").glob("seals*.jsonl")):
         return []
-    seal_all(store)
-    found = read_seals(store / "log").damaged
+    seal_unsealed_segments(store)
+    found = read_seals(store / "log").damaged_lines
     return [
         *[f"line {line.number} of the seals: {line.damage}" for line in found if line.damage != "torn"],
-        *[f"{loss.segment} is lost: {loss.why}" for loss in find_losses(store / "log")],
-        *[f"{each.seal.segment} is unlike its seal: {each.why}" for each in altered_segments(store / "log")],
+        *[f"{loss.segment} is lost: {loss.description}" for loss in find_losses(store / "log")],
+        *[
+            f"{each.seal.segment} is unlike its seal: {each.description}"
+            for each in find_altered_segments(store / "log")
+        ],
     ]
 
 

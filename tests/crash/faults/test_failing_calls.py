@@ -47,7 +47,7 @@ def test_what_looks_at_the_number_of_an_error_is_run_with_each(monkeypatch: pyte
     failing = FailingDisk(1, "EIO", for_ever=False)
     failing.install(monkeypatch)
     with pytest.raises(OSError) as caught:
-        disk.status(0)
+        disk.status_of_descriptor(0)
     assert caught.value.errno not in (errno.EACCES, errno.EPERM)
     assert not failing.tells_alike_apart
     assert caught.value.errno not in (errno.ENOSPC,)

@@ -20,13 +20,13 @@ import memlog
 _WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.writer import Log
 log = Log(Path(sys.argv[1]), durability="os")
 while True:
     for number in range(3):
         log.append([{"type": "memory_saved", "content": f"green {number} " * 40}])
-    seal_all(log.store)
+    seal_unsealed_segments(log.store)
 """
 _PROJECTOR = """
 import sys

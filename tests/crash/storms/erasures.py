@@ -288,7 +288,7 @@ class _Storm:
             return {key for (key,) in db.execute("SELECT text_sha256 FROM vectors")}
 
     def _look_for_stray_vectors(self) -> None:
-        current = Generations(self._store).current()
+        current = Generations(self._store).find_live_file()
         assert current is not None
         with closing(connect(current, "write")) as db:
             for shelf in index.SHELVES:

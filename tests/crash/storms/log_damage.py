@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import memlog
-from memlog.eventlog.codec.decode import decode_line, is_blank
+from memlog.eventlog.codec.decode import decode_line, is_blank_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Event
 from memlog.eventlog.log.quarantine import BadLine
@@ -90,7 +90,7 @@ def place_in(segment: Written, offset: int) -> Place:
 def is_found(line: bytes, place: Place) -> bool:
     """Whether a changed line is no event, nor blank."""
     line = line.strip(b"\0")
-    if is_blank(line):
+    if is_blank_line(line):
         return False
     try:
         decode_line(line, place)
@@ -114,7 +114,7 @@ def _redrawn(
     if offset == len(segment.data) - 1:
         return []
     events = sum(
-        not is_found(part, place_in(segment, start)) for part in parts.split(b"\n") if not is_blank(part)
+        not is_found(part, place_in(segment, start)) for part in parts.split(b"\n") if not is_blank_line(part)
     )
     return [f"byte {offset} as {changed:#x}: {events} events"] if events else []
 
@@ -135,7 +135,7 @@ def events_of(segment: Written, data: bytes, *, tail_is_a_line: bool = False) ->
     with opening_segment_file(segment.store / "log", CHAT, segment.path.name) as fd:
         for line in read_lines(fd, tail_is_a_line=tail_is_a_line):
             assert line.data is not None
-            if is_blank(line.data):
+            if is_blank_line(line.data):
                 continue
             try:
                 found.append(decode_line(line.data, place_in(segment, line.offset)))

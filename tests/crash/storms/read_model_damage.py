@@ -17,7 +17,7 @@ from pathlib import Path
 
 import memlog
 from memlog.eventlog.errors import DatabaseError
-from memlog.projector.sqlite import binding, error_types
+from memlog.projector.sqlite import choose_binding, error_types_of_binding
 
 PAGE = 4096
 _ROOT = 100
@@ -143,9 +143,9 @@ class ReadModel:
 def schema_in(path: Path) -> list[object] | None:
     """What SQLite reads in page 1 and below it: every table and index, and where it begins; None: nothing."""
     try:
-        with closing(binding().connect(f"{path.as_uri()}?immutable=1", uri=True)) as db:
+        with closing(choose_binding().connect(f"{path.as_uri()}?immutable=1", uri=True)) as db:
             return [*db.execute("SELECT * FROM sqlite_schema")]
-    except error_types():
+    except error_types_of_binding():
         return None
 
 

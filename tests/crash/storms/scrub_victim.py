@@ -15,11 +15,11 @@ from itertools import count
 
 import memlog
 from memlog.eventlog.files import disk
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 
 
 def main() -> None:
-    binding()
+    choose_binding()
     for line in sys.stdin:
         asked = json.loads(line)
         print(json.dumps(_code_of_scrub(asked["store"], asked["call"])), flush=True)

@@ -22,7 +22,7 @@ from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 from memlog.projector.text.tokens import count_tokens
 from tests.crash.storms.forked_commands import ForkedCommand, close_what_the_parent_has, load_commands
 from tests.support.storm_workload import (
@@ -161,7 +161,7 @@ class Child:
 def load_what_children_need() -> None:
     """So that no child pays for it."""
     load_commands()
-    binding()
+    choose_binding()
     count_tokens("")
 
 
@@ -241,7 +241,7 @@ class ForkedWriter(ForkedWorker):
             batch = batch or [next(self._names) for _ in range(self._rng.randint(*self.batches))]
             drafts = [draft_event(event_of(self._seed, name)) for name in batch]
             say({"submitted": batch})
-            for outcome in self._log.append_each(drafts):
+            for outcome in self._log.append_drafts_individually(drafts):
                 if isinstance(outcome, MemlogError):
                     raise outcome
                 say(outcome)
@@ -367,7 +367,7 @@ def _project_on(say: Say, store: Path, rng: random.Random) -> None:
     projector = Projector(store)
     while True:
         say({"is_busy": True, "notes": []})
-        done = projector.rebuild("asked for") if rng.random() < 0.15 else projector.catch_up()
+        done = projector.rebuild_generation("asked for") if rng.random() < 0.15 else projector.catch_up()
         say({"is_busy": False, "notes": done.read.notes})
         if rng.random() < 0.3:
             projector.close()

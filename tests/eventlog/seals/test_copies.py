@@ -11,14 +11,14 @@ import pytest
 from memlog.eventlog.events import MemorySaved, Redacted
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import Loss, arriving_segments, find_losses
+from memlog.eventlog.integrity.seal_losses import Loss, find_arriving_segments, find_losses
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.integrity.verify import LogCheck, check_log
 from memlog.eventlog.log.layout import WRITERS
-from memlog.eventlog.log.reader import redacted_keys, select_segments
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.reader import read_redacted_keys, select_segments
+from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log
 
 
@@ -32,7 +32,7 @@ class Copy:
         Log(self.store, durability="os").append([MemorySaved(id=event_id, content=content)])
 
     def seal(self) -> None:
-        seal_all(self.store)
+        seal_unsealed_segments(self.store)
 
     def forget(self, event_id: str) -> None:
         Log(self.store, durability="os").append([Redacted(target_id=event_id, stream="memory")])
@@ -41,7 +41,7 @@ class Copy:
         """As the service does it, on the log alone; returns what became of each seal."""
         seals = SealFiles(self.log, Writer(self.store).find_or_create_name())
         segments = select_segments(self.log)
-        redacted = redacted_keys(segments)
+        redacted = read_redacted_keys(segments)
         erased = [
             scrub.erase_lines(
                 segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext()
@@ -49,7 +49,7 @@ class Copy:
             for segment, lines in scrub.find_lines_to_erase(segments, redacted)
         ]
         for segment in scrub.find_unfinished_segments(segments):
-            seals.reseal(*segment.key, lock_timeout=1)
+            seals.reseal(*segment.stream_and_filename, lock_timeout=1)
         return [each.seal for each in erased]
 
     def check(self) -> LogCheck:
@@ -107,7 +107,7 @@ def test_a_segment_of_another_writer_that_is_shorter_than_its_seal_is_arriving(
     assert found.tampered == []
     assert found.notes == [f"memory/{path.name}: {size} of {whole} bytes have arrived"]
     assert find_losses(other.log) == []
-    assert arriving_segments(other.log) == [Loss("memory", path.name, whole, size)]
+    assert find_arriving_segments(other.log) == [Loss("memory", path.name, whole, size)]
 
 
 def test_a_segment_of_another_writer_that_is_not_there_is_arriving(other: Copy) -> None:
@@ -175,7 +175,7 @@ def test_whether_a_tail_is_pending_does_not_depend_on_the_machine(origin: Copy, 
     of_each = [
         {
             segment.name: segment.is_newest
-            for segment in segments_of(copy.log)[0]
+            for segment in list_segments(copy.log)[0]
             if segment.name.filename in names
         }
         for copy in (origin, other)
@@ -201,7 +201,7 @@ def test_damage_is_told_with_the_file_that_has_it(other: Copy) -> None:
 def test_two_copies_that_scrub_end_with_equal_segments_and_no_seal_of_what_was_erased(
     origin: Copy, other: Copy
 ) -> None:
-    old_hash = read_seals(origin.log).valid["memory", sealed_segment(origin).name].sha256.encode()
+    old_hash = read_seals(origin.log).valid_seals["memory", sealed_segment(origin).name].sha256.encode()
     other.forget("m1")
     send(other, origin)
     send(origin, other)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import SealFiles, SealIndex, read_seals
-from memlog.eventlog.integrity.seal_format import FIRST, Seal, encode_seal, link_hash, parse_seals
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, compute_link_hash, encode_seal, parse_seals
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.log.writer import Log
 
@@ -23,7 +23,7 @@ def chained(names: list[tuple[str, str]]) -> list[bytes]:
     lines, prev = [], FIRST
     for size, (stream, segment) in enumerate(names):
         lines.append(encode_seal(Seal(stream, segment, size, 1, FIRST, prev, "2026-02-26T00:00:00.000Z")))
-        prev = link_hash(lines[-1][:-1])
+        prev = compute_link_hash(lines[-1][:-1])
     return lines
 
 
@@ -37,9 +37,9 @@ def respelt(line: bytes) -> bytes:
 
 def assert_same_seals(data: bytes) -> None:
     index, decoded = SealIndex(data), parse_seals(data, "seals.jsonl")
-    names = {*NAMES, *decoded.valid}
+    names = {*NAMES, *decoded.valid_seals}
     assert {name: index.find_valid_seal(*name) for name in names} == {
-        name: decoded.valid.get(name) for name in names
+        name: decoded.valid_seals.get(name) for name in names
     }
     for name in names:
         expected = [
@@ -80,10 +80,10 @@ def test_every_flipped_bit_and_every_cut_gives_the_same_seals() -> None:
 
 def test_lengths_of_sealed_segments_ignore_nul_bytes_around_a_line(log: Any, clock: Any) -> None:
     log.append("green")
-    seal_all(log.store, lock_timeout=0.3)
+    seal_unsealed_segments(log.store, lock_timeout=0.3)
     path = log.seals
     path.write_bytes(b"\0\0" + path.read_bytes().replace(b"\n", b"\0\n"))
-    standing = read_seals(log.store / "log").valid
+    standing = read_seals(log.store / "log").valid_seals
     assert read_sealed_lengths(log.store / "log") == {name: said.bytes for name, said in standing.items()}
     assert len(standing) == 1
 
@@ -108,10 +108,10 @@ def test_sealing_many_streams_reads_no_seal_twice(tmp_path: Path, faulty_disk: A
         return data
 
     faulty_disk.open, faulty_disk.read = opened, count
-    assert len(seal_all(log.store)) == 50
+    assert len(seal_unsealed_segments(log.store)) == 50
     # Two bytes a seal: whether a line ends before what is written, before and after writing.
     assert read <= 2 * 50
-    assert read_seals(log.path).damaged == []
+    assert read_seals(log.path).damaged_lines == []
 
 
 def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) -> None:
@@ -123,7 +123,7 @@ def test_seals_of_another_process_are_seen_and_chained_to(log: Any, clock: Any) 
     SealFiles(folder).seal_segments("memory", ["2026-02-21.jsonl"])
     assert ours.seal_segments("memory", ["2026-02-21.jsonl"]) == []
     ours.seal_segments("memory", ["2026-02-22.jsonl"])
-    assert read_seals(folder).damaged == []
+    assert read_seals(folder).damaged_lines == []
     assert len(read_seals(folder).lines) == 3
 
 
@@ -134,4 +134,4 @@ def test_seals_that_were_removed_are_made_again(log: Any, clock: Any) -> None:
     (first,) = ours.seal_segments("memory", ["2026-02-20.jsonl"])
     (folder / "seals.jsonl").unlink()
     assert ours.seal_segments("memory", ["2026-02-20.jsonl"]) == [first]
-    assert read_seals(folder).damaged == []
+    assert read_seals(folder).damaged_lines == []

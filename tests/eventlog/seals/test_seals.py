@@ -19,11 +19,11 @@ from memlog.eventlog.integrity.seal_format import (
     FIRST,
     Seal,
     Seals,
+    compute_link_hash,
     encode_seal,
-    link_hash,
     parse_seals,
 )
-from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.streams import list_segments
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
 
@@ -41,7 +41,7 @@ def sealed(log: Any, clock: Any) -> Path:
 
 
 def damage_in(folder: Path) -> list[tuple[int, str | None]]:
-    return [(line.number, line.damage) for line in read_seals(folder).damaged]
+    return [(line.number, line.damage) for line in read_seals(folder).damaged_lines]
 
 
 def lines_of(folder: Path) -> list[bytes]:
@@ -63,7 +63,7 @@ def test_a_log_without_seals_has_none(tmp_path: Path) -> None:
 
 
 def test_the_seals_are_no_stream_and_no_stranger(sealed: Path) -> None:
-    segments, strangers = segments_of(sealed)
+    segments, strangers = list_segments(sealed)
     assert [segment.stream for segment in segments] == ["memory"] * 3
     assert strangers == []
 
@@ -71,19 +71,23 @@ def test_the_seals_are_no_stream_and_no_stranger(sealed: Path) -> None:
 def test_a_seal_says_what_its_segment_holds(sealed: Path) -> None:
     data = (sealed / "memory" / SECOND_DAY).read_bytes()
     found = read_seals(sealed)
-    said = found.valid["memory", SECOND_DAY]
+    said = found.valid_seals["memory", SECOND_DAY]
     assert (said.bytes, said.lines, said.sha256) == (len(data), 1, sha256(data).hexdigest())
     assert said.at == "2026-02-24T10:15:00.000Z"
     assert said.is_of(measure_segment(sealed, "memory", SECOND_DAY))
-    assert found.damaged == []
+    assert found.damaged_lines == []
 
 
 def test_each_seal_has_the_hash_of_the_one_before(sealed: Path) -> None:
     first, second, third = (line.rstrip(b"\n") for line in lines_of(sealed))
     said = read_seals(sealed).lines
-    assert [line.seal and line.seal.prev for line in said] == [FIRST, link_hash(first), link_hash(second)]
+    assert [line.seal and line.seal.prev for line in said] == [
+        FIRST,
+        compute_link_hash(first),
+        compute_link_hash(second),
+    ]
     assert sha256().hexdigest() == FIRST
-    assert link_hash(third) != link_hash(second)
+    assert compute_link_hash(third) != compute_link_hash(second)
 
 
 def test_a_tail_without_newline_is_sealed_as_it_stands(log: Any) -> None:
@@ -150,7 +154,7 @@ def test_a_short_write_leaves_a_fragment_and_the_seal_whole_behind_it(log: Any, 
     faulty_disk.write = lambda fd, data: real(fd, data[: lengths.pop()] if lengths else data)
     SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
     assert damage_in(log.folder.parent) == [(1, "torn")]
-    assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).valid
+    assert ("memory", FIRST_DAY) in read_seals(log.folder.parent).valid_seals
 
 
 def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any) -> None:
@@ -161,7 +165,7 @@ def test_a_seal_that_could_not_be_written_is_an_error(log: Any, faulty_disk: Any
     faulty_disk.write = write
     with pytest.raises(OSError, match="No space"):
         SealFiles(log.folder.parent).seal_segments("memory", [FIRST_DAY])
-    assert read_seals(log.folder.parent).valid == {}
+    assert read_seals(log.folder.parent).valid_seals == {}
 
 
 def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, log: Any) -> None:
@@ -169,12 +173,12 @@ def test_a_torn_last_line_is_no_seal_and_is_left_where_it_stands(sealed: Path, l
     for cut in range(1, len(third) - 1):
         write(sealed, first, second, third[:cut])
         assert damage_in(sealed) == [(3, "torn")], cut
-        assert len(read_seals(sealed).valid) == 2
+        assert len(read_seals(sealed).valid_seals) == 2
     torn = (sealed / "seals.jsonl").read_bytes()
     SealFiles(sealed).seal_segments("memory", [THIRD_DAY])
     assert (sealed / "seals.jsonl").read_bytes().startswith(torn + b"\n")
     assert damage_in(sealed) == [(3, "torn")]
-    assert len(read_seals(sealed).valid) == 3
+    assert len(read_seals(sealed).valid_seals) == 3
 
 
 def test_a_last_line_that_lacks_its_newline_alone_is_a_seal(sealed: Path, log: Any) -> None:
@@ -194,7 +198,7 @@ def test_every_flipped_bit_is_told(sealed: Path) -> None:
         for bit in range(8):
             changed = bytearray(whole)
             changed[offset] ^= 1 << bit
-            told = {line.damage for line in parse_seals(bytes(changed), "seals.jsonl").damaged}
+            told = {line.damage for line in parse_seals(bytes(changed), "seals.jsonl").damaged_lines}
             assert told - {"torn"}, (offset, bit)
 
 
@@ -220,7 +224,7 @@ def test_a_repeated_line_is_told(sealed: Path) -> None:
 
 def test_a_second_seal_in_the_chain_is_told(sealed: Path) -> None:
     third = lines_of(sealed)[-1].rstrip(b"\n")
-    again = Seal("memory", FIRST_DAY, 1, 1, "0" * 64, link_hash(third), "2026-02-27T00:00:00.000Z")
+    again = Seal("memory", FIRST_DAY, 1, 1, "0" * 64, compute_link_hash(third), "2026-02-27T00:00:00.000Z")
     write(sealed, *lines_of(sealed), encode_seal(again))
     assert damage_in(sealed) == [(4, "second_seal")]
 
@@ -229,7 +233,7 @@ def test_a_line_of_another_kind_is_told_and_hides_no_seal(sealed: Path) -> None:
     first, *rest = lines_of(sealed)
     write(sealed, first, b'{"type":"message"}\n', b"\xff\n", b"\n", *rest)
     assert damage_in(sealed) == [(2, "no_seal"), (3, "no_seal")]
-    assert len(read_seals(sealed).valid) == 3
+    assert len(read_seals(sealed).valid_seals) == 3
 
 
 def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: Any) -> None:
@@ -237,7 +241,7 @@ def test_after_damage_the_chain_goes_on_from_the_last_seal(sealed: Path, log: An
     write(sealed, first, second, flip(third, 10))
     SealFiles(sealed).seal_segments("memory", [THIRD_DAY])
     assert [number for number, _ in damage_in(sealed)] == [3]
-    assert len(read_seals(sealed).valid) == 3
+    assert len(read_seals(sealed).valid_seals) == 3
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: os.symlink("elsewhere", path)])
@@ -321,8 +325,8 @@ def test_after_an_erasure_a_new_seal_stands_and_the_old_hash_is_blank(sealed: Pa
     made = SealFiles(sealed).reseal("memory", FIRST_DAY)
     after = (sealed / "seals.jsonl").read_bytes()
     found = read_seals(sealed)
-    assert found.damaged == []
-    assert made == found.valid["memory", FIRST_DAY]
+    assert found.damaged_lines == []
+    assert made == found.valid_seals["memory", FIRST_DAY]
     assert made is not None
     assert made.is_of(measure_segment(sealed, "memory", FIRST_DAY))
     assert found.lines[0].seal is not None
@@ -352,11 +356,11 @@ def test_a_segment_without_a_seal_is_given_none(sealed: Path, log: Any) -> None:
 def test_an_erasure_that_was_begun_is_seen_until_the_new_seal_stands(sealed: Path) -> None:
     SealFiles(sealed).blank_seals("memory", FIRST_DAY)
     found = read_seals(sealed)
-    assert found.damaged == []
-    assert [name for name, said in found.valid.items() if said.is_blank] == [("memory", FIRST_DAY)]
+    assert found.damaged_lines == []
+    assert [name for name, said in found.valid_seals.items() if said.is_blank] == [("memory", FIRST_DAY)]
     scrub(sealed)
     SealFiles(sealed).reseal("memory", FIRST_DAY)
-    assert not any(said.is_blank for said in read_seals(sealed).valid.values())
+    assert not any(said.is_blank for said in read_seals(sealed).valid_seals.values())
 
 
 def test_an_erasure_cut_at_any_byte_of_the_blanking_is_finished_by_the_next(

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import memlog
-from memlog.query.context.fence import FIRST_LINE
+from memlog.query.context.escaping import FIRST_LINE
 from memlog.query.context.token_counters import count_text_tokens
 
 HAN = re.compile(r"[\u4e00-\u9fff]")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.token_counters import count_text_tokens
 from memlog.query.search.request import parse_query
 
@@ -25,7 +25,7 @@ LONG = {
 @pytest.mark.parametrize("shape", LONG)
 def test_a_long_text_is_cut_to_what_answers_whatever_its_sentences_end_with(shape: str) -> None:
     text, asked = LONG[shape]
-    cut = Excerpts(parse_query(asked), "model").excerpt(text)
+    cut = Excerpts(parse_query(asked), "model").cut_to_best_sentences(text)
     assert asked in cut
     assert "…" in cut
     assert count_text_tokens(cut, "model") <= EXCERPT_TOKENS + 10
@@ -33,4 +33,4 @@ def test_a_long_text_is_cut_to_what_answers_whatever_its_sentences_end_with(shap
 
 def test_a_short_text_stays_whole() -> None:
     for text in ("The kettle is broken.", "", "…", "\n\n"):
-        assert Excerpts(parse_query("kettle"), "model").excerpt(text) == text
+        assert Excerpts(parse_query("kettle"), "model").cut_to_best_sentences(text) == text

@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 
 import memlog
-from memlog.query.context.fence import FIRST_LINE, LAST_LINE
+from memlog.query.context.escaping import FIRST_LINE, LAST_LINE
 
 HOSTILE = {
     "last line": LAST_LINE,

@@ -3,7 +3,7 @@
 import json
 import unicodedata
 
-from memlog.query.context.fence import (
+from memlog.query.context.escaping import (
     escape_citations_in_json,
     escape_invisible_in_json,
     escape_text,

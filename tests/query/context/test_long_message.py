@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memlog.query.context.fence import escape_invisible_in_json
+from memlog.query.context.escaping import escape_invisible_in_json
 from memlog.query.context.rendering import make_printer
 from memlog.query.context.request import BuildContext
 from memlog.query.context.token_counters import count_text_tokens

@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.question_parser import ordinal_at, parse_questions
+from memlog.query.facts.question_parser import parse_ordinal_at, parse_questions
 from tests.support import ask_lines
 
 LEAST_ANSWERED = 180
@@ -234,7 +234,7 @@ def test_ordinals_count_from_first_to_tenth():
         "russian": "первый второй третий четвёртый пятый шестой седьмой восьмой девятый десятый",
         "finnish": "ensimmäinen toinen kolmas neljäs viides kuudes seitsemäs kahdeksas yhdeksäs kymmenes",
     }.items():
-        found = [ordinal_at([word], 0, language) for word in said.split()]
+        found = [parse_ordinal_at([word], 0, language) for word in said.split()]
         assert found == [(n, 1) for n in range(1, 11)], language
 
 
@@ -255,5 +255,5 @@ ORDINALS = [
 def test_an_ordinal_is_one_in_words_and_in_digits():
     for said, language, number in ORDINALS:
         words = said.split()
-        found = ordinal_at(words, 0, language)
+        found = parse_ordinal_at(words, 0, language)
         assert (found and found[0]) == number, said

@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.topic_keys import LONGEST, fact_words, make_topic_key
+from memlog.query.facts.topic_keys import LONGEST, load_fact_words, make_topic_key
 from tests.support.refusals import refused
 
 KEYS = [
@@ -95,7 +95,7 @@ def test_a_key_of_an_older_log_stays_and_is_found_by_the_name_that_made_it(tmp_p
 
 
 def test_a_built_in_topic_is_its_own_key_and_no_word_names_two():
-    for said in fact_words().values():
+    for said in load_fact_words().values():
         assert [make_topic_key(key) for key in said.topics] == list(said.topics)
         words = [word for each in said.topics.values() for word in each.split()]
         assert len(words) == len(set(words))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.projector.text.language_files import languages, split_phrases
+from memlog.projector.text.language_files import load_languages_with_table, split_phrases
 from memlog.query import gate
 from memlog.query.gate import LOOKED_AT, Reason
 from tests.support import ask_lines
@@ -204,7 +204,7 @@ def test_it_imports_neither_a_store_nor_a_model():
 
 
 def test_every_phrase_of_the_tables_is_folded_and_stands_once_in_its_table():
-    for language, words in languages("gate").items():
+    for language, words in load_languages_with_table("gate").items():
         for name, table in msgspec.structs.asdict(words.gate).items():
             said = split_phrases(table)
             assert table == table.casefold().replace("ё", "е").replace("’", "'"), (language, name)

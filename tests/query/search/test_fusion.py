@@ -5,7 +5,7 @@ import math
 import pytest
 
 from memlog import Ranking
-from memlog.projector.sqlite import binding
+from memlog.projector.sqlite import choose_binding
 from memlog.query.search.fulltext import LIKELIHOOD, SearchedMessage, SearchedPassage, candidate_priors
 from memlog.query.search.hits import (
     Candidate,
@@ -13,7 +13,7 @@ from memlog.query.search.hits import (
     best_possible_score,
     fuse_lists,
     rank_entries,
-    sort_ties,
+    sort_candidates_with_equal_scores,
 )
 from tests.support.refusals import refused
 
@@ -68,7 +68,9 @@ def test_what_has_equal_scores_is_put_in_order_before_the_cut():
 
 def test_equal_candidates_are_ordered_newer_first_then_by_kind_stream_and_id():
     found = [("b", "2026"), ("a", "2026"), ("old", "2025"), ("new", "2027")]
-    equal = sort_ties(Candidate("message", "message", ("s", name), 0.0, ts) for name, ts in found)
+    equal = sort_candidates_with_equal_scores(
+        Candidate("message", "message", ("s", name), 0.0, ts) for name, ts in found
+    )
     assert [each.key[1] for each in equal] == ["new", "a", "b", "old"]
 
 
@@ -90,7 +92,7 @@ LIKELY = [
 
 def test_length_and_being_a_question_make_the_likelihood():
     for text, likelihood in LIKELY:
-        db = binding().connect(":memory:")
+        db = choose_binding().connect(":memory:")
         (found,) = db.execute(
             f"SELECT {LIKELIHOOD.format('content')} FROM (SELECT ? AS content)", (text,)
         ).fetchone()

@@ -337,7 +337,7 @@ def test_what_matches_nothing_gives_an_empty_list(store):
 def test_a_question_of_16_mib_is_read_to_its_100_000th_character_and_says_so(store, monkeypatch):
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="green tea")])
     read = []
-    for name in ("question_words", "question_names"):
+    for name in ("split_question_into_words", "find_names_in_question"):
         work = getattr(request, name)
         monkeypatch.setattr(request, name, lambda text, work=work: read.append(len(text)) or work(text))
     found = store.search("green " * (16 * 1024 * 1024 // 6), mode="text")

@@ -8,7 +8,7 @@ from memlog.projector.passages.index import PassageTables
 from memlog.projector.sqlite import connect
 from memlog.query.search import vector_cache
 from memlog.query.search.hits import SCORE_DIGITS
-from memlog.query.search.nearest import _nearest_chunks
+from memlog.query.search.nearest import _find_nearest_chunks
 from memlog.query.search.vector_cache import HeldVectors
 
 SHELF = PassageTables(
@@ -65,7 +65,7 @@ class Passages:
         return (self.random.integers(-1, 2, 16) + 0.5).astype(np.float32).tobytes()
 
     def nearest(self, held, vector) -> list[float]:
-        found = _nearest_chunks(self.db, SHELF, vector, None, LIMIT, held)
+        found = _find_nearest_chunks(self.db, SHELF, vector, None, LIMIT, held)
         return [round(similarity, SCORE_DIGITS) for similarity in found.values()]
 
     def check(self, held) -> None:
@@ -94,7 +94,7 @@ def held(passages):
 
 
 def is_used(held, passages) -> bool:
-    return held.nearest(passages.db, SHELF, passages.vector(), LIMIT) is not None
+    return held.find_nearest_passages(passages.db, SHELF, passages.vector(), LIMIT) is not None
 
 
 def test_they_are_held_by_who_asks_often(passages):
@@ -127,7 +127,7 @@ def test_what_waited_for_its_vector_is_found_when_it_has_one(passages):
 
 def test_what_was_removed_leaves_nothing_out(passages, held):
     vector = passages.vector()
-    near = _nearest_chunks(passages.db, SHELF, vector, None, LIMIT, held)
+    near = _find_nearest_chunks(passages.db, SHELF, vector, None, LIMIT, held)
     passages.remove([*near])
     assert passages.nearest(held, vector) == passages.nearest(HeldVectors(), vector)
     passages.check(held)
@@ -137,7 +137,7 @@ def test_what_was_added_does_not_stand_in_for_what_was_removed(passages, held):
     for _ in range(3):
         vector = passages.vector()
         passages.add(60)
-        passages.remove(_nearest_chunks(passages.db, SHELF, vector, None, 40, HeldVectors()))
+        passages.remove(_find_nearest_chunks(passages.db, SHELF, vector, None, 40, HeldVectors()))
         assert passages.nearest(held, vector) == passages.nearest(HeldVectors(), vector)
 
 
@@ -157,7 +157,7 @@ def test_vectors_of_another_model_are_not_compared_by_those_of_the_first(passage
         passages.embed(number)
     assert not is_used(held, passages)
     passages.check(held)
-    assert vectors.model_of(passages.db) == "two"
+    assert vectors.read_model_of_vectors(passages.db) == "two"
 
 
 def test_another_generation_is_not_asked_by_what_is_held_of_the_first(passages, held, tmp_path):

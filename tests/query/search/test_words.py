@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import memlog
 from memlog.eventlog.events import Message
 from memlog.projector.schema import read_schema
-from memlog.projector.sqlite import binding
-from memlog.projector.text.analyzer import analyse_for_index, written_words
-from memlog.projector.text.marks import marked_spans, marks_of, position_of_first_mark
+from memlog.projector.sqlite import choose_binding
+from memlog.projector.text.analyzer import analyse_for_index, split_into_written_words
+from memlog.projector.text.marks import find_first_marked_word, find_marked_spans, make_marks
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import is_cjk
 from memlog.query.search.request import parse_query
@@ -239,10 +239,10 @@ def test_a_text_is_analysed_alike_however_its_letters_are_composed():
 @given(st.text(st.characters(max_codepoint=0xFFFF, exclude_categories=("Cn", "Cs")), max_size=40))
 @settings(max_examples=examples(25))
 def test_any_text_is_found_by_its_own_words_next_to_each_other(text):
-    db = binding().connect(":memory:")
+    db = choose_binding().connect(":memory:")
     db.execute(re.findall(r"CREATE VIRTUAL TABLE messages_fts[^;]*", read_schema())[0])
     db.execute("INSERT INTO messages_fts (rowid, content) VALUES (1, ?)", (analyse_for_index(text),))
-    words = [word for word in written_words(text) if not is_cjk(word)]
+    words = [word for word in split_into_written_words(text) if not is_cjk(word)]
     for word in words:
         assert db.execute(FINDING, (f'"{word}"',)).fetchall() == [(1,)], word
 
@@ -286,7 +286,7 @@ PLACES = [
 
 def test_the_first_place_of_a_word_is_found_in_any_form():
     for text, words, place in PLACES:
-        assert position_of_first_mark(text, marks_of(words)) == text.index(place), text
+        assert find_first_marked_word(text, make_marks(words)) == text.index(place), text
 
 
 MARKED = [
@@ -302,7 +302,7 @@ MARKED = [
 
 def test_the_words_that_a_question_matches_are_marked():
     for question, text, marked in MARKED:
-        places = marked_spans(text, parse_query(question).marks)
+        places = find_marked_spans(text, parse_query(question).marks)
         assert [text[start:end] for start, end in places] == marked, question
 
 

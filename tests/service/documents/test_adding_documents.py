@@ -160,8 +160,8 @@ def test_a_refresh_reads_each_registration_twice(store, tmp_path, monkeypatch):
     """Once among all, and once under the lock of its source: the time is linear in the sources."""
     for number in range(12):
         store.documents.add(made(tmp_path / f"notes{number}", {"tea.md": "tea"}))
-    real, read = queries.struct_of_row, []
-    monkeypatch.setattr(queries, "struct_of_row", lambda *row: read.append(row) or real(*row))
+    real, read = queries.make_struct_of_row, []
+    monkeypatch.setattr(queries, "make_struct_of_row", lambda *row: read.append(row) or real(*row))
     store.documents.refresh()
     assert len(read) == 2 * 12
 

@@ -350,14 +350,14 @@ def test_a_folder_that_was_emptied_is_a_source_without_documents(store, folder, 
 def test_a_folder_that_goes_below_the_root_while_it_is_walked_is_gone(store, tmp_path, monkeypatch):
     folder = made(tmp_path / "notes", {"a/x.md": "needle", "b/y.md": "y"})
     store.documents.add(folder)
-    entries = Root.entries
+    entries = Root.list_entries
 
     def listed(root, path):
         if path == "a":
             shutil.rmtree(folder / "a", ignore_errors=True)
         return entries(root, path)
 
-    monkeypatch.setattr(Root, "entries", listed)
+    monkeypatch.setattr(Root, "list_entries", listed)
     assert counts(store.documents.refresh()[0]) == (1, 0, 1, 0, 1)
     assert found(store, "needle") == []
 

@@ -108,7 +108,7 @@ def test_the_root_may_be_a_link_and_nothing_below_it(store, tmp_path):
     (refreshed,) = store.documents.refresh()
     assert (refreshed.indexed, refreshed.removed) == (0, 1)
     with Root(notes) as root, pytest.raises(OSError, match="directory"):
-        root.status("deep/a.md")
+        root.read_status_of_file("deep/a.md")
 
 
 def test_no_descriptor_is_left_open(store, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.secrets.detection import list_key_kinds_in_line, texts_within
+from memlog.eventlog.secrets.detection import list_key_kinds_in_line, list_texts_within
 from tests.support.canaries import canaries
 
 CANARY = next(each for each in canaries(60) if each.kind == "github-token")
@@ -27,7 +27,7 @@ def test_texts_are_found_at_any_depth() -> None:
     value: object = "tea"
     for _ in range(DEPTHS[-1]):
         value = [{"a": value}]
-    assert list(texts_within([value])) == ["a"] * DEPTHS[-1] + ["tea"]
+    assert list(list_texts_within([value])) == ["a"] * DEPTHS[-1] + ["tea"]
 
 
 @pytest.mark.parametrize("depth", DEPTHS)

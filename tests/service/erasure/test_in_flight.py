@@ -11,7 +11,7 @@ import pytest
 import memlog
 from memlog.eventlog.integrity import seal_losses
 from memlog.eventlog.integrity import verify as log_verify
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.eventlog.log.writer import Log
 from memlog.projector import verify
@@ -65,7 +65,7 @@ def forget_and_scrub(path: Path) -> None:
 
 def embed(path: Path, meanwhile=lambda: None) -> Projector:
     projector = Projector(path)
-    projector.embed(Embedder(meanwhile))
+    projector.embed_passages(Embedder(meanwhile))
     return projector
 
 
@@ -107,14 +107,14 @@ def happens_once_after(monkeypatch, module, name: str, meanwhile) -> None:
 
 def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
     """It has taken its snapshot of the read model, and not replayed yet."""
-    happens_once_after(monkeypatch, verify, "fulltext_digest", lambda: forget_and_scrub(path))
+    happens_once_after(monkeypatch, verify, "hash_fulltext_index", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
         found = store.maintenance.verify()
     assert (found.problems, found.tampered, found.events) == ([], [], 2)
 
 
 def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, monkeypatch):
-    seal_all(path)
+    seal_unsealed_segments(path)
     happens_once_after(monkeypatch, seal_losses, "read_seals", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
         found = store.maintenance.verify()
@@ -123,7 +123,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, m
 
 def test_verify_misses_no_seal_of_a_segment_that_gets_a_successor_meanwhile(path, monkeypatch):
     def roll() -> None:
-        seal_all(path)
+        seal_unsealed_segments(path)
         Log(path).append([memlog.Message(channel="cli", chat_id="1", role="user", content="later")])
 
     happens_once_after(monkeypatch, log_verify, "read_seals", roll)

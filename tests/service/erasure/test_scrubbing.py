@@ -118,7 +118,7 @@ def test_a_store_that_follows_sees_no_rewritten_stream(store):
     def not_rebuilt(*_, **__):
         raise memlog.DatabaseError("stopped before the new read model")
 
-    store._engine.reads.maintenance.projector.rebuild = not_rebuilt
+    store._engine.reads.maintenance.projector.rebuild_generation = not_rebuilt
     with pytest.raises(memlog.DatabaseError):
         store.erasure.scrub()
     assert SECRET.encode() not in b"".join(log_bytes(store).values())
@@ -140,11 +140,14 @@ def test_history_that_was_rewritten_before_is_still_told(store):
         return done
 
     projector.catch_up = then_changed
-    rebuild, projector.rebuild = projector.rebuild, lambda *_, **__: pytest.fail("stop here")
+    rebuild, projector.rebuild_generation = (
+        projector.rebuild_generation,
+        lambda *_, **__: pytest.fail("stop here"),
+    )
     with pytest.raises(pytest.fail.Exception):
         store.erasure.scrub()
     projector.catch_up = catch_up
-    projector.rebuild = rebuild
+    projector.rebuild_generation = rebuild
     assert any("rewritten" in note for note in projector.catch_up().read.notes)
     assert "black tea" in [each.content for each in store.conversations.window(("cli", "1")).messages]
 
@@ -169,11 +172,11 @@ def test_seals_are_renewed_also_where_a_run_was_killed_before(store):
     assert not is_as_sealed(log)
     store.erasure.scrub()
     assert is_as_sealed(log)
-    assert read_seals(log).damaged == []
+    assert read_seals(log).damaged_lines == []
 
 
 def is_as_sealed(log: Path) -> bool:
-    return read_seals(log).valid[STREAM, OLD].is_of(measure_segment(log, STREAM, OLD))
+    return read_seals(log).valid_seals[STREAM, OLD].is_of(measure_segment(log, STREAM, OLD))
 
 
 def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):

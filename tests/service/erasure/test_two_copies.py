@@ -8,10 +8,10 @@ import pytest
 
 import memlog
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_unsealed_segments
 from memlog.eventlog.integrity.seal_file import measure_segment, read_seals
 from memlog.eventlog.log.layout import WATERMARKS, name_of_seals_file
-from memlog.eventlog.log.streams import Segment, segments_of
+from memlog.eventlog.log.streams import Segment, list_segments
 
 PERSON = "Aino Virtanen"
 
@@ -65,11 +65,11 @@ class Copy:
 
     @property
     def writer(self) -> str:
-        return Writer(self.store).own_names()[0]
+        return Writer(self.store).read_own_names()[0]
 
     @property
     def segments(self) -> list[Segment]:
-        return segments_of(self.log)[0]
+        return list_segments(self.log)[0]
 
     def foreign(self) -> list[Path]:
         """The segments and seals of the other copy."""
@@ -107,7 +107,7 @@ def copies(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Copy, Copy]:
     b.append()
     if request.param == "sealed":
         for copy in (a, b):
-            seal_all(copy.store)
+            seal_unsealed_segments(copy.store)
     send(a, b)
     send(b, a)
     for copy in (a, b):
@@ -120,7 +120,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     _, b = copies
     hashes = b.hashes()
     foreign = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in b.foreign()}
-    sealed = read_seals(b.log).valid
+    sealed = read_seals(b.log).valid_seals
     b.forget()
     assert b.found()
     assert b.scrub() == 6
@@ -135,7 +135,7 @@ def test_a_scrub_overwrites_what_another_writer_has_written(copies: tuple[Copy, 
     own_seals = (b.log / name_of_seals_file(b.writer)).read_bytes() if sealed else b""
     for stream, segment in sealed:
         held = measure_segment(b.log, stream, segment)
-        assert read_seals(b.log).valid[stream, segment].is_of(held)
+        assert read_seals(b.log).valid_seals[stream, segment].is_of(held)
         assert held.sha256.encode() in own_seals
     assert not left & hashes
     verified = b.verified()

@@ -154,7 +154,7 @@ def test_a_socket_is_for_one_user_at_both_ends(
             "default"
         )
         assert other is not None
-        assert not other.available()
+        assert not other.is_server_answering()
         other.close()
         thread.join(60)
         assert received == [b""]

@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.categories import CATEGORIES
-from memlog.query.memories import freshness, relevance
+from memlog.query.memories import compute_freshness, compute_relevance
 from memlog.service.memory import fading
 from tests.support.damaged_stores import clock
 from tests.support.refusals import refused
@@ -174,8 +174,8 @@ def test_what_events_did_and_what_age_does_are_shown_apart(store):
     store.append([memlog.SalienceDecayed(rates={"event": 0.5}, ts=ago(30))])
     for found in (memories.get("m"), memories.list()[0]):
         assert (found.importance, found.salience, found.age_days) == (0.8, 0.5, 60)
-        assert found.freshness == freshness("event", 60) == 0.5
-        assert found.relevance == relevance(0.8, 0.5, "event", 60) == 0.2
+        assert found.freshness == compute_freshness("event", 60) == 0.5
+        assert found.relevance == compute_relevance(0.8, 0.5, "event", 60) == 0.2
 
 
 def test_age_counts_from_the_last_change_of_what_a_memory_says(memories):
@@ -270,7 +270,7 @@ def test_of_two_calls_at_once_the_first_line_counts_and_both_say_so(store):
         others.append(store.memories.decay({"context": 0.5}))
         return store.append(events)
 
-    decide = store._engine.read_model.decide
+    decide = store._engine.read_model.query_for_decision
     done = fading.append_todays_decay(append_behind, decide, {"context": 0.25})
     assert [done.decision, others[0].decision] == ["already done today", "decayed"]
     assert (done.rates, done.position) == ({"context": 0.5}, None)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import memlog
-from memlog.projector.embedding.models import bundled_model, load_embedder
+from memlog.projector.embedding.models import find_bundled_model, load_embedder
 from memlog.service.engine import embedding_models
 from tests.support.provider import FAULTS, Provider, in_a_minute
 
@@ -242,12 +242,12 @@ def test_vectors_that_come_late_do_not_land_among_those_of_another_model(tmp_pat
         projector = store._engine.reads.maintenance.projector
         store.append(said("the first"))
         store.maintenance.project()
-        projector.embed(Late())
+        projector.embed_passages(Late())
         store.append(said("a second"))
         store.maintenance.project(embed=False)
-        projector.embed(Late())
+        projector.embed_passages(Late())
         status = store.maintenance.status()
-        assert (status.vectors_pending, status.vector_model) == (1, bundled_model().id)
+        assert (status.vectors_pending, status.vector_model) == (1, find_bundled_model().id)
 
 
 @pytest.mark.parametrize("key", ["sk-of-the-test ", "sk-\nof-the-test"])

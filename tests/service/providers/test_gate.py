@@ -193,8 +193,10 @@ def functions_that_call(*names: str) -> set[str]:
 
 
 def test_every_sender_is_tried() -> None:
-    assert functions_that_call("_breaker.endpoint", "breaker.endpoint", "_questions.ask") == {*SENDERS}
-    assert functions_that_call("Endpoint") == {"service.engine.http_client.Breaker.endpoint"}
+    assert functions_that_call("_breaker.make_endpoint", "breaker.make_endpoint", "_questions.ask") == {
+        *SENDERS
+    }
+    assert functions_that_call("Endpoint") == {"service.engine.http_client.Breaker.make_endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
     assert functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen") == {
         "service.engine.http_client.Endpoint._post",

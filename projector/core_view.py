@@ -15,47 +15,11 @@ from memlog.eventlog.log.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_W
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection
 
-
-def replace(path: Path, data: bytes) -> None:
-    """Replace the file at `path` durably; only its owner may read it."""
-    with file_io.replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
-        file_io.write_all(fd, data)
-        disk.sync(fd)
-    sync(path.parent)
-
-
-def write(path: Path, data: bytes) -> None:
-    """Write a new file at `path` and sync it; only its owner may read it."""
-    with suppress(FileNotFoundError):
-        disk.unlink(path)
-    with file_io.closing_descriptor(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
-        file_io.write_all(fd, data)
-        disk.sync(fd)
-
-
-def read(path: Path) -> bytes | None:
-    """Read a file; return None if it is missing. Never follows links or blocks on a pipe.
-
-    Raises OSError; FileExistsError if it is not a regular file.
-    """
-    try:
-        with file_io.closing_descriptor(file_io.open_regular(path, disk.READ)) as fd:
-            return file_io.read_all(fd)
-    except FileNotFoundError:
-        return None
-
-
-def sync(path: Path) -> None:
-    """Sync a file, or the names in a folder, to disk."""
-    with file_io.closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
-        disk.sync(fd)
-
-
 Sections = dict[str, dict[str, str]]
 """The sections `user` and `agent`, each with its values by key."""
 
 
-def core_memory(db: Connection) -> Sections:
+def read_core_memory(db: Connection) -> Sections:
     """Return the core memory in the scope of the whole store, sorted by key."""
     sections: Sections = {"user": {}, "agent": {}}
     rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
@@ -92,59 +56,67 @@ class CoreView:
 
     def is_current(self, db: Connection) -> bool:
         """Whether the view and its copy match the core memory in `db`; checked without the lock."""
-        due, state = _render_core_memory(core_memory(db)), self.state()
+        due, state = _render_core_memory(read_core_memory(db)), self.read_file_versions()
         if self._equal == (state, due):
             return True
-        is_equal = read(self.path) == read(self._written) == due
+        is_equal = file_io.read_file(self.path) == file_io.read_file(self._written) == due
         self._equal = (state, due) if is_equal else None
         return is_equal
 
-    def state(self) -> list[tuple[int, ...]]:
+    def read_file_versions(self) -> list[tuple[int, ...]]:
         """Return the file versions of the view and its copy; see `file_version`."""
         return [file_io.file_version(file_io.status_at(path)) for path in (self.path, self._written)]
 
-    def write_current(self, db: Connection) -> str | None:
+    def write_current_memory(self, db: Connection) -> str | None:
         """Write the core memory in `db` to the view; the caller must hold the projector lock. Raises OSError.
 
         Leaves a manual change in place, and returns a note about it the first time; otherwise returns None.
         """
-        due = _render_core_memory(core_memory(db))
-        view = read(self.path)
-        if view not in (None, due, read(self._written), read(self._pending)):
+        due = _render_core_memory(read_core_memory(db))
+        view = file_io.read_file(self.path)
+        if view not in (
+            None,
+            due,
+            file_io.read_file(self._written),
+            file_io.read_file(self._pending),
+        ):
             return self._note_manual_change_once(view)
-        write(self._pending, due)
+        file_io.write_new_file(self._pending, due)
         if view != due:
-            replace(self.path, due)
+            file_io.replace_file(self.path, due)
         disk.rename(self._pending, self._written)
         return None
 
-    def read(self) -> Shown | None:
+    def read_view(self) -> Shown | None:
         """Return the view and memlog's last version; None if there is no view. Notes any manual change.
 
         A change that was noted is not reported again. Raises Busy.
         """
-        with self._locked():
-            view, written = read(self.path), read(self._written)
+        with self._holding_projector_lock():
+            view, written = (
+                file_io.read_file(self.path),
+                file_io.read_file(self._written),
+            )
             if view is None:
                 return None
             self._noted = view
-            return Shown(view, view if view == read(self._pending) else written)
+            return Shown(view, view if view == file_io.read_file(self._pending) else written)
 
     def accept_view(self, view: bytes) -> None:
         """Accept `view`, whose changes were appended, as memlog's version, unless the file has changed again.
 
         Raises Busy.
         """
-        with self._locked():
-            if read(self.path) == view:
-                replace(self._written, view)
+        with self._holding_projector_lock():
+            if file_io.read_file(self.path) == view:
+                file_io.replace_file(self._written, view)
 
     def remove_stale_copies(self, db: Connection) -> None:
         """Remove files that a killed process left next to the view, which may hold older values. Raises Busy.
 
         A manually changed view is kept, and so is the copy of memlog's last version.
         """
-        with self._locked():
+        with self._holding_projector_lock():
             for path in (self.path, self._written):
                 with suppress(FileNotFoundError):
                     disk.unlink(path.with_name(f"{path.name}.new"))
@@ -152,7 +124,7 @@ class CoreView:
                 with suppress(FileNotFoundError):
                     disk.unlink(self._pending)
 
-    def _locked(self) -> AbstractContextManager[None]:
+    def _holding_projector_lock(self) -> AbstractContextManager[None]:
         return holding_lock(self._lock, "the read model", self._lock_timeout)
 
     def _note_manual_change_once(self, edited: bytes | None) -> str | None:

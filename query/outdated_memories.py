@@ -57,7 +57,9 @@ def put_newer_first_and_mark_older(db: Connection, hits: Sequence[Hit]) -> list[
     Raises:
         sqlite3.Error: the read model cannot be read.
     """
-    newer = Changes(db).find_newer_memories_among([hit.id for hit in hits if hit.kind == "memory"])
+    newer = OutdatedMemoryFinder(db).map_outdated_to_newer_memories(
+        [hit.id for hit in hits if hit.kind == "memory"]
+    )
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
     return swap_changed_with_newer(hits)
@@ -76,16 +78,16 @@ def swap_changed_with_newer(hits: Sequence[Hit]) -> list[Hit]:
     return ordered
 
 
-class Changes:
+class OutdatedMemoryFinder:
     """Finds changes between memories in one state of the read model, caching every lookup."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
-        self._says_change = cache(says_change)
+        self._says_change = cache(text_says_that_something_changed)
         self._nearest = cache(partial(_nearest_memory, db))
-        self._may_change = cache(partial(_may_change, db, self._nearest))
+        self._may_change = cache(partial(_may_newer_change_older, db, self._nearest))
 
-    def find_newer_memories_among(self, memory_ids: Sequence[str]) -> dict[str, str]:
+    def map_outdated_to_newer_memories(self, memory_ids: Sequence[str]) -> dict[str, str]:
         """Map each of `memory_ids` that may have been changed to the newer memory, also from `memory_ids`.
 
         The newer one must say that something changed. Both must have the same topic (or category, if either
@@ -107,21 +109,23 @@ class Changes:
         return found
 
 
-def says_change(text: str) -> bool:
+def text_says_that_something_changed(text: str) -> bool:
     """Whether `text` says that something changed: "no longer", "moved".
 
     "now" counts too, unless it is about something with several values: "now likes tennis".
     """
-    return _has_phrase("cues", text) or (_has_phrase("present", text) and not _has_phrase("several", text))
+    return _text_has_phrase_of_table("cues", text) or (
+        _text_has_phrase_of_table("present", text) and not _text_has_phrase_of_table("several", text)
+    )
 
 
-def _has_phrase(member: str, text: str) -> bool:
-    words = phrases.WORD.findall(phrases.space_chinese(phrases.fold_phrase(text[:_READ])))
+def _text_has_phrase_of_table(member: str, text: str) -> bool:
+    words = phrases.WORD.findall(phrases.put_spaces_around_chinese(phrases.fold_phrase(text[:_READ])))
     known = _load_phrases(member)
-    return any(known.length_at(words, place) for place in known.possible_places(words))
+    return any(known.length_of_phrase_at(words, place) for place in known.possible_places(words))
 
 
-def _may_change(
+def _may_newer_change_older(
     db: Connection, nearest: Callable[[_DatedText], str | None], newer: _DatedText, older: _DatedText
 ) -> bool:
     if newer.topic is not None and older.topic is not None:
@@ -136,20 +140,20 @@ def _may_change(
     )
     has_subject = any(are_word_forms(word, other) for word in subject for other in words.words)
     return (
-        keeps_health_words(newer.content, older.content)
+        does_newer_keep_health_words(newer.content, older.content)
         and not is_of_another
-        and (has_subject or _has_phrase("cues", newer.content))
+        and (has_subject or _text_has_phrase_of_table("cues", newer.content))
         and _weighted_cover(db, words.terms, older.memory_id) >= _LEAST_COVER
         and nearest(older) == newer.memory_id
     )
 
 
-def keeps_health_words(newer: str, older: str) -> bool:
+def does_newer_keep_health_words(newer: str, older: str) -> bool:
     """Whether `newer` repeats every word, numbers aside, of an `older` text about health.
 
     If it doesn't, "allergic" may mean another substance. True if `older` is not about health.
     """
-    if not phrases.reasons_to_always_tell(older) & phrases.Holds.HEALTH:
+    if not phrases.reasons_to_always_tell_text(older) & phrases.Holds.HEALTH:
         return True
     words = [word for word in _search_words(older) if not re.search(r"\d", word)]
     known = _search_words(newer)
@@ -158,9 +162,13 @@ def keeps_health_words(newer: str, older: str) -> bool:
 
 @cache
 def _load_phrases(member: str) -> phrases.Phrases:
-    tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
+    tables = (
+        getattr(each.changes, member) for each in language_files.load_languages_with_table("changes").values()
+    )
     return phrases.Phrases(
-        phrase for table in tables for phrase in language_files.split_phrases(phrases.space_chinese(table))
+        phrase
+        for table in tables
+        for phrase in language_files.split_phrases(phrases.put_spaces_around_chinese(table))
     )
 
 
@@ -216,5 +224,5 @@ def _nearest_by_words(db: Connection, memory: _DatedText) -> list[str]:
     expression = parse_query(_strip_quotes(memory.content)).expression
     if expression is None:
         return []
-    lists = fulltext.best_matches(db, expression, _MEMORIES, _FOUND)
+    lists = fulltext.find_best_matches(db, expression, _MEMORIES, _FOUND)
     return [each.key[1] for found in lists for each in found if each.owner == "memory"]
