@@ -8,23 +8,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import asdict
 
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound
+from memlog.eventlog.events import ImportUndone
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import CONVERSATIONS, LOG
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.eventlog.settings import Mode
 from memlog.projector.catchup import Progress
+from memlog.query.imports import ImportRun
 from memlog.query.search.hits import Hit
 from memlog.query.search.request import Search
-from memlog.service.engine.operation import bind_operation
+from memlog.service.engine.operation import bind_operation, make_not_found_error
 from memlog.service.exchange.checkouts import Checkouts
 from memlog.service.exchange.exchange import check_project, list_projects, no_data_error
 from memlog.service.exchange.formats import ChosenSessions, ForeignSession, check_format, load_importer
-from memlog.service.exchange.importing import ImportReport
+from memlog.service.exchange.importing import ImportReport, draw_run_id
 from memlog.service.exchange.session_projects import project_of_checkout, sort_sessions
 from memlog.service.project_links import ProjectLink, project_linked_to
 from memlog.service.store import Store
+from memlog.service.upkeep.undoing import ImportUndo
 
 
 class ProjectStores(NamedTuple):
@@ -89,7 +93,7 @@ def import_by_project(
         passes += _find_passes(format, paths, sorting)
         done.staying += sorting.staying()
     done.notes = checkouts.notes
-    format = next(iter(sources), "")
+    format, run = next(iter(sources), ""), draw_run_id()
     if not passes:
         raise no_data_error(format, [path for paths in sources.values() for path in paths])
     if project is not None:
@@ -108,6 +112,7 @@ def import_by_project(
                 each.paths,
                 project=each.project,
                 chosen=each.chosen,
+                run=run,
                 progress=progress,
                 dry_run=dry_run,
             )
@@ -191,6 +196,48 @@ def _find_streams(folder: Path, format: str) -> Iterator[str]:
             for entry in entries:
                 if entry.name.startswith(f"{format}_"):
                     yield from (entry.name, entry.name.rpartition(".")[0])
+
+
+class ProjectImportRun(ImportRun, kw_only=True):
+    """An import into the store of a project. One import of several projects has one id."""
+
+    project: str
+
+
+class ProjectImportUndo(ImportUndo, kw_only=True):
+    """What undoing an import takes back in the store of a project."""
+
+    project: str
+
+
+def list_imports_of_projects(stores: ProjectStores) -> list[ProjectImportRun]:
+    """Return the imports into the stores of all projects, the newest last."""
+    found = []
+    for project in stores.names:
+        path = stores.path(project)
+        if disk.is_folder(path / LOG / ImportUndone.STREAM):
+            with stores.open(path) as store:
+                runs = store.exchange.list_imports()
+            found += [ProjectImportRun(project=project, **asdict(run)) for run in runs]
+    return sorted(found, key=lambda run: (run.ts, run.run))
+
+
+def undo_import_of_projects(
+    stores: ProjectStores, run: str, *, anyway: bool, erase: bool, dry_run: bool
+) -> list[ProjectImportUndo]:
+    """Undo an import in the stores of all projects; see `Projects.undo_import`."""
+    runs = [each for each in list_imports_of_projects(stores) if each.run == run]
+    if not runs:
+        raise make_not_found_error("import_not_found", run)
+    left = [each for each in runs if not each.is_undone] or runs
+    # Nothing is undone anywhere if a store refuses.
+    for is_trial in (True,) if dry_run else (True, False):
+        done = []
+        for each in left:
+            with stores.open(stores.path(each.project)) as store:
+                report = store.erasure.undo_import(run, anyway=anyway, erase=erase, dry_run=is_trial)
+            done.append(ProjectImportUndo(project=each.project, **asdict(report)))
+    return done
 
 
 class ProjectHit(Hit, kw_only=True):

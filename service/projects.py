@@ -44,7 +44,13 @@ from memlog.service.store import Store
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
-    from memlog.service.by_project import ProjectImports, ProjectsSearchResult, ProjectStores
+    from memlog.service.by_project import (
+        ProjectImportRun,
+        ProjectImports,
+        ProjectImportUndo,
+        ProjectsSearchResult,
+        ProjectStores,
+    )
 
 # No project's folder has a `~` in its name.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -106,6 +112,8 @@ _Listed = list[Project]
 """An alias, because inside the class `list` is a method."""
 
 _Links = list[ProjectLink]
+_Imports = list["ProjectImportRun"]
+_Undone = list["ProjectImportUndo"]
 
 
 class Projects:
@@ -248,6 +256,28 @@ class Projects:
             progress=progress,
             dry_run=dry_run,
         )
+
+    def list_imports(self) -> "_Imports":
+        """List the imports into the stores of all projects, the newest last.
+
+        Raises:
+            BadInput, DatabaseError: a store cannot be read.
+        """
+        from memlog.service.by_project import list_imports_of_projects
+
+        return list_imports_of_projects(self._stores())
+
+    def undo_import(
+        self, run: str, *, anyway: bool = False, erase: bool = False, dry_run: bool = False
+    ) -> "_Undone":
+        """Undo an import in each store that has it, or in none if one refuses; see `Erasure.undo_import`.
+
+        Raises:
+            NotFound: no store has this import. BadInput, Busy, LogError: as `Erasure.undo_import`.
+        """
+        from memlog.service.by_project import undo_import_of_projects
+
+        return undo_import_of_projects(self._stores(), run, anyway=anyway, erase=erase, dry_run=dry_run)
 
     @operation("read")
     def links(self) -> _Links:

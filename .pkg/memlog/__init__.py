@@ -87,7 +87,8 @@ _NAMES = {
     "service.retrieval.search": "PreRoute",
     "service.engine.http_client": "ProviderState",
     "service.projects": "Project ProjectRemoval Projects",
-    "service.by_project": "ProjectHit ProjectImports ProjectsSearchResult StayingSessions",
+    "service.by_project": "ProjectImportRun ProjectImportUndo ProjectHit ProjectImports"
+    " ProjectsSearchResult StayingSessions",
     "service.project_links": "ProjectLink",
     "service.adapters.remote_store": "connect RemoteStore",
     "service.adapters.seed_client": "MemoryServiceClient",

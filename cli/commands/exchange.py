@@ -13,7 +13,7 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.open_store import make_store_opener
+from memlog.cli.options.open_store import make_store_opener, open_store
 from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import format_in_local_time
@@ -23,7 +23,7 @@ from memlog.cli.output.answer import (
     Done,
     TextAnswer,
     list_answer,
-    table_of_named_values,
+    records_answer,
     table_of_records,
 )
 from memlog.cli.output.output import STORED, count_noun, escape_controls, prints_sentences
@@ -144,8 +144,7 @@ def _import_into_store(store: Store, requests: Sequence[Given]) -> _ImportReport
 def _import_by_project(
     ctx: click.Context, given: Given, sources: Mapping[str, Sequence[Path]]
 ) -> _ImportReports:
-    known = Projects(projects_folder(), make_store_opener(ctx, STORED.add_and_print_warnings))
-    done = known.import_sources(
+    done = _all_projects(ctx).import_sources(
         sources, project=given.project, home=Path.home(), progress=given.progress, dry_run=given.dry_run
     )
     lines = []
@@ -241,36 +240,63 @@ _HISTORY: Columns = {
 }
 
 
-@request_command("erasure.undo_import", group=import_, name="undo", gets="store")
+@request_command(
+    "erasure.undo_import",
+    group=import_,
+    name="undo",
+    adds="\nIf no store and no project is named, it is undone in the store of each project that has it.",
+    gets="context",
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def undo(store: Store, given: Given, *, yes: bool) -> Answer:
-    def ask_person(found: "memlog.ImportUndo") -> bool:
-        what = "Undo and erase" if given.erase else "Undo"
-        return ask_yes_or_no(f"{what} the import {given.run}: {count_noun(found.events, 'event')}?")
+def undo(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
+    def ask_person(found: "Sequence[memlog.ImportUndo]") -> bool:
+        count = sum(each.events for each in found)
+        return ask_yes_or_no(f"Erase the import {given.run} permanently: {count_noun(count, 'event')}?")
+
+    def run(given: Given) -> "Sequence[memlog.ImportUndo]":
+        options = {name: getattr(given, name) for name in ("anyway", "erase", "dry_run")}
+        if not ctx.ensure_object(Settings).names_store_or_project:
+            return _all_projects(ctx).undo_import(given.run, **options)
+        with open_store(ctx) as store:
+            return [store.erasure.undo_import(given.run, **options)]
 
     # What is not erased can be imported again.
-    is_sure = yes or not given.erase
-    done = run_if_confirmed(bind_operation(store, "erasure.undo_import"), given, ask_person, is_yes=is_sure)
-    values = {
-        "import": done.run,
-        "format": done.format,
-        "path": ", ".join(done.paths),
-        "events": done.events,
-        "derived events": done.derived,
-        "kept": len(done.kept),
-        "result": ("erased" if done.erased else "undone") if done.done else "nothing was undone",
-    }
-    return Answer(done, table_of_named_values(values), notes=[*_undo_notes(done)])
+    done = run_if_confirmed(run, given, ask_person, is_yes=yes or not given.erase)
+    return records_answer(
+        {"projects": done} if isinstance(done[0], memlog.ProjectImportUndo) else done[0],
+        done,
+        _with_project(done, _UNDONE),
+        notes=[*_undo_notes(done)],
+    )
 
 
-def _undo_notes(done: "memlog.ImportUndo") -> Iterator[str]:
-    if done.met_by:
-        yield f"later imports of other sources met some of its events: {', '.join(done.met_by)}"
-    if done.kept:
-        yield f"changed since the import, so they stay: {', '.join(done.kept)}"
-    if done.erased:
+def _all_projects(ctx: click.Context) -> Projects:
+    return Projects(projects_folder(), make_store_opener(ctx, STORED.add_and_print_warnings))
+
+
+def _with_project(records: Sequence[object], columns: Columns) -> Columns:
+    has_project = any(hasattr(each, "project") for each in records)
+    return {"project": "project", **columns} if has_project else columns
+
+
+_UNDONE: Columns = {
+    "import": "run",
+    "format": "format",
+    "events": "events",
+    "derived": "derived",
+    "kept": lambda each: len(each.kept),
+    "result": lambda each: ("erased" if each.erased else "undone") if each.done else "nothing was undone",
+}
+
+
+def _undo_notes(done: "Sequence[memlog.ImportUndo]") -> Iterator[str]:
+    if met_by := dict.fromkeys(run for each in done for run in each.met_by):
+        yield f"later imports of other sources met some of its events: {', '.join(met_by)}"
+    if kept := [name for each in done for name in each.kept]:
+        yield f"changed since the import, so they stay: {', '.join(kept)}"
+    if any(each.erased for each in done):
         yield "erased events cannot be imported again; memlog scrub overwrites them in the log"
-    elif done.done:
+    elif any(each.done for each in done):
         yield "importing again brings back what it meets"
 
 
@@ -285,9 +311,21 @@ _RUNS: Columns = {
 }
 
 
-@request_command("exchange.list_imports", group=import_, name="runs")
-def runs(found: "list[memlog.ImportRun]", _: Given) -> Answer:
-    return list_answer("imports", found, _RUNS, if_empty="no imports")
+@request_command(
+    "exchange.list_imports",
+    group=import_,
+    name="runs",
+    adds="\nIf no store and no project is named, the imports into the stores of all projects are listed.",
+    gets="context",
+)
+def runs(ctx: click.Context, _: Given) -> Answer:
+    found: Sequence[memlog.ImportRun]
+    if ctx.ensure_object(Settings).names_store_or_project:
+        with open_store(ctx) as store:
+            found = store.exchange.list_imports()
+    else:
+        found = _all_projects(ctx).list_imports()
+    return list_answer("imports", found, _with_project(found, _RUNS), if_empty="no imports")
 
 
 def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:

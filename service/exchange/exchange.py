@@ -55,6 +55,9 @@ class DataExchange(OperationGroup):
         chosen: Annotated[
             ChosenSessions | None, Local(is_callback=False), "Import only these sessions of coding agents."
         ] = None,
+        run: Annotated[
+            str | None, Local(is_callback=False), "The id of the import; a random one by default."
+        ] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ImportReport":
@@ -106,7 +109,7 @@ class DataExchange(OperationGroup):
             make_folder_and_parents(self._engine.path)  # for the lock file
         lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
-            importing = Importing(report, self._engine, tables, progress, records, chosen)
+            importing = Importing(report, self._engine, tables, progress, records, chosen, run)
             for path in sources:
                 with opened_archive(path) as archive:
                     importing.import_path(importer, path, archive)

@@ -17,13 +17,10 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     AppendWarning,
-    Change,
     ChatDescribed,
     CoreMemoryUpdated,
     Event,
     EventsImported,
-    FactStored,
-    MemoryAccessed,
     MemorySaved,
     Message,
     MessageUpdated,
@@ -34,7 +31,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
@@ -53,137 +50,23 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
 from memlog.service.exchange import holdings
 from memlog.service.exchange.archives import Archive
+from memlog.service.exchange.changes import (
+    add_own_id,
+    add_precedence,
+    classify_change,
+    restoring_event,
+    to_stored_change,
+)
 from memlog.service.exchange.formats import ChosenSessions, Importer, Record, Skipped, Unreadable, Used
-from memlog.service.exchange.holdings import Holding, StoredChange
+from memlog.service.exchange.holdings import Holding
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
-_EPOCH = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
 _RUN_BYTES = 4
 _MAX_IDS = 20_000
 """How many ids of events that were met are in one line of the log."""
-
-State = Literal["new", "known", "forgotten"]
-
-
-def add_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return an event with a precedence: the lowest if its time is missing or in the future.
-
-    is_changed: whether changes of the record follow, so that the event needs an earlier time.
-    """
-    if not isinstance(event, Change):
-        return event
-    is_trusted = event.ts is not None and event.ts <= now
-    if isinstance(event, CoreMemoryUpdated | FactStored) and not is_trusted:
-        return replace(event, ts=event.ts or now, wins=_EPOCH)  # a person may have set it
-    if event.ts is None:
-        return replace(event, ts=now) if is_changed else event
-    return event if is_trusted else replace(event, wins=now)
-
-
-def to_stored_change(event: Event, aspect: str, now: str) -> StoredChange:
-    """Convert a new event to a `StoredChange`, as if it were already in the log."""
-    return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
-
-
-def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return whether a change is new, known or forgotten. Outdated and redundant changes count as known."""
-    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
-    claimed = change.ts or ""
-    if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
-        return "forgotten"
-    earlier = holding.changes_of(aspect)
-    if not isinstance(change, MemoryAccessed):
-        others = (each for each in holding.changes if each.aspect in holdings.DATED)
-        if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
-            return "known"
-    if not earlier:
-        return "new"
-    last = earlier[-1]
-    if isinstance(change, MemoryAccessed):
-        is_later = claimed > str(last.event.ts) and all(each.claimed != claimed for each in earlier)
-        is_known = change.times <= _count_accesses(earlier) and not is_later
-    elif aspect == "archived":
-        is_known = type(last.event) is type(change)
-    else:
-        is_known = any(
-            _is_same(change, each.event) for each in earlier if each is last or each.claimed == claimed
-        )
-    return "known" if is_known else "new"
-
-
-def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a change is older than a known one, so that it comes from an older copy of the source.
-
-    A known change dated in the future counts from its import, unless `claimed` is in the future, too.
-    """
-    if not claimed:
-        return False
-    return claimed < (known.claimed if claimed > now else min(known.claimed, str(known.event.ts)))
-
-
-def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect are equal. Keys in the stored one may be masked."""
-    text = holdings.event_text(change)
-    if text is not None:
-        return holdings.event_text(other) in (text, mask_keys(text))
-    return content_hash_without_openssl(change) == content_hash_without_openssl(other)
-
-
-def _count_accesses(changes: Iterable[StoredChange]) -> int:
-    return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
-
-
-def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with an id of its own and a precedence after the events that it changes.
-
-    A change whose time is missing or in the future directly follows its source's last change, so that it
-    overrules nothing else. For the same reason, a record is restored directly after it was archived.
-    """
-    assert isinstance(change, Change)
-    aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)
-    earlier = holding.changes_of(aspect)
-    if isinstance(change, MemoryAccessed):  # its source counts the total
-        change = replace(change, times=max(1, change.times - _count_accesses(earlier)))
-    after = max(each.wins for each in (holding.base, *earlier) if each is not None)
-    claimed = change.ts or ""
-    is_trusted = claimed != "" and claimed <= now
-    if is_trusted and claimed > after and not isinstance(change, MemorySaved):
-        wins = claimed
-    else:
-        wins = timestamps.shift_timestamp(after, 1) if is_trusted else after
-    digest = content_hash_without_openssl(change).hex() + (
-        str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
-    )
-    ending = "-".join(filter(None, (claimed, compute_keyed_hash(key, digest)[:_HASH_LENGTH])))
-    ts = claimed if is_trusted else now
-    return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
-
-
-def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return an event that restores an archived memory with its content, or None if it is not archived.
-
-    People's changes stay, because the source only says that the memory is active.
-    """
-    if memory is None or memory.archived_at is None:
-        return None
-    return MemorySaved(
-        id=change.id,
-        ts=change.ts,
-        memory_id=memory.memory_id,
-        content=memory.content,
-        title=memory.title,
-        category=memory.category,
-        kind=memory.kind,
-        importance=memory.importance,
-        source=memory.source,
-        topic=memory.topic,
-        chat_id=memory.chat,
-        tags=memory.tags or None,
-    )
-
 
 _MAX_EXAMPLES = 10
 
@@ -254,6 +137,11 @@ class ImportReport(msgspec.Struct, kw_only=True):
     first: list[dict[str, Any]] = []
 
 
+def draw_run_id() -> str:
+    """Return a random id for an import."""
+    return os.urandom(_RUN_BYTES).hex()
+
+
 class _New(NamedTuple):
     """An event that is not in the log. drafted: the encoded event; None for a change."""
 
@@ -265,7 +153,7 @@ class Importing:
     """One import of one or several sources.
 
     engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
-    chosen: the only sessions to import; None for all.
+    chosen: the only sessions to import; None for all. run: the id of the import; None for a random one.
     """
 
     def __init__(
@@ -276,6 +164,7 @@ class Importing:
         progress: Progress | None,
         map: RecordMap | None = None,
         chosen: ChosenSessions | None = None,
+        run: str | None = None,
     ) -> None:
         self._map, self._chosen = map, chosen
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
@@ -285,7 +174,7 @@ class Importing:
         self._suffixes = {""}
         """The id suffixes of all sources of the format."""
         self._unsynced: list[Position] = []
-        self._run = os.urandom(_RUN_BYTES).hex()
+        self._run = run or draw_run_id()
 
     def import_path(self, importer: Importer, path: Path, archive: Archive | None) -> None:
         """Import the sources at a path, or in the archive there; see `import_source`."""

@@ -246,3 +246,20 @@ def test_in_python_stores_have_the_settings_of_the_caller(home: Path, tmp_path: 
     done = projects.import_from("claude-code", [home / ".claude"])
     assert [(each.project, each.store) for each in done.projects] == [(TEA, str(opened[0]))]
     assert [hit.project for hit in projects.search("kettle", k=1, mode="text").hits] == [TEA]
+
+
+@pytest.mark.usefixtures("environment")
+def test_an_import_into_several_projects_is_undone_in_all_of_them(memlog: Run, home: Path) -> None:
+    add_claude_session(home, 1, make_repository(home / "src/tea", "https://github.com/anna/tea"), "kettle")
+    add_claude_session(home, 2, make_repository(home / "src/own"), "saucer")
+    ledger = memlog("import", "claude-code", "--json").json["projects"]
+    (run,) = {each["run"] for each in ledger}
+    listed = memlog("import", "runs", "--json").json["imports"]
+    assert {(each["run"], each["project"]) for each in listed} == {(run, str(home / "src/own")), (run, TEA)}
+    undone = memlog("import", "undo", run, "--json").json["projects"]
+    assert {each["project"]: each["done"] for each in undone} == {str(home / "src/own"): True, TEA: True}
+    assert found(memlog, "kettle") | found(memlog, "saucer") == set()
+    assert memlog("import", "undo", run).code == 65
+    again = memlog("import", "claude-code", "--json").json["projects"]
+    assert [each["restored"] for each in again] == [each["appended"] for each in ledger]
+    assert {project for project, _ in found(memlog, "kettle")} == {TEA}
