@@ -83,6 +83,7 @@ def import_by_project(
     *,
     project: str | None,
     home: Path | None,
+    since: str | None,
     progress: Progress | None,
     dry_run: bool,
 ) -> ProjectImports:
@@ -90,7 +91,7 @@ def import_by_project(
     done, checkouts, passes = ProjectImports(), Checkouts(home), list[_Pass]()
     for format, paths in sources.items():
         sorting = _SessionSorting(stores, links, format, checkouts)
-        passes += _find_passes(format, paths, sorting)
+        passes += _find_passes(format, paths, sorting, since)
         done.staying += sorting.staying()
     done.notes = checkouts.notes
     format, run = next(iter(sources), ""), draw_run_id()
@@ -113,6 +114,7 @@ def import_by_project(
                 project=each.project,
                 chosen=each.chosen,
                 run=run,
+                since=since,
                 progress=progress,
                 dry_run=dry_run,
             )
@@ -121,10 +123,12 @@ def import_by_project(
     return done
 
 
-def _find_passes(format: str, paths: Sequence[Path], sorting: "_SessionSorting") -> Iterator[_Pass]:
+def _find_passes(
+    format: str, paths: Sequence[Path], sorting: "_SessionSorting", since: str | None
+) -> Iterator[_Pass]:
     importer = load_importer(check_format(format))
     if importer.find_sessions is not None:
-        for name, chosen in sort_sessions(format, paths, sorting.project_of).items():
+        for name, chosen in sort_sessions(format, paths, sorting.project_of, since).items():
             yield _Pass(name, format, paths, chosen)
     elif importer.projects is not None:
         yield from (_Pass(name, format, paths, None) for name in list_projects(format, paths))

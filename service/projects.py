@@ -6,6 +6,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
 from os import DirEntry
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -34,7 +35,7 @@ from memlog.eventlog.log.reader import read_last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments, project_folder
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
-from memlog.query.request import PathField
+from memlog.query.request import PathField, Time, to_log_time
 from memlog.query.search.request import Search
 from memlog.service.engine.operation import make_not_found_error, operation
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
@@ -219,6 +220,9 @@ class Projects:
         home: Annotated[
             PathField | None, "The person's home folder: its own checkout is not the project of all below it."
         ] = None,
+        since: Annotated[
+            Time | None, "Import only files that changed at or after this time; of an archive, all."
+        ] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ProjectImports":
@@ -233,7 +237,9 @@ class Projects:
             Busy, LogError: as `Store.append`; what was imported before stays.
         """
         sources = {format: [Path(path) for path in paths]}
-        return self.import_sources(sources, project=project, home=home, progress=progress, dry_run=dry_run)
+        return self.import_sources(
+            sources, project=project, home=home, since=since, progress=progress, dry_run=dry_run
+        )
 
     def import_sources(
         self,
@@ -241,6 +247,7 @@ class Projects:
         *,
         project: str | None = None,
         home: str | Path | None = None,
+        since: str | datetime | None = None,
         progress: "Progress | None" = None,
         dry_run: bool = False,
     ) -> "ProjectImports":
@@ -253,6 +260,7 @@ class Projects:
             sources,
             project=project,
             home=None if home is None else Path(home),
+            since=None if since is None else to_log_time(since),
             progress=progress,
             dry_run=dry_run,
         )

@@ -121,7 +121,9 @@ from memlog.service.adapters.remote_store import RemoteStore as RemoteStore
 from memlog.service.adapters.remote_store import connect as connect
 from memlog.service.adapters.seed_client import MemoryServiceClient as MemoryServiceClient
 from memlog.service.by_project import ProjectHit as ProjectHit
+from memlog.service.by_project import ProjectImportRun as ProjectImportRun
 from memlog.service.by_project import ProjectImports as ProjectImports
+from memlog.service.by_project import ProjectImportUndo as ProjectImportUndo
 from memlog.service.by_project import ProjectsSearchResult as ProjectsSearchResult
 from memlog.service.by_project import StayingSessions as StayingSessions
 from memlog.service.documents.documents import Documents as Documents

@@ -29,7 +29,7 @@ from memlog.cli.output.answer import (
 from memlog.cli.output.output import STORED, count_noun, escape_controls, prints_sentences
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import bind_operation
-from memlog.service.exchange.formats import describe_format, format_names, load_importer
+from memlog.service.exchange.formats import check_format, describe_format, format_names, load_importer
 from memlog.service.projects import Projects
 
 _UNREADABLE = 65
@@ -96,10 +96,19 @@ _SPELLING = request_command(
 )
 
 
-def _import(store: Store, given: Given) -> _ImportReports:
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Without a FORMAT: show and import only what this program keeps, such as codex; repeatable.",
+)
+def _import(store: Store, given: Given, *, hosts: tuple[str, ...]) -> _ImportReports:
     ctx = click.get_current_context()
+    if hosts and given.format is not None:
+        raise click.UsageError("--host cannot be combined with a FORMAT")
     if given.format is None or not given.paths:
-        found = _find_histories(store, given)
+        found = _find_histories(store, given, hosts)
         shown = _show_histories(found)
         if given.format is None and not _is_agreed(ctx, shown):
             return shown
@@ -145,7 +154,12 @@ def _import_by_project(
     ctx: click.Context, given: Given, sources: Mapping[str, Sequence[Path]]
 ) -> _ImportReports:
     done = _all_projects(ctx).import_sources(
-        sources, project=given.project, home=Path.home(), progress=given.progress, dry_run=given.dry_run
+        sources,
+        project=given.project,
+        home=Path.home(),
+        since=given.since,
+        progress=given.progress,
+        dry_run=given.dry_run,
     )
     lines = []
     for name, reports in groupby(done.projects, key=lambda report: str(report.project)):
@@ -187,16 +201,17 @@ def _lines_on_sending(reports: "Sequence[memlog.ImportReport]") -> Iterator[str]
 import_ = _ImportCommand(_SPELLING, _import)
 
 
-def _find_histories(store: Store, given: Given) -> "list[memlog.FoundHistory]":
-    """Return what the programs keep on this machine; with a format, only that program's."""
-    if given.format is not None and not load_importer(given.format).homes:
-        raise click.UsageError(
-            f"{given.format} has no folder of its own: name the files or folders to import"
-        )
+def _find_histories(store: Store, given: Given, hosts: tuple[str, ...]) -> "list[memlog.FoundHistory]":
+    """Return what the programs keep on this machine; with a format or hosts, only those programs'."""
+    hosts = hosts if given.format is None else (given.format,)
+    for name in hosts:
+        if not load_importer(check_format(name)).homes:
+            raise click.UsageError(f"{name} has no folder of its own: name the files or folders to import")
     variables = (load_importer(name).variable for name in format_names())
     named = [os.environ[name] for name in variables if name and os.environ.get(name)]
-    found = store.exchange.find_histories(Path.home(), folders=named, progress=given.progress)
-    return [each for each in found if given.format in (None, each.format)]
+    return store.exchange.find_histories(
+        Path.home(), folders=named, hosts=hosts, since=given.since, progress=given.progress
+    )
 
 
 def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:

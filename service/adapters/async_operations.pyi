@@ -340,7 +340,9 @@ class AsyncDataExchange(Awaitable):
         *,
         project: str | None = ...,
         map: Union[str, pathlib.Path, None] = ...,
+        since: Union[str, datetime.datetime, None] = ...,
         chosen: memlog.service.exchange.formats.ChosenSessions | None = ...,
+        run: str | None = ...,
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...
@@ -350,6 +352,8 @@ class AsyncDataExchange(Awaitable):
         home: str | pathlib.Path,
         *,
         folders: collections.abc.Iterable[str | pathlib.Path] = ...,
+        hosts: tuple[str, ...] = ...,
+        since: Union[str, datetime.datetime, None] = ...,
         progress: typing.Any | None = ...,
     ) -> builtins.list[memlog.service.exchange.histories.FoundHistory]: ...
     async def export_sqlite(

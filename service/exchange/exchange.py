@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import msgspec
 from msgspec import Meta
@@ -18,7 +18,7 @@ from memlog.eventlog.log.layout import IMPORT_LOCK
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection, choose_binding, error_types_of_binding
 from memlog.query.records import PLAIN_TABLES, rows_of_plain_table
-from memlog.query.request import PathField
+from memlog.query.request import PathField, Time
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_file_access_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
@@ -51,6 +51,9 @@ class DataExchange(OperationGroup):
         ] = None,
         map: Annotated[
             PathField | None, Meta(title="FILE"), "A TOML file that tells what the records mean (jsonl only)."
+        ] = None,
+        since: Annotated[
+            Time | None, "Import only files that changed at or after this time; of an archive, all."
         ] = None,
         chosen: Annotated[
             ChosenSessions | None, Local(is_callback=False), "Import only these sessions of coding agents."
@@ -87,7 +90,7 @@ class DataExchange(OperationGroup):
         )
         from memlog.service.exchange.source import Tables
 
-        sources = [Path(path) for path in paths]
+        sources, first = [Path(path) for path in paths], cast("str | None", since)
         if format is None or not sources:
             missing = "format" if format is None else "path"
             raise BadInput(f"no {missing}", hint="name a format, and the files or folders to import")
@@ -97,7 +100,7 @@ class DataExchange(OperationGroup):
         elif chosen is None and project is not None:
             if is_file_access_restricted():  # git would tell about folders that it may not read
                 raise BadInput("a server imports all sessions", hint="omit the project")
-            sessions = sort_sessions(format, sources, project_of_checkout(Checkouts()))
+            sessions = sort_sessions(format, sources, project_of_checkout(Checkouts()), first)
             check_project(project, [*sessions], format)
             chosen = sessions[project]
         check_paths_exist(sources)
@@ -109,7 +112,7 @@ class DataExchange(OperationGroup):
             make_folder_and_parents(self._engine.path)  # for the lock file
         lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
-            importing = Importing(report, self._engine, tables, progress, records, chosen, run)
+            importing = Importing(report, self._engine, tables, progress, records, chosen, run, first)
             for path in sources:
                 with opened_archive(path) as archive:
                     importing.import_path(importer, path, archive)
@@ -130,6 +133,8 @@ class DataExchange(OperationGroup):
         home: Annotated[PathField, "The home folder of a person."],
         *,
         folders: Annotated[Paths, "Further folders of the programs."] = (),
+        hosts: Annotated[tuple[str, ...], Meta(title="NAME"), "Only these programs, such as codex."] = (),
+        since: Annotated[Time | None, "Only sessions that changed at or after this time."] = None,
         progress: ProgressField = None,
     ) -> "list[FoundHistory]":
         """Find the conversations that coding agents keep on this machine, and count them.
@@ -145,7 +150,15 @@ class DataExchange(OperationGroup):
             raise BadInput(
                 f"the path does not exist: {escape_invalid_utf8(Path(home))}", hint="check the path"
             )
-        return [*find_histories(Path(home), [Path(folder) for folder in folders], progress)]
+        return [
+            *find_histories(
+                Path(home),
+                [Path(folder) for folder in folders],
+                progress,
+                formats=[check_format(host) for host in hosts] or format_names(),
+                since=cast("str | None", since),
+            )
+        ]
 
     @operation("read", writes_paths=True)
     def export_sqlite(

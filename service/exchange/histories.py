@@ -10,7 +10,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message
 from memlog.projector.catchup import Progress
-from memlog.service.exchange.formats import Importer, Used, format_names, load_importer
+from memlog.service.exchange.formats import Importer, Used, load_importer
 from memlog.service.exchange.source import ForeignFiles, Tables
 
 _DAY = 24 * 60 * 60
@@ -46,17 +46,27 @@ class _Unmasked(ForeignFiles):
         return text
 
 
-def find_histories(home: Path, folders: Sequence[Path], progress: Progress | None) -> Iterator[FoundHistory]:
-    """Yield what programs keep in their usual folders below `home`, and in `folders`."""
+def find_histories(
+    home: Path,
+    folders: Sequence[Path],
+    progress: Progress | None,
+    *,
+    formats: Sequence[str],
+    since: str | None,
+) -> Iterator[FoundHistory]:
+    """Yield what programs keep in their usual folders below `home`, and in `folders`.
+
+    formats: those of the programs. since: only sessions that changed at or after this time; None for all.
+    """
     with closing(Tables()) as tables:
-        for name in format_names():
+        for name in formats:
             importer = load_importer(name)
             usual = (path for pattern in importer.homes for path in sorted(home.glob(pattern)))
             known: set[Path] = set()
             for folder in (*folders, *usual):
                 if importer.homes and folder.is_dir() and folder.resolve() not in known:
                     known.add(folder.resolve())
-                    source = _Unmasked(folder, tables)
+                    source = _Unmasked(folder, tables, since=since)
                     files = source.find_files(*importer.sessions)
                     if files:
                         yield _describe(name, importer, source, files, progress)
@@ -73,7 +83,7 @@ def _describe(
             dated = [each.ts for each in found if each.ts is not None]
             times = [min(times + dated), max(times + dated)] if times or dated else []
         if progress is not None and number % 1000 == 0:
-            progress(f"records of {name} counted", number, number)
+            progress(f"bytes of {name} counted", source.done, source.size)
     kept = importer.days_kept(source) if importer.days_kept is not None else None
     ends = sorted(path.stat().st_mtime + kept * _DAY for path in files) if kept is not None else []
     return FoundHistory(

@@ -154,6 +154,7 @@ class Importing:
 
     engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
     chosen: the only sessions to import; None for all. run: the id of the import; None for a random one.
+    since: only files that changed at or after this time are imported; None for all.
     """
 
     def __init__(
@@ -165,8 +166,9 @@ class Importing:
         map: RecordMap | None = None,
         chosen: ChosenSessions | None = None,
         run: str | None = None,
+        since: str | None = None,
     ) -> None:
-        self._map, self._chosen = map, chosen
+        self._map, self._chosen, self._since = map, chosen, since
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -181,7 +183,7 @@ class Importing:
         if archive is not None and (self._chosen is None or self._chosen.has_rest):
             deque(self._count_records(archive.problems), maxlen=0)
         patterns = importer.sources
-        files = ForeignFiles(path, self._tables, archive=archive)
+        files = ForeignFiles(path, self._tables, archive=archive, since=self._since)
         for source in files.find_files(*patterns) if patterns else [path]:
             self.import_source(importer, source, archive)
 
@@ -223,14 +225,16 @@ class Importing:
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: the next one may be that record, moved."""
         source = self._open_source(path, archive)
-        what = "records imported" if project is None else f"records of {project} imported"
+        ending = "" if project is None else f" of {project}"
         try:
             for batch in holdings.split_records(self._count_records(importer.read(source))):
                 self._import_batch(batch)
                 if len(self._restored) + len(self._met) >= _MAX_IDS:
                     self._record_met_events()
-                if self._progress is not None:
-                    self._progress(what, self._report.found, self._report.found)
+                if self._progress is not None and source.done:
+                    self._progress(f"bytes{ending} imported", source.done, source.size)
+                elif self._progress is not None:
+                    self._progress(f"records{ending} imported", self._report.found, self._report.found)
             self._record_met_events()
         finally:
             self._acknowledge()
@@ -239,7 +243,7 @@ class Importing:
 
     def _open_source(self, path: Path, archive: Archive | None) -> ForeignFiles:
         report, log = self._report, self._engine.log_path
-        options = report.project, log, self._map, archive, self._is_stored, self._chosen
+        options = report.project, log, self._map, archive, self._is_stored, self._chosen, self._since
         return ForeignFiles(path, self._tables, self._suffix, *options)
 
     def _count_records(self, records: Iterable[Record]) -> Iterator[Used]:

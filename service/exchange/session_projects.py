@@ -24,10 +24,14 @@ def project_of_checkout(checkouts: Checkouts) -> ProjectOf:
     return lambda session: checkouts.project_of(session.folder, session.remote) or _WITHOUT
 
 
-def sort_sessions(format: str, paths: Sequence[Path], project_of: ProjectOf) -> dict[str, ChosenSessions]:
+def sort_sessions(
+    format: str, paths: Sequence[Path], project_of: ProjectOf, since: str | None = None
+) -> dict[str, ChosenSessions]:
     """Return the sessions at `paths` by project, in the order of names; {} if the format has no sessions.
 
     All files of a session, and its subagents, go with its first file that names a folder.
+
+    since: only files that changed at or after this time; None for all.
 
     Raises:
         BadInput: a path does not exist.
@@ -39,7 +43,7 @@ def sort_sessions(format: str, paths: Sequence[Path], project_of: ProjectOf) -> 
     with closing(Tables()) as tables:
         for path in paths:
             with opened_archive(path) as archive:
-                files = ForeignFiles(path, tables, archive=archive)
+                files = ForeignFiles(path, tables, archive=archive, since=since)
                 found += [(path, session) for session in find_sessions(files)]
     first: dict[str, ForeignSession] = {}
     for _, session in sorted(found, key=lambda each: (each[1].folder is None, each[1].remote is None)):

@@ -95,6 +95,8 @@ class ForeignFiles:
     archive: the archive that has them.
     is_stored: whether a stream of the store has, or had, an event with an id.
     chosen: the only sessions to read; None for all.
+    since: only files of a folder that changed at or after this time are read; None for all.
+    size, done: the bytes of the files that were found last, and of those of them that were converted.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     where: the line that was read last.
     """
@@ -110,13 +112,16 @@ class ForeignFiles:
         archive: Archive | None = None,
         is_stored: Callable[[str, str], bool] = lambda _stream, _name: False,
         chosen: ChosenSessions | None = None,
+        since: str | None = None,
     ) -> None:
         self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
         self._log, self.map, self._archive, self._is_stored = log, map, archive, is_stored
         self._chosen = chosen
+        self.since = since
         self._had_chat: dict[tuple[str, str], bool] = {}
         self.unknown: Counter[str] = _ShortNames()
         self.where = ""
+        self.size = self.done = 0
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the matching files of a folder, sorted, or the path itself if it is a file.
@@ -124,11 +129,17 @@ class ForeignFiles:
         Links that point outside the folder are left out, and named in `unknown`. If sessions are chosen, only
         their files are returned.
         """
-        if self._chosen is None:
-            return self._find_all_files(*patterns)
-        if self._chosen.has_rest:
-            self._find_all_files(*patterns)  # for the links
-        return sorted(self._chosen.files.get(self.path, ()))
+        found = self._find_all_files(*patterns) if self._chosen is None or self._chosen.has_rest else []
+        if self._chosen is not None:
+            found = sorted(self._chosen.files.get(self.path, ()))
+        if self._archive is None:
+            self.size = sum(path.stat().st_size for path in found if path.is_file())
+        return found
+
+    def count_as_done(self, path: Path) -> None:
+        """Add the bytes of a converted file to `done`."""
+        if self._archive is None:
+            self.done += path.stat().st_size
 
     def is_chosen(self, session: str) -> bool:
         """Whether the lines of a session are to be read. session: its name; "" for a line of none."""
@@ -142,10 +153,13 @@ class ForeignFiles:
         shown = (
             path for pattern in patterns for path in self.path.glob(pattern) if not self._is_hidden(path)
         )
-        found = {path for path in shown if path.is_file()}
+        found = {path for path in shown if path.is_file() and self._has_changed(path)}
         outside = {path for path in (*found, *self._linked_folders()) if self._leads_outside(path)}
         self.unknown |= Counter({f"link {self.display_name(path)}" for path in outside})
         return sorted(found - outside)
+
+    def _has_changed(self, path: Path) -> bool:
+        return self.since is None or timestamps.timestamp_from_seconds(path.stat().st_mtime) >= self.since
 
     def _is_hidden(self, path: Path) -> bool:
         return any(part.startswith(".") for part in path.relative_to(self.path).parts)

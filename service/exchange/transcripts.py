@@ -147,6 +147,7 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
         is_understood = record != Skipped("unsupported")
         is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
         yield record
+    source.count_as_done(path)
     if is_unknown and not is_known:
         yield Unreadable(source.display_name(path), "no line is of a known type")
 

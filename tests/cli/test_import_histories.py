@@ -62,3 +62,18 @@ def test_a_home_without_agents_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "import")
     assert (done.returncode, done.stdout) == (0, b"")
     assert b"name a format and a path" in done.stderr
+
+
+def test_only_a_host_and_only_what_changed_since_are_shown_and_imported(home: Path) -> None:
+    _, new = sorted(home.glob(".claude/projects/*/5e5*.jsonl"))
+    for path in home.rglob("*.jsonl"):
+        os.utime(path, (0, 0))
+    os.utime(new)
+    done = run(home, "import", "--host", "claude-code", "--since", "2026-01-01", "--json")
+    (found,) = json.loads(done.stdout)["histories"]
+    assert (found["format"], found["sessions"]) == ("claude-code", 1)
+    assert run(home, "import", "--host", "klaw").returncode == 2
+    imported = run(home, "import", "claude-code", "--since", "2026-01-01", "--json")
+    assert json.loads(imported.stdout)["appended"]
+    chats = json.loads(run(home, "sessions", "--json").stdout)["sessions"]
+    assert {each["chat"] for each in chats} == {f"claude-code:{new.stem}"}

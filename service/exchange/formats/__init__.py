@@ -42,7 +42,8 @@ Reason = Literal[
 ]
 """Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
 source. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
-tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out."""
+tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out, or
+it is too old."""
 
 
 class Used(NamedTuple):
@@ -130,11 +131,15 @@ class ForeignData(Protocol):
     suffix: str
     project: str | None
     map: "RecordMap | None"
+    since: str | None
     unknown: Counter[str]
     where: str
 
     def find_files(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns."""
+
+    def count_as_done(self, path: Path) -> None:
+        """Count a file as converted, for the progress."""
 
     def find_logs(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns, each once."""

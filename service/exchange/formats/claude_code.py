@@ -136,6 +136,8 @@ def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: C
             name = f"h-{chat}-{at}"
             equal[name] += 1
             is_known = source.has_event(history.channel, chat, history.id_of(name))
+            if source.since is not None and (source.parse_time(at) or "") < source.since:
+                return Skipped("excluded")
             if chat in sessions or (source.has_chat(history.channel, chat) and not is_known):
                 return Skipped("mirror")
             pasted = [str(each.get("content") or "") for each in (line.get("pastedContents") or {}).values()]
