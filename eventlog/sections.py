@@ -257,6 +257,21 @@ class Provider(Checked, frozen=True, kw_only=True):
             ) from error
         return lines[0].strip() if lines else ""
 
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether what is sent to the provider stays on this machine."""
+        # Imported here, since this module is imported by every command.
+        from ipaddress import ip_address
+        from urllib.parse import urlsplit
+
+        default = OLLAMA_URL if self.type in ("ollama", "auto") else ""
+        host = urlsplit(self.base_url or default).hostname or ""
+        if host == "localhost":
+            return True
+        with suppress(ValueError):
+            return ip_address(host).is_loopback
+        return False
+
     def __repr__(self) -> str:
         """Show the provider without its key."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -375,7 +390,7 @@ class ExtractionRules(Checked, frozen=True, kw_only=True):
     channels: Annotated[
         tuple[Channel, ...],
         Help(
-            "Channels or formats whose imports may also be sent to a language model on another machine.",
+            "Channels or formats whose imports may also be sent to providers on other machines.",
             "channels",
         ),
     ] = ()
@@ -447,20 +462,6 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the model; if none is set, the type of the API."""
         return self.model or self.type
-
-    @property
-    def is_of_this_machine(self) -> bool:
-        """Whether what is sent to the provider stays on this machine."""
-        # Imported here, since this module is imported by every command.
-        from ipaddress import ip_address
-        from urllib.parse import urlsplit
-
-        host = urlsplit(self.base_url or "").hostname or ""
-        if host == "localhost":
-            return True
-        with suppress(ValueError):
-            return ip_address(host).is_loopback
-        return False
 
     @property
     def place(self) -> str:

@@ -149,6 +149,7 @@ class Projector:
 
     lock_timeout: seconds to wait for another projector.
     models: returns the models for the vectors of a new generation; called during a build.
+    withheld_channels: returns the channels whose passages are not sent to a provider.
     frozen: why the live generation is read-only although its folder is writable; otherwise None.
     """
 
@@ -159,6 +160,7 @@ class Projector:
         *,
         lock_timeout: float = DEFAULTS.lock_timeout,
         models: Callable[[], Iterable[Model]] = tuple,
+        withheld_channels: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self.store = store
         self.log = store / LOG
@@ -166,7 +168,7 @@ class Projector:
         self.generations = Generations(store)
         self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
-        self._models = models
+        self._models, self._withheld_channels = models, withheld_channels
         self.core_view = CoreView(store, lock_timeout)
         self._live: tuple[Path, sqlite.Connection] | None = None
         self.frozen: DatabaseError | None = None
@@ -284,7 +286,15 @@ class Projector:
                 db = self.connect_to_live()
                 turn = partial(self._holding_lock_and_transaction, timeout, db)
                 fill_missing_vectors(
-                    db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress
+                    db,
+                    self.store,
+                    embedder,
+                    counts,
+                    turn=turn,
+                    limit=limit,
+                    batch=batch,
+                    progress=progress,
+                    withheld_channels=self._withheld_channels(),
                 )
                 return counts
 

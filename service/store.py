@@ -3,6 +3,7 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, overload
 
@@ -22,6 +23,7 @@ from memlog.eventlog.sections import (
     JobRules,
     LanguageModelProvider,
     People,
+    Provider,
     RerankProvider,
     SearchRules,
 )
@@ -108,6 +110,19 @@ class StoreGroups(ABC):
     def _make_operation_group(self, name: str) -> Any: ...  # noqa: ANN401 - an `OperationGroup`, or what stands for it
 
 
+def _list_withheld_channels(providers: Sequence[Provider | None], rules: ExtractionRules) -> frozenset[str]:
+    """Return the channels of coding agents' transcripts, if a provider is on another machine.
+
+    Their texts leave this machine only if the rules name the channel.
+    """
+    if all(each is None or each.is_of_this_machine for each in providers):
+        return frozenset()
+    # Imported here: most stores have no such provider.
+    from memlog.service.exchange.formats import list_agent_channels
+
+    return list_agent_channels() - {*rules.channels}
+
+
 class Store(StoreGroups):
     """One store. Thread-safe; use it with `with`, or call `close`.
 
@@ -190,6 +205,9 @@ class Store(StoreGroups):
             is_off=not memory,
             people=people,
             min_similarity=None if search is None else search.min_similarity,
+            withheld_channels=partial(
+                _list_withheld_channels, [embedding, rerank], extraction or ExtractionRules()
+            ),
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):

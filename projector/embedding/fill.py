@@ -1,6 +1,6 @@
 """Fills the vector tables from the cache, and computes missing vectors."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, suppress
 from operator import add
 from pathlib import Path
@@ -104,6 +104,7 @@ def fill_missing_vectors(
     limit: int | None,
     batch: int,
     progress: Progress | None,
+    withheld_channels: Collection[str] = (),
 ) -> None:
     """Store a model's missing vectors in the live generation `db`; see `Projector.embed`.
 
@@ -113,8 +114,10 @@ def fill_missing_vectors(
     counts: updated as vectors are stored. limit: the maximum number of vectors to compute, including those
       already in `counts`.
     batch: the number of passages per `turn`.
+    withheld_channels: those whose passages are not sent to a provider.
     """
-    filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
+    told = progress or (lambda *_: None)
+    filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, told, withheld_channels)
     of = vectors.choose_vector_set_for_model(embedder)
     known = vectors.read_model_of_vectors(db, of)
     if known is None:
@@ -143,6 +146,7 @@ class _VectorFill(NamedTuple):
     limit: int | None
     batch: int
     progress: Progress
+    withheld_channels: Collection[str]
 
     @property
     def vector_tables(self) -> VectorSet:
@@ -216,9 +220,10 @@ class _VectorFill(NamedTuple):
         """Return the passages to embed, and those that must not be sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
-        with_keys = index.find_passages_with_keys(self.db, shelf, passages)
+        private = index.find_passages_with_keys(self.db, shelf, passages)
+        private |= index.find_passages_of_channels(self.db, shelf, passages, self.withheld_channels)
         withheld = [
-            each for each in passages if is_private_category(each.category) or each.chunk_no in with_keys
+            each for each in passages if is_private_category(each.category) or each.chunk_no in private
         ]
         return [each for each in passages if each not in withheld], withheld
 

@@ -1,7 +1,7 @@
 """The passages for embedding and search, with their full text, vectors and embedding queue."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -285,6 +285,20 @@ _OWNERS = {
     "memory_chunks": ("memory_id", "message_id", "summary_id", "fact_id", "daily_event_id", "document_id"),
     "doc_chunks": ("document_id",),
 }
+
+
+def find_passages_of_channels(
+    db: Connection, shelf: PassageTables, passages: Iterable[Pending], channels: Collection[str]
+) -> set[int]:
+    """Return the numbers of the passages that belong to chats of the channels."""
+    if shelf.chunks != MEMORY.chunks:
+        return set()
+    rows = db.execute(
+        f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))"
+        " AND substr(chat_id, 1, instr(chat_id, ':') - 1) IN (SELECT value FROM json_each(?))",
+        (to_json_list([each.chunk_no for each in passages]), to_json_list(sorted(channels))),
+    )
+    return {number for (number,) in rows}
 
 
 def find_passages_with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:

@@ -3,7 +3,7 @@
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import count
 from json import JSONDecodeError
@@ -173,6 +173,7 @@ class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: `mutex` guards it.
 
     model: embeds passages. rerank: reranks hits. people: which chats belong to whom.
+    withheld_channels: returns the channels whose texts are not sent to embedding and rerank providers.
     is_off: whether searches and contexts return nothing. min_similarity: of searches that name none.
     notify: called with notes for people.
     """
@@ -188,6 +189,7 @@ class ReadModel(SplitByFork):
         is_off: bool = False,
         people: People | None = None,
         min_similarity: float | None = None,
+        withheld_channels: Callable[[], Collection[str]] = tuple,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
@@ -197,9 +199,14 @@ class ReadModel(SplitByFork):
         self.is_off = is_off
         self.people = People() if people is None else people
         self.min_similarity = min_similarity
+        self.withheld_channels = withheld_channels
         self._lock_timeout = lock_timeout
         self.projector = Projector(
-            path, chunk_sizes, lock_timeout=lock_timeout, models=model.list_known_models
+            path,
+            chunk_sizes,
+            lock_timeout=lock_timeout,
+            models=model.list_known_models,
+            withheld_channels=withheld_channels,
         )
         self._in_use = ForkMutex()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
@@ -223,6 +230,7 @@ class ReadModel(SplitByFork):
             model=self.model,
             rerank=self.rerank,
             is_off=self.is_off,
+            withheld_channels=self.withheld_channels,
             people=self.people,
             min_similarity=self.min_similarity,
             notify=notify,

@@ -172,8 +172,11 @@ def create_reranker(
     # Imported here: most stores have no provider.
     from memlog.service.retrieval.rerank import Reranker
 
+    withheld = read_model.withheld_channels()
+
     def is_sendable(hit: Hit) -> bool:
-        return read(lambda db: may_hit_be_sent(db, hit))
+        is_withheld = hit.chat is not None and hit.chat.partition(":")[0] in withheld
+        return not is_withheld and read(lambda db: may_hit_be_sent(db, hit))
 
     return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
 

@@ -284,6 +284,12 @@ def format_names() -> Sequence[str]:
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
 
 
+@cache
+def list_agent_channels() -> frozenset[str]:
+    """Return the channels of coding agents: the formats of programs that have a folder of their own."""
+    return frozenset(name for name in format_names() if load_importer(name).homes)
+
+
 def is_imported(event_id: str) -> bool:
     """Whether an event was imported: its id begins with a format's name, as in `tiered/7`."""
     name, _, rest = event_id.partition("/")
