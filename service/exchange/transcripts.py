@@ -84,7 +84,7 @@ class Transcript:
             yield ChatDescribed(**place, chat_id=self._clean(chat), **self._clean(members))
 
     def rename(self, chat: str, title: object, strength: int) -> Iterator[ChatDescribed]:
-        """Yield a new title of a chat, unless a stronger one stands."""
+        """Yield the description that gives a chat a new title, unless it has a title of greater strength."""
         standing, known = self._title.get(chat, (0, ""))
         if isinstance(title, str) and title and strength >= standing and title != known:
             self._title[chat] = strength, title
@@ -232,7 +232,7 @@ def text_of_parts(content: str | list[Line] | None) -> str:
 
 
 def parse_object(value: object) -> Line | None:
-    """Return an object, or the one that a text holds as JSON; None if there is none."""
+    """Return `value` if it is an object, or the object that it encodes as JSON text; otherwise None."""
     if isinstance(value, str) and value.startswith("{"):
         try:
             value = json.loads(value)

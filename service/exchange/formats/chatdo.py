@@ -35,12 +35,12 @@ def read(source: ForeignData) -> Iterator[Record]:
     """
     for path in source.find_files(*_FILES):
 
-        def is_wanted(row: Row, path: Path = path) -> bool:
+        def is_row_of_project(row: Row, path: Path = path) -> bool:
             return source.project is None or _project_of_row(path, row) == source.project
 
         if path.name != "index.sqlite":
             yield from read_records(
-                source, path, "facts", _FACTS, _fact_record, text="value", is_wanted=is_wanted
+                source, path, "facts", _FACTS, _fact_record, text="value", is_wanted=is_row_of_project
             )
         if path.name != "tracking.sqlite":
             yield from read_records(
@@ -50,10 +50,10 @@ def read(source: ForeignData) -> Iterator[Record]:
                 _MESSAGES,
                 _message_record,
                 text="content",
-                is_wanted=is_wanted,
+                is_wanted=is_row_of_project,
             )
             yield from read_records(
-                source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_wanted
+                source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_row_of_project
             )
 
 
