@@ -11,11 +11,12 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound, format_value_for_message
-from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
+from memlog.eventlog.events import Durability, Event
 from memlog.eventlog.fields import Reads, read_argument, to_path
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.positions import OnStored, Position, RefusedLine
 from memlog.eventlog.sections import (
     DecayRules,
     EmbeddingProvider,

@@ -20,7 +20,8 @@ __version__ = "0.1.0"
 # does not pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares
 # the two.
 _NAMES = {
-    "eventlog.events": ("AppendWarning Event Extraction IdHolder JobStep MergeDecision Position RefusedLine"),
+    "eventlog.events": "Event Extraction JobStep MergeDecision",
+    "eventlog.positions": "AppendWarning IdHolder Position RefusedLine",
     "eventlog.fields": "Chat GivenEntry",
     "eventlog.errors": (
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"

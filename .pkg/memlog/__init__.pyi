@@ -8,7 +8,6 @@ from memlog.eventlog.errors import LogError as LogError
 from memlog.eventlog.errors import MemlogError as MemlogError
 from memlog.eventlog.errors import NotFound as NotFound
 from memlog.eventlog.errors import ProviderError as ProviderError
-from memlog.eventlog.events import AppendWarning as AppendWarning
 from memlog.eventlog.events import ChangeUndone as ChangeUndone
 from memlog.eventlog.events import ChatDescribed as ChatDescribed
 from memlog.eventlog.events import ContextGiven as ContextGiven
@@ -24,7 +23,6 @@ from memlog.eventlog.events import Extraction as Extraction
 from memlog.eventlog.events import ExtractionCompleted as ExtractionCompleted
 from memlog.eventlog.events import FactRemoved as FactRemoved
 from memlog.eventlog.events import FactStored as FactStored
-from memlog.eventlog.events import IdHolder as IdHolder
 from memlog.eventlog.events import ImportUndone as ImportUndone
 from memlog.eventlog.events import JobCompleted as JobCompleted
 from memlog.eventlog.events import JobStep as JobStep
@@ -40,10 +38,8 @@ from memlog.eventlog.events import Message as Message
 from memlog.eventlog.events import MessageDeleted as MessageDeleted
 from memlog.eventlog.events import MessageUpdated as MessageUpdated
 from memlog.eventlog.events import ModelFailed as ModelFailed
-from memlog.eventlog.events import Position as Position
 from memlog.eventlog.events import ProfileRefreshed as ProfileRefreshed
 from memlog.eventlog.events import Redacted as Redacted
-from memlog.eventlog.events import RefusedLine as RefusedLine
 from memlog.eventlog.events import SalienceDecayed as SalienceDecayed
 from memlog.eventlog.events import SessionBreak as SessionBreak
 from memlog.eventlog.events import SourceRegistered as SourceRegistered
@@ -52,6 +48,10 @@ from memlog.eventlog.events import SummaryWritten as SummaryWritten
 from memlog.eventlog.fields import Chat as Chat
 from memlog.eventlog.fields import GivenEntry as GivenEntry
 from memlog.eventlog.integrity.seal_format import Seal as Seal
+from memlog.eventlog.positions import AppendWarning as AppendWarning
+from memlog.eventlog.positions import IdHolder as IdHolder
+from memlog.eventlog.positions import Position as Position
+from memlog.eventlog.positions import RefusedLine as RefusedLine
 from memlog.eventlog.sections import DecayRules as DecayRules
 from memlog.eventlog.sections import EmbeddingProvider as EmbeddingProvider
 from memlog.eventlog.sections import ExtractionRules as ExtractionRules

@@ -26,7 +26,6 @@ from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.escapes import append_crc, encode_json, has_no_visible_character
 from memlog.eventlog.events import (
     TYPES,
-    AppendWarning,
     Change,
     Event,
     MemorySaved,
@@ -37,6 +36,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.fields import MAX_TARGETS
 from memlog.eventlog.log.quarantine import HINTS, BadLine, check_line_length, check_utf8_and_depth
 from memlog.eventlog.log.streams import stream_of
+from memlog.eventlog.positions import AppendWarning
 from memlog.eventlog.secrets.input_warnings import find_input_warnings, warn_of_keys
 
 FindStream = Callable[[str], str]

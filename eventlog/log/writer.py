@@ -18,9 +18,7 @@ from memlog.eventlog.codec.encode import Draft, FindStream, build_redactions, dr
 from memlog.eventlog.errors import Busy, LogError, MemlogError
 from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.events import Durability as Durability
-from memlog.eventlog.events import Event, LookUp, OnStored, mark_position_if_id_known
-from memlog.eventlog.events import Position as Position
-from memlog.eventlog.events import RefusedLine as RefusedLine
+from memlog.eventlog.events import Event
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import closing_descriptor, open_regular_file, write_lines
 from memlog.eventlog.files.folders import opening_folders_of_stream, sync_folder
@@ -29,6 +27,9 @@ from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.order import Clock, next_precedence
 from memlog.eventlog.log.quarantine import TOO_LONG
 from memlog.eventlog.log.rotation import LockedSegment, Rotation
+from memlog.eventlog.positions import LookUp, OnStored, mark_position_if_id_known
+from memlog.eventlog.positions import Position as Position
+from memlog.eventlog.positions import RefusedLine as RefusedLine
 
 T = TypeVar("T")
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from memlog.eventlog.events import AppendWarning, Event, type_name_of_event
+from memlog.eventlog.events import Event, type_name_of_event
+from memlog.eventlog.positions import AppendWarning
 
 _COMMON_MEMBERS = ("type", "at", "crc", "client")
 _ALIASES = {

@@ -16,7 +16,7 @@ from memlog.eventlog.errors import (
     NotFound,
     ProviderError,
 )
-from memlog.eventlog.events import RefusedLine
+from memlog.eventlog.positions import RefusedLine
 from memlog.projector.sqlite import NO_ROOM
 from memlog.service.engine.readable import allowing_files_below
 from memlog.service.store import Store

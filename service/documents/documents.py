@@ -11,9 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Position, SourceRegistered, SourceRemoved
+from memlog.eventlog.events import SourceRegistered, SourceRemoved
 from memlog.eventlog.fields import SourceId, SourceKind
 from memlog.eventlog.log.streams import escape_invalid_utf8
+from memlog.eventlog.positions import Position
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.documents import (

@@ -13,13 +13,14 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Position
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event
 from memlog.eventlog.files import disk, file_io, locks
 from memlog.eventlog.files.folders import make_folder_and_parents
 from memlog.eventlog.log.layout import SOURCE_RECORDS
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.log.writer import split_into_batches
+from memlog.eventlog.positions import Position
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source

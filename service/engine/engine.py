@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from memlog.eventlog.events import Event, OnStored, Position
+from memlog.eventlog.events import Event
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.positions import OnStored, Position
 from memlog.service.engine.read_model import ReadModel, ReadPool
 
 if TYPE_CHECKING:

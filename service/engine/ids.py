@@ -8,12 +8,13 @@ from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.decode import decode_line
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.events import Event, IdHolder, KnownId
+from memlog.eventlog.events import Event
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
+from memlog.eventlog.positions import IdHolder, KnownId
 from memlog.projector.lifecycle import Generations
 from memlog.projector.sqlite import Connection, connect, converting_errors
 from memlog.query.provenance import forgotten_ids, line_places_of_ids

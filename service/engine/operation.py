@@ -29,9 +29,10 @@ from typing import (
 import msgspec
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, convert_system_error
-from memlog.eventlog.events import Event, Position
+from memlog.eventlog.events import Event
 from memlog.eventlog.fields import list_fields, other_chat_names
 from memlog.eventlog.log.streams import chat_of_folder
+from memlog.eventlog.positions import Position
 from memlog.query.request import Request, check_names_are_known, unpack_single_list
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from memlog.eventlog.codec.encode import Draft
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
-    AppendWarning,
     ChatDescribed,
     CoreMemoryUpdated,
     Event,
@@ -24,12 +23,11 @@ from memlog.eventlog.events import (
     MemorySaved,
     Message,
     MessageUpdated,
-    Position,
-    collect_warnings,
     type_name_of_event,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
+from memlog.eventlog.positions import AppendWarning, Position, collect_warnings
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import load_or_create_store_key
 from memlog.projector.catchup import Progress

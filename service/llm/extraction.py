@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
-from memlog.eventlog.events import AppendWarning, Message, collect_warnings
+from memlog.eventlog.events import Message
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.forks import SplitByFork
+from memlog.eventlog.positions import AppendWarning, collect_warnings
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, undistilled_buffers

@@ -10,17 +10,11 @@ from msgspec import Meta
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import (
-    AppendWarning,
-    CoreMemoryDeleted,
-    CoreMemoryUpdated,
-    Event,
-    Position,
-    collect_warnings,
-)
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import escape_invalid_utf8
+from memlog.eventlog.positions import AppendWarning, Position, collect_warnings
 from memlog.eventlog.sections import People
 from memlog.eventlog.text import normalise_to_nfc
 from memlog.projector.sqlite import Connection

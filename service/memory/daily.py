@@ -6,7 +6,8 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed, Position
+from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
+from memlog.eventlog.positions import Position
 from memlog.projector.sqlite import Connection
 from memlog.query import records
 from memlog.query.provenance import unknown_ids

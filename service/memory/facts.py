@@ -13,8 +13,9 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, collect_warnings
+from memlog.eventlog.events import Event, FactRemoved, FactStored
 from memlog.eventlog.fields import FactKind
+from memlog.eventlog.positions import AppendWarning, Position, collect_warnings
 from memlog.eventlog.secrets.detection import mask_event
 from memlog.eventlog.settings import MOST
 from memlog.projector.text.language_files import ListWords, split_phrases

@@ -9,7 +9,8 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import CATEGORIES, read_decay_rates
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
+from memlog.eventlog.events import MemoryArchived, SalienceDecayed
+from memlog.eventlog.positions import Position
 from memlog.query.memories import Decay, Memory, count_decayed_memories, find_decay, find_faded_memories
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.save import Append

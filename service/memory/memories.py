@@ -14,9 +14,9 @@ from memlog.eventlog.events import (
     MemoryDeleted,
     MemorySaved,
     MemoryUpdated,
-    Position,
 )
 from memlog.eventlog.fields import MemoryKind, Reads
+from memlog.eventlog.positions import Position
 from memlog.eventlog.settings import DEFAULTS, MOST
 from memlog.query.request import Unit
 from memlog.service.engine.operation import OperationGroup, make_not_found_error, operation

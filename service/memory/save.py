@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from memlog.eventlog.codec.content_ids import derive_memory_id
-from memlog.eventlog.events import AppendWarning, Event, MemorySaved, Position
+from memlog.eventlog.events import Event, MemorySaved
+from memlog.eventlog.positions import AppendWarning, Position
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
 """Makes events, or lines, durable and returns their positions; raises BadInput, Busy and LogError."""

@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import AppendWarning, Position
 from memlog.eventlog.fields import MemoryKind, chat_id_to_text
+from memlog.eventlog.positions import AppendWarning, Position
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.event_index import streams_containing_name

@@ -134,7 +134,7 @@ def test_kill_9_keeps_what_was_written_and_the_next_run_goes_on(
 
 def _goes_on(memlog: Run, store: Path, batch: int) -> None:
     written = _vectors(store)
-    assert written == list(range(1, len(written) + 1))
+    assert written == list(range(PASSAGES - len(written) + 1, PASSAGES + 1))  # the newest first
     assert 0 < len(written) < PASSAGES
     report = memlog("embed", "--json").json
     assert report["computed"] + report["cached"] == PASSAGES - len(written)

@@ -28,11 +28,11 @@ from hypothesis.strategies import DataObject, SearchStrategy
 
 import memlog
 from memlog.eventlog.codec.encode import draft_event
-from memlog.eventlog.events import Position
 from memlog.eventlog.integrity.seal_close import find_all_losses, seal_unsealed_segments
 from memlog.eventlog.integrity.seal_reader import read_sealed_lengths
 from memlog.eventlog.integrity.verify import check_log
 from memlog.eventlog.log.writer import Log
+from memlog.eventlog.positions import Position
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import hash_dump, verify_read_model
 from tests.copies.file_sync import FileSync, files_in

@@ -19,12 +19,13 @@ import pytest
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.encode import draft_event
 from memlog.eventlog.errors import BadInput, Busy, LogError
-from memlog.eventlog.events import CoreMemoryUpdated, IdHolder, KnownId, MemorySaved, Message
+from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved, Message
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.log import rotation
 from memlog.eventlog.log import writer as log_module
 from memlog.eventlog.log.streams import list_segments
 from memlog.eventlog.log.writer import Log, Position
+from memlog.eventlog.positions import IdHolder, KnownId
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
 
