@@ -2,11 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 import msgspec
 
+from memlog.eventlog.log.layout import CONVERSATIONS
+from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.sqlite import Connection, to_json_list
 from memlog.projector.subjects.imports import Key, keys_in_json
 
@@ -14,13 +17,14 @@ from memlog.projector.subjects.imports import Key, keys_in_json
 class ImportRun(msgspec.Struct, kw_only=True):
     """An import that appended events, or met events of other sources.
 
-    run: its id. ts: when it began. paths: of what it read. appended: the number of its events.
+    run: its id. ts: when it began. formats, paths: of what it read.
+    appended: the number of its events, with descriptions of chats.
     met: the number of events that other sources had brought before. is_undone: whether it was undone.
     """
 
     run: str
     ts: str
-    format: str
+    formats: list[str]
     paths: list[str]
     appended: int
     met: int
@@ -42,7 +46,7 @@ def list_imports(db: Connection) -> list[ImportRun]:
             ImportRun(
                 run=run,
                 ts=parts[0][1],
-                format=parts[0][2],
+                formats=list(dict.fromkeys(part[2] for part in parts)),
                 paths=list(dict.fromkeys(part[3] for part in parts)),
                 appended=sum(part[4] for part in parts),
                 met=sum(part[5] for part in parts),
@@ -149,6 +153,30 @@ def changed_since(
         if name in found and stream != "memory":
             found[name].add((stream, name))
     return found
+
+
+class StreamsOfChannel(NamedTuple):
+    """The folders of a channel's conversations with messages that count, and with forgotten ones."""
+
+    shown: set[str]
+    forgotten: set[str]
+
+
+def read_streams_of_channel(db: Connection, channel: str) -> StreamsOfChannel:
+    """Return which conversations of a channel have messages that count, and which have forgotten ones."""
+    head = conversation_stream(channel, "")
+    tables = ("messages", "withdrawn_messages", "summaries", "redactions")
+    found = [
+        {
+            stream.removeprefix(f"{CONVERSATIONS}/")
+            for (stream,) in db.execute(
+                f"SELECT DISTINCT stream FROM {table} WHERE stream >= ?1 AND stream < ?1 || char(1114111)",
+                (head,),
+            )
+        }
+        for table in tables
+    ]
+    return StreamsOfChannel({*chain.from_iterable(found[:-1])}, found[-1])
 
 
 def group_by_stream(events: Iterable[Key]) -> dict[str, list[str]]:

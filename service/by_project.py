@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import asdict
@@ -17,7 +17,7 @@ from memlog.eventlog.log.layout import CONVERSATIONS, LOG
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.eventlog.settings import Mode
 from memlog.projector.catchup import Progress
-from memlog.query.imports import ImportRun
+from memlog.query.imports import ImportRun, StreamsOfChannel, read_streams_of_channel
 from memlog.query.search.hits import Hit
 from memlog.query.search.request import Search
 from memlog.service.engine.operation import bind_operation, make_not_found_error
@@ -149,7 +149,7 @@ class _SessionSorting:
         for project in stores.names:
             for stream in {*_find_streams(stores.path(project) / LOG / CONVERSATIONS, format)}:
                 self._holders[stream].append(project)
-        self._chats_of = cache(self._find_chats)
+        self._streams_of = cache(self._find_streams_of_project)
 
     def project_of(self, session: ForeignSession) -> str:
         """Return the project of a session."""
@@ -159,13 +159,22 @@ class _SessionSorting:
         holders = self._holders.get(stream, [])
         if not {*holders} - {chosen}:
             return chosen
-        chat = f"{self._format}:{session.name}"
-        having = [each for each in holders if (chats := self._chats_of(each)) is None or chat in chats]
-        if not having or chosen in having:
+        forgotten = [each for each in holders if self._has(each, stream, "forgotten")]
+        showing = [each for each in holders if self._has(each, stream, "shown")]
+        # What was forgotten in one store must not come back in another.
+        having = [*forgotten, *showing]
+        if not having or (chosen in having and not {*forgotten} - {chosen}):
             return chosen
-        if linked is not None:
+        if linked is not None and having[0] in showing:
             self._elsewhere[having[0], linked] += 1
         return having[0]
+
+    def _has(self, project: str, stream: str, what: Literal["shown", "forgotten"]) -> bool:
+        """Whether a project shows, or has forgotten, messages of a session or its subagents."""
+        streams = self._streams_of(project)
+        return streams is None or any(
+            each == stream or each.startswith(f"{stream}.") for each in getattr(streams, what)
+        )
 
     def staying(self) -> list[StayingSessions]:
         """Return the sessions of linked folders that stay where an earlier import put them."""
@@ -174,23 +183,15 @@ class _SessionSorting:
             for (holder, linked), count in sorted(self._elsewhere.items())
         ]
 
-    def _find_chats(self, project: str) -> set[str] | None:
-        """Return the chats with messages in a project, and the sessions of subagents.
-
-        None if every chat in its log counts: what was forgotten must not come back in another store. Only an
-        import that was undone leaves chats that may.
-        """
+    def _find_streams_of_project(self, project: str) -> StreamsOfChannel | None:
+        """Return what a project shows and has forgotten of the sessions; None if it cannot be read."""
         try:
             with self._stores.open(self._stores.path(project)) as store:
-                if not any(each.is_undone for each in store.exchange.list_imports()):
-                    return None
-                found = store.conversations.sessions(all=True)
+                return store._engine.decide(lambda db: read_streams_of_channel(db, self._format))
         except NotFound:
-            return set()
+            return StreamsOfChannel(set(), set())
         except MemlogError:
             return None
-        chats = {each.chat for each in found if each.messages}
-        return chats | {chat.rpartition(".")[0] for chat in chats}
 
 
 def _find_streams(folder: Path, format: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ import click
 from msgspec.structs import replace
 
 import memlog
+from memlog import BadInput
 from memlog.cli.options.open_store import make_store_opener, open_store
 from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
@@ -103,16 +104,19 @@ _SPELLING = request_command(
     metavar="NAME",
     help="Without a FORMAT: show and import only what this program keeps, such as codex; repeatable.",
 )
-def _import(store: Store, given: Given, *, hosts: tuple[str, ...]) -> _ImportReports:
+@click.option("--yes", is_flag=True, help="Without a FORMAT: import all that is found, and do not ask.")
+def _import(store: Store, given: Given, *, hosts: tuple[str, ...], yes: bool) -> _ImportReports:
     ctx = click.get_current_context()
     if hosts and given.format is not None:
         raise click.UsageError("--host cannot be combined with a FORMAT")
     if given.format is None or not given.paths:
         found = _find_histories(store, given, hosts)
         shown = _show_histories(found)
-        if given.format is None and not _is_agreed(ctx, shown):
+        if given.format is None and not yes and not _is_agreed(ctx, shown):
             return shown
         if not found:
+            if given.format is not None:
+                raise BadInput(f"no {given.format} data in its own folder", hint="name the files or folders")
             return shown
         if ctx.ensure_object(Settings).names_store_or_project:
             folders = [(each.format, (Path(each.folder),)) for each in found]
@@ -180,22 +184,20 @@ def _import_by_project(
 def _describe_staying(staying: "memlog.StayingSessions") -> str:
     holder, linked = escape_controls(staying.project), escape_controls(staying.linked_to)
     return (
-        f"{holder} has {count_noun(staying.sessions, 'session')} of folders linked to {linked}:"
-        f" memlog --project {shlex.quote(holder)} import undo RUN takes them back,"
-        f" before the next import puts them into {linked}"
+        f"{holder} keeps sessions that are linked to {linked} ({staying.sessions:,}): to move them, undo the"
+        f" whole import that brought them, then import again;"
+        f" memlog --project {shlex.quote(holder)} import runs lists the imports"
     )
 
 
 def _lines_on_sending(reports: "Sequence[memlog.ImportReport]") -> Iterator[str]:
-    """Yield to which providers imported sessions are sent: as `Questions.may_be_sent` decides."""
+    """Yield to which providers imported sessions are sent; see `list_agent_channels`."""
     formats = sorted(
         {each.format for each in reports if load_importer(each.format).find_sessions is not None}
     )
     if formats:
-        yield (
-            "sent     to no language model on another machine, unless extraction.channels names"
-            f" {' or '.join(formats)}"
-        )
+        names = " or ".join(formats)
+        yield f"private  sent to no provider on another machine unless extraction.channels names {names}"
 
 
 import_ = _ImportCommand(_SPELLING, _import)
@@ -218,13 +220,12 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
     if not found:
         note = "no conversations of a known program found: name a format and a path; see --help"
         return _ImportReports({"histories": []}, notes=[note])
-    days = next((each.kept_days for each in found if each.expiring), None)
     notes = [
-        "memlog import FORMAT imports what a program keeps, memlog import FORMAT PATH what is elsewhere",
+        "memlog import FORMAT imports the sessions of one program; memlog import FORMAT PATH, other folders",
         *(
-            [f"sessions that did not change for {days} days are deleted when their program starts"]
-            if days
-            else []
+            f"{each.format} deletes sessions that have not changed for {each.kept_days} days"
+            for each in found
+            if each.expiring
         ),
     ]
     return _ImportReports({"histories": found}, table=table_of_records(found, _HISTORY), notes=notes)
@@ -296,7 +297,7 @@ def _with_project(records: Sequence[object], columns: Columns) -> Columns:
 
 _UNDONE: Columns = {
     "import": "run",
-    "format": "format",
+    "format": lambda each: ", ".join(each.formats),
     "events": "events",
     "derived": "derived",
     "kept": lambda each: len(each.kept),
@@ -312,13 +313,13 @@ def _undo_notes(done: "Sequence[memlog.ImportUndo]") -> Iterator[str]:
     if any(each.erased for each in done):
         yield "erased events cannot be imported again; memlog scrub overwrites them in the log"
     elif any(each.done for each in done):
-        yield "importing again brings back what it meets"
+        yield "importing again brings back the events that are still in the source"
 
 
 _RUNS: Columns = {
     "import": "run",
     "time": lambda each: format_in_local_time(each.ts),
-    "format": "format",
+    "format": lambda each: ", ".join(each.formats),
     "events": "appended",
     "met": "met",
     "state": lambda each: "undone" if each.is_undone else "",

@@ -5,7 +5,7 @@ import re
 import shlex
 
 PHRASES = {
-    "check the path of the store": "check --store and --project",
+    "check the path of the store": "check --store and --project (see memlog projects list)",
     "memlog.open(PATH, create=True)": "memlog init",
     "memlog.open(PATH)": "--store",
     "memlog.open(language_model=…)": "the section [language_model] of memlog.toml",

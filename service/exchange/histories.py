@@ -1,5 +1,6 @@
 """Finds the conversations that other programs keep on this machine, and those that they delete soon."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -20,10 +21,12 @@ _SOON = 7 * _DAY
 class FoundHistory(msgspec.Struct, kw_only=True):
     """The conversations that a program keeps in a folder.
 
-    format: for an import. sessions: the number of files. messages: with calls of tools and their results.
+    format: for an import. sessions: their number; a subagent belongs to its session.
+    messages: with calls of tools and their results.
     bytes: the size of all sessions. first, last: the times of the first and the last message.
     kept_days: after how many days without a change the program deletes a session; None if it keeps all.
-    expiring: how many sessions it will delete within a week. expires: when it will delete the next one.
+    expiring: how many sessions it will delete within a week. expires: when it will delete the next one; if
+        that is in the past, at its next start.
     """
 
     format: str
@@ -84,12 +87,15 @@ def _describe(
             times = [min(times + dated), max(times + dated)] if times or dated else []
         if progress is not None and number % 1000 == 0:
             progress(f"bytes of {name} counted", source.done, source.size)
+    if progress is not None:
+        progress(f"bytes of {name} counted", source.size, source.size)
     kept = importer.days_kept(source) if importer.days_kept is not None else None
-    ends = sorted(path.stat().st_mtime + kept * _DAY for path in files) if kept is not None else []
+    changed = _find_last_changes(importer, source, files)
+    ends = sorted(at + kept * _DAY for at in changed.values()) if kept is not None else []
     return FoundHistory(
         format=name,
         folder=str(source.path),
-        sessions=len(files),
+        sessions=len(changed),
         messages=messages,
         bytes=sum(path.stat().st_size for path in files),
         first=times[0] if times else None,
@@ -98,3 +104,14 @@ def _describe(
         expiring=sum(end < time.time() + _SOON for end in ends),
         expires=timestamps.timestamp_from_seconds(ends[0]) if ends else None,
     )
+
+
+def _find_last_changes(importer: Importer, source: ForeignFiles, files: Sequence[Path]) -> dict[str, float]:
+    """Return by session when the oldest of its files last changed, in seconds since 1970."""
+    assert importer.find_sessions is not None  # a program with a folder of its own has sessions
+    names = {each.path: each.name for each in importer.find_sessions(source)}
+    changed: dict[str, float] = {}
+    for path in files:
+        name = names.get(path, path.stem)
+        changed[name] = min(path.stat().st_mtime, changed.get(name, math.inf))
+    return changed

@@ -326,9 +326,7 @@ class Importing:
         if archived:
             memories = self._query_if_exists(lambda db: {name: find_memory(db, name) for name in archived})
         keys = [(stream, name) for name in ids for stream in _streams_of(self._streams, name)]
-        self._hidden = (
-            self._query_if_exists(lambda db: imports.hidden_by_record(db, keys, holdings.CHANGED_IN)) or {}
-        )
+        self._hidden = self._find_hidden(keys)
         self._edits = self._find_edits(batch, found)
         new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
@@ -342,6 +340,16 @@ class Importing:
         self._report.described += kinds["chat_described"]
         self._report.appended += len(new) - updated - kinds["chat_described"]
         self._report.types = dict(Counter(self._report.types) + kinds)
+
+    def _find_hidden(self, keys: Sequence[Key]) -> dict[str, set[Key]]:
+        """Return the hidden events of records by id. New events cost no catch-up with what was appended."""
+        if not keys or self._begins_empty:
+            return {}
+        return self._engine.reads.run_with_repair(
+            lambda read_model: imports.hidden_by_record(
+                read_model.connect_to_latest(sync=False)[0], keys, holdings.CHANGED_IN
+            )
+        )
 
     def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str

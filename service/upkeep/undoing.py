@@ -29,15 +29,15 @@ _DERIVED_IN = (ev.MemorySaved.STREAM, ev.CoreMemoryUpdated.STREAM, ev.FactStored
 class ImportUndo(msgspec.Struct, kw_only=True):
     """What undoing an import takes back or, in a dry run, would.
 
-    events: the number of its events that no longer count. derived: the number of events that were derived
-        from them, and no longer count either.
+    events: the number of its events, with descriptions of chats, that no longer count.
+    derived: the number of events that were derived from them, and no longer count either.
     kept: the messages and memories that stay because something else has changed them since.
     met_by: later imports of other sources that met some of the events.
     erased: whether the events were also forgotten, so that they cannot be imported again.
     """
 
     run: str
-    format: str
+    formats: list[str]
     paths: list[str]
     events: int
     derived: int
@@ -91,7 +91,7 @@ def _plan_undo(db: Connection, engine: Engine, run: str) -> _Plan:
     derived = _find_derived_events(engine.log_path, hidden)
     report = ImportUndo(
         run=found.run,
-        format=found.format,
+        formats=found.formats,
         paths=found.paths,
         events=len(hidden),
         derived=len(derived),

@@ -72,7 +72,7 @@ def test_two_agents_and_five_folders_are_four_projects(memlog: Run, home: Path) 
         )
 
     table = [line.split()[:4] for line in memlog("import").out.decode().splitlines()[1:]]
-    assert table == [["claude-code", "~/.claude", "12", "90"], ["codex", "~/.codex", "6", "12"]]
+    assert table == [["claude-code", "~/.claude", "6", "90"], ["codex", "~/.codex", "6", "12"]]
 
     tried = appended(memlog, "import", "codex", "--dry-run")
     assert memlog("projects", "list", "--json").json == {"projects": []}
@@ -83,7 +83,7 @@ def test_two_agents_and_five_folders_are_four_projects(memlog: Run, home: Path) 
     assert [line for line in ledger.splitlines() if line.startswith("project")] == [
         f"project  {name}" for name in sorted({*folders.values()})
     ]
-    assert "sent     to no language model on another machine" in ledger
+    assert "private  sent to no provider on another machine" in ledger
     assert TOKEN not in ledger
     stores = {each["name"]: each for each in memlog("projects", "list", "--json").json["projects"]}
     assert stores.keys() == {*folders.values()}
@@ -169,10 +169,7 @@ def test_a_link_decides_for_a_folder_and_those_below_it(memlog: Run, home: Path)
         "links": [{"folder": str(folder), "project": "crockery"}]
     }
     done = memlog("import", "claude-code")
-    assert (
-        f"{TEA} has 1 session of folders linked to crockery: memlog --project {TEA} import undo"
-        in done.err.decode()
-    )
+    assert f"{TEA} keeps sessions that are linked to crockery (1)" in done.err.decode()
     sessions = [f"claude-code:5e55104e-000{number}-4000-8000-000000000001" for number in (1, 2)]
     assert found(memlog, "kettle") | found(memlog, "saucer") == {
         (TEA, sessions[0]),
@@ -263,3 +260,16 @@ def test_an_import_into_several_projects_is_undone_in_all_of_them(memlog: Run, h
     again = memlog("import", "claude-code", "--json").json["projects"]
     assert [each["restored"] for each in again] == [each["appended"] for each in ledger]
     assert {project for project, _ in found(memlog, "kettle")} == {TEA}
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_was_erased_comes_back_in_no_other_project(memlog: Run, home: Path) -> None:
+    tea = make_repository(home / "src/tea")
+    add_codex_thread(home, 1, tea, "kettle")
+    (first,) = memlog("import", "codex", "--json").json["projects"]
+    assert memlog("import", "undo", first["run"], "--erase", "--yes").code == 0
+    git(tea, "remote", "add", "origin", "https://github.com/anna/tea")
+    assert memlog("projects", "link", str(home / "src"), "other").code == 0
+    (again,) = memlog("import", "codex", "--json").json["projects"]
+    assert (again["project"], again["forgotten"], again["appended"]) == (str(tea), first["events"], 0)
+    assert found(memlog, "kettle") == set()

@@ -29,7 +29,7 @@ def run(home: Path, *args: str, **variables: str):
 def test_it_shows_each_program_and_imports_nothing_unasked(home: Path) -> None:
     done = run(home, "import")
     assert [line.split()[:4] for line in done.stdout.decode().splitlines()[1:]] == [
-        ["claude-code", "~/.claude", "3", "19"],
+        ["claude-code", "~/.claude", "2", "19"],
         ["codex", "~/.codex", "6", "32"],
     ]
     assert not (home / "store/log").exists()
