@@ -11,7 +11,7 @@ import msgspec
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.sqlite import Connection, to_json_list
-from memlog.projector.subjects.imports import Key, keys_in_json
+from memlog.projector.subjects.imports import Key, find_hidden_ids, keys_in_json
 
 
 class ImportRun(msgspec.Struct, kw_only=True):
@@ -83,7 +83,11 @@ def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[
     own = "SELECT 1 FROM imported_events WHERE format = ?1 AND path {} ?2 LIMIT 1"
     if db.execute(own.format("<>"), (format, path)).fetchone() is None:
         return
-    rows = db.execute("SELECT appended, met FROM imported_events WHERE path = ?", (path,))
+    rows = db.execute(
+        "SELECT appended, met FROM imported_events"
+        " WHERE path = ? AND run NOT IN (SELECT run FROM undone_imports)",
+        (path,),
+    )
     known = {key for lists in rows for ids in lists for key in keys_in_json(ids)}
     rows = db.execute("SELECT appended FROM imported_events WHERE format = ? AND path <> ?", (format, path))
     for (appended,) in rows:
@@ -116,6 +120,12 @@ def hidden_by_record(db: Connection, keys: Sequence[Key], streams: Sequence[str]
     return found
 
 
+def hidden_among(db: Connection, events: Collection[Key]) -> set[Key]:
+    """Return which events are hidden."""
+    by_stream = group_by_stream(events)
+    return {(stream, name) for stream, ids in by_stream.items() for name in find_hidden_ids(db, stream, ids)}
+
+
 def changed_since(
     db: Connection, events: Collection[Key], is_imported: Callable[[str], bool]
 ) -> dict[str, set[Key]]:
@@ -138,7 +148,8 @@ def changed_since(
     memories = db.execute(
         f"{imported} SELECT t.memory_id, t.stream, t.event_id FROM memory_events t"
         " JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id)"
-        " WHERE e.type IN ('memory_saved', 'memory_updated', 'memory_archived') AND t.extraction_id IS NULL"
+        " WHERE t.extraction_id IS NULL AND (e.type IN ('memory_saved', 'memory_updated')"
+        "   OR (e.type = 'memory_accessed' AND t.accesses > t.reads))"  # somebody saved it once more
         " AND t.memory_id IN (SELECT o.memory_id FROM memory_events o"
         "   WHERE (o.stream, o.event_id) IN (SELECT stream, id FROM imported))"
         " ORDER BY 1",

@@ -215,15 +215,27 @@ class ProjectImportUndo(ImportUndo, kw_only=True):
     project: str
 
 
-def list_imports_of_projects(stores: ProjectStores) -> list[ProjectImportRun]:
-    """Return the imports into the stores of all projects, the newest last."""
+def list_imports_of_projects(
+    stores: ProjectStores, failed: dict[str, MemlogError] | None = None
+) -> list[ProjectImportRun]:
+    """Return the imports into the stores of all projects, the newest last.
+
+    failed: filled with the errors of stores by project; None to raise the first.
+    """
     found = []
     for project in stores.names:
         path = stores.path(project)
-        if disk.is_folder(path / LOG / ImportUndone.STREAM):
+        if not disk.is_folder(path / LOG / ImportUndone.STREAM):
+            continue
+        try:
             with stores.open(path) as store:
                 runs = store.exchange.list_imports()
-            found += [ProjectImportRun(project=project, **asdict(run)) for run in runs]
+        except MemlogError as error:
+            if failed is None:
+                raise
+            failed[project] = error
+            continue
+        found += [ProjectImportRun(project=project, **asdict(run)) for run in runs]
     return sorted(found, key=lambda run: (run.ts, run.run))
 
 
@@ -231,10 +243,11 @@ def undo_import_of_projects(
     stores: ProjectStores, run: str, *, anyway: bool, erase: bool, dry_run: bool
 ) -> list[ProjectImportUndo]:
     """Undo an import in the stores of all projects; see `Projects.undo_import`."""
-    runs = [each for each in list_imports_of_projects(stores) if each.run == run]
+    failed: dict[str, MemlogError] = {}
+    runs = [each for each in list_imports_of_projects(stores, failed) if each.run == run]
     if not runs:
-        raise make_not_found_error("import_not_found", run)
-    left = [each for each in runs if not each.is_undone] or runs
+        raise next(iter(failed.values()), make_not_found_error("import_not_found", run))
+    left = [each for each in runs if erase or not each.is_undone] or runs
     # Nothing is undone anywhere if a store refuses.
     for is_trial in (True,) if dry_run else (True, False):
         done = []

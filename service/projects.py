@@ -265,15 +265,17 @@ class Projects:
             dry_run=dry_run,
         )
 
-    def list_imports(self) -> "_Imports":
+    def list_imports(self, failed: dict[str, MemlogError] | None = None) -> "_Imports":
         """List the imports into the stores of all projects, the newest last.
+
+        failed: filled with the errors of stores by project; None to raise the first.
 
         Raises:
             BadInput, DatabaseError: a store cannot be read.
         """
         from memlog.service.by_project import list_imports_of_projects
 
-        return list_imports_of_projects(self._stores())
+        return list_imports_of_projects(self._stores(), failed)
 
     def undo_import(
         self, run: str, *, anyway: bool = False, erase: bool = False, dry_run: bool = False

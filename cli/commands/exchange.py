@@ -27,7 +27,7 @@ from memlog.cli.output.answer import (
     records_answer,
     table_of_records,
 )
-from memlog.cli.output.output import STORED, count_noun, escape_controls, prints_sentences
+from memlog.cli.output.output import STORED, count_noun, escape_controls, prints_sentences, put_on_one_line
 from memlog.cli.process.confirmation import ask_yes_or_no, run_if_confirmed
 from memlog.service.engine.operation import bind_operation
 from memlog.service.exchange.formats import check_format, describe_format, format_names, load_importer
@@ -167,7 +167,7 @@ def _import_by_project(
     )
     lines = []
     for name, reports in groupby(done.projects, key=lambda report: str(report.project)):
-        lines.append(f"project  {escape_controls(name)}")
+        lines.append(f"project  {put_on_one_line(name)}")
         for report in reports:
             lines += [f"source   {report.format}"] if len(sources) > 1 else []
             lines += _summary_lines(report)
@@ -336,12 +336,14 @@ _RUNS: Columns = {
 )
 def runs(ctx: click.Context, _: Given) -> Answer:
     found: Sequence[memlog.ImportRun]
+    failed: dict[str, memlog.MemlogError] = {}
     if ctx.ensure_object(Settings).names_store_or_project:
         with open_store(ctx) as store:
             found = store.exchange.list_imports()
     else:
-        found = _all_projects(ctx).list_imports()
-    return list_answer("imports", found, _with_project(found, _RUNS), if_empty="no imports")
+        found = _all_projects(ctx).list_imports(failed)
+    notes = [f"{escape_controls(name)}: {error.message}" for name, error in failed.items()]
+    return list_answer("imports", found, _with_project(found, _RUNS), notes=notes, if_empty="no imports")
 
 
 def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:

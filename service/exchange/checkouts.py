@@ -78,7 +78,8 @@ class Checkouts:
             key, _, url = entry.partition("\n")
             urls.setdefault(key.removeprefix("remote.").removesuffix(".url"), url)
         names = sorted(urls, key=lambda name: (name != "origin", name))
-        remote = next(filter(None, (normalise_remote(urls[name]) for name in names)), None)
+        remotes = (normalise_remote(resolve_remote(urls[name], checkout)) for name in names)
+        remote = next(filter(None, remotes), None)
         return remote, escape_invalid_utf8(checkout)
 
     def _run_git(self, folder: str, *words: str) -> bytes:
@@ -116,6 +117,12 @@ def _is_folder(path: Path) -> bool:
     return False
 
 
+def resolve_remote(url: str, checkout: Path) -> str:
+    """Return the address of a remote; of one that is a path relative to the checkout, the whole path."""
+    is_relative = url and not url.startswith("/") and not _URL.fullmatch(url) and not _SCP.fullmatch(url)
+    return os.path.realpath(checkout / url) if is_relative and "::" not in url else url
+
+
 def normalise_remote(url: str) -> str | None:
     """Return the address of a repository, the same for all ways to it; None if it is none.
 
@@ -124,7 +131,10 @@ def normalise_remote(url: str) -> str | None:
     """
     url = url.strip()
     if (found := _URL.fullmatch(url)) is not None:
-        place, _, path = re.split(r"[?#]", found[2])[0].partition("/")
+        # Without user and password first: these may have any character.
+        authority, _, path = found[2].partition("/")
+        place = re.split(r"[?#]", authority.rpartition("@")[2])[0]
+        path = re.split(r"[?#]", path)[0]
         if found[1].lower() == "file":
             return _strip_ending(f"/{path}")
         return _join(re.sub(r":\d*\Z", "", place.rpartition("@")[2]), path)

@@ -54,11 +54,12 @@ class Holding:
     """What the log holds under the id of a record.
 
     base: the record's own event; None if it was forgotten or is unreadable.
+    is_hidden: whether its import was undone.
     """
 
     def __init__(self, base: StoredChange | None = None, changes: Iterable[StoredChange] = ()) -> None:
         self.base, self.changes = base, [*changes]
-        self.is_forgotten = False
+        self.is_forgotten = self.is_hidden = False
         self.forgotten: list[Forgotten] = []
 
     @property
@@ -243,7 +244,9 @@ def recognise_source(records: Iterable[Record], prefix: str, suffixes: Iterable[
                     continue
                 if holding.is_forgotten:
                     has_forgotten.add(suffix)
-                if (reason := compare_event(record, event, holding)) is not None:
+                reason = compare_event(record, event, holding)
+                # What was undone speaks for a source, but not against one.
+                if reason is not None and (reason == "same" or not holding.is_hidden):
                     tallies[suffix][reason] += 1
     same = {suffix: _count_same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
     best = max(same, key=lambda suffix: same[suffix])

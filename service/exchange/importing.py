@@ -26,7 +26,7 @@ from memlog.eventlog.events import (
     type_name_of_event,
 )
 from memlog.eventlog.log.layout import STORE_KEY
-from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8
+from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8, stream_of
 from memlog.eventlog.positions import AppendWarning, Position, collect_warnings
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 from memlog.eventlog.secrets.outgoing import load_or_create_store_key
@@ -77,7 +77,8 @@ _MAX_UNSYNCED = 20_000
 _OPEN = ("known", "restored", "changed", "updated")
 """The outcomes of an event whose later changes may be imported."""
 
-_Outcome = Literal["new", "known", "restored", "changed", "updated", "forgotten", "refused"]
+_Outcome = Literal["new", "known", "restored", "replaced", "changed", "updated", "forgotten", "refused"]
+"""replaced: new content of a record whose import was undone."""
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -310,6 +311,9 @@ class Importing:
             found = self._engine.reads.run_with_repair(
                 lambda read_model: ask(read_model.connect_to_latest(sync=False)[0])
             )
+        for name, hidden in self._find_hidden(keys).items():
+            if name in found and any(key[1] == name for key in hidden):
+                found[name].is_hidden = True
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -361,6 +365,9 @@ class Importing:
             made = add_precedence(event, now, is_changed=bool(record.changes))
             drafted, why = self._try_draft(made)
             fate = self._find_outcome(record, event, why, found, now)
+            if fate == "replaced":
+                made, fate = self._replace_hidden_event(made)
+                drafted, _ = self._try_draft(made)
             fates.append(fate if isinstance(event, ChatDescribed) else self._count_outcome(fate))
             if fate == "new":
                 self._add_holding(found, str(event.id), Holding(base=to_stored_change(made, "updated", now)))
@@ -374,7 +381,7 @@ class Importing:
         for change in record.changes:
             is_open = own in _OPEN
             outcome: _Outcome = classify_change(change, first, found[first], now) if is_open else own
-            if outcome == "known" and self._restore(first, f"{change.id}/"):
+            if outcome == "known" and self._restore_changes(first, change):
                 outcome = "restored"
             if self._count_outcome(outcome) == "new":
                 yield _New(self._name_change(change, first, found, now))
@@ -412,9 +419,10 @@ class Importing:
         self._seen[name] = content
         if why is None and holding is not None:
             fate = self._compare_with_known(record, event, holding, now)
-            if fate == "known":
+            if fate in ("known", "changed", "updated"):
                 self._note_met_event(name)
-            return "restored" if fate in ("known", "updated") and self._restore(name) else fate
+            is_restored = fate in ("known", "updated") and self._restore(name)
+            return "restored" if is_restored and fate == "known" else fate
         if why is None and _is_unfilled(event):
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
@@ -441,6 +449,8 @@ class Importing:
         is_older = record.created is not None and holdings.last_change_time(record) < holding.last_change_time
         if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
+        if self._is_hidden(name):
+            return "replaced"
         self._add_problem(name, "its content differs from what was imported under this id")
         if group is not None:
             self._moved.add(group)
@@ -478,15 +488,39 @@ class Importing:
             return "known"
         return "updated"
 
-    def _restore(self, record: str, change: str = "") -> bool:
-        """Bring back the hidden event of a record, or those of a change; return whether there are any."""
+    def _is_hidden(self, name: str) -> bool:
+        return any(key[1] == name for key in self._hidden.get(name, ()))
+
+    def _restore(self, name: str) -> bool:
+        """Bring back the hidden event of a record; return whether there is one."""
+        keys = {key for key in self._hidden.get(name, ()) if key[1] == name}
+        self._restored |= keys
+        return bool(keys)
+
+    def _restore_changes(self, record: str, change: Event) -> bool:
+        """Bring back the hidden changes of an aspect that the source has; an older copy has older ones."""
         keys = {
             key
             for key in self._hidden.get(record, ())
-            if (key[1].startswith(change) if change else key[1] == record)
+            if key[1].startswith(f"{change.id}/")
+            and holdings.parse_aspect_and_time(key[1], record)[1] <= (change.ts or "~")
         }
         self._restored |= keys
         return bool(keys)
+
+    def _replace_hidden_event(self, event: Event) -> tuple[Event, _Outcome]:
+        """Give another content of a hidden record an id of its own; return the event and its outcome."""
+        content = content_hash_without_openssl(event).hex()[:_HASH_LENGTH]
+        made = replace(event, id=f"{event.id}~{content}")
+        name, stream = str(made.id), stream_of(made)
+        known = self._query_if_exists(lambda db: line_places_of_ids(db, stream, [name])) or {}
+        if self._query_if_exists(lambda db: forgotten_ids(db, stream, [name])):
+            return made, "forgotten"
+        if not known:
+            return made, "new"
+        is_hidden = self._query_if_exists(lambda db: find_hidden_ids(db, stream, [name]))
+        self._restored |= {(stream, name)} if is_hidden else set()
+        return made, "restored" if is_hidden else "known"
 
     def _note_met_event(self, name: str) -> None:
         for stream in _streams_of(self._streams, name):

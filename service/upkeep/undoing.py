@@ -1,6 +1,7 @@
 """Takes imports back: their events, and what was derived from these, no longer count."""
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from memlog.eventlog import events as ev
 from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Chat
+from memlog.eventlog.files.locks import holding_lock
+from memlog.eventlog.log.layout import CONVERSATIONS, IMPORT_LOCK
 from memlog.eventlog.log.reader import LogEntry, read_entries_in_log_order, select_segments
 from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.sqlite import Connection
@@ -48,64 +51,73 @@ class ImportUndo(msgspec.Struct, kw_only=True):
 
 
 class _Plan(NamedTuple):
-    """The outcome of undoing an import, and the events that it hides and keeps."""
+    """The outcome of undoing an import, and the events that it hides and keeps.
+
+    is_undone: whether it was undone before; its hidden events may still be erased.
+    """
 
     report: ImportUndo
     hidden: set[Key]
     kept: set[Key]
     derived: set[Key]
+    is_undone: bool
 
 
 def undo_import(
     engine: Engine, run: str, *, anyway: bool, dry_run: bool, forget: Callable[[set[Key]], None] | None
 ) -> ImportUndo:
     """Undo an import; see `Erasure.undo_import`. forget: forgets the events for good."""
-    plan = engine.decide(lambda db: _plan_undo(db, engine, run))
-    report = plan.report
-    if report.met_by and not anyway:
-        named = ", ".join(report.met_by[:_MAX_NAMED])
-        raise BadInput(
-            f"later imports of other sources met events of {run}: {named}",
-            hint="undo these first, or undo it anyway: anyway=True",
-        )
-    if dry_run:
-        return report
-    undone = ev.ImportUndone(
-        run=run, kept=imports.group_by_stream(plan.kept), derived=imports.group_by_stream(plan.derived)
-    )
-    engine.append([undone])
-    if forget is not None:
-        forget(plan.hidden | plan.derived)
-        report.erased = True
-    engine.decide(lambda _: None)  # the next read would take the time otherwise
-    report.done = True
+    # An import that runs would go on to append what this takes back.
+    lock = holding_lock(engine.path / IMPORT_LOCK, "the import", engine.lock_timeout)
+    with nullcontext() if dry_run else lock:
+        plan = engine.decide(lambda db: _plan_undo(db, engine, run, may_be_undone=forget is not None))
+        report = plan.report
+        if report.met_by and not anyway:
+            named = ", ".join(report.met_by[:_MAX_NAMED])
+            raise BadInput(
+                f"later imports of other sources met events of {run}: {named}",
+                hint="undo these first, or undo it anyway: anyway=True",
+            )
+        if dry_run:
+            return report
+        kept, derived = imports.group_by_stream(plan.kept), imports.group_by_stream(plan.derived)
+        if not plan.is_undone:
+            engine.append([ev.ImportUndone(run=run, kept=kept, derived=derived)])
+        if forget is not None:
+            forget(plan.hidden | plan.derived)
+            report.erased = True
+        engine.decide(lambda _: None)  # the next read would take the time otherwise
+        report.done = True
     return report
 
 
-def _plan_undo(db: Connection, engine: Engine, run: str) -> _Plan:
-    found = _find_import(db, run)
+def _plan_undo(db: Connection, engine: Engine, run: str, *, may_be_undone: bool) -> _Plan:
+    found = _find_import(db, run, may_be_undone=may_be_undone)
     events = {*imports.events_of_import(db, found.run)}
     changed = imports.changed_since(db, events, is_imported)
     kept = {key for keys in changed.values() for key in keys}
-    hidden = events - kept
-    derived = _find_derived_events(engine.log_path, hidden)
+    hidden = imports.hidden_among(db, events - kept) if found.is_undone else events - kept
+    derived, memories = _find_derived_events(engine.log_path, hidden)
+    edited = imports.changed_since(db, derived, is_imported)
+    own = {name: keys for name, keys in edited.items() if name in memories}
+    derived -= {key for keys in own.values() for key in keys}
     report = ImportUndo(
         run=found.run,
         formats=found.formats,
         paths=found.paths,
         events=len(hidden),
         derived=len(derived),
-        kept=sorted(changed),
-        met_by=imports.imports_that_met(db, found.run, events),
+        kept=sorted({*changed, *own}),
+        met_by=[] if found.is_undone else imports.imports_that_met(db, found.run, events),
     )
-    return _Plan(report, hidden, kept, derived)
+    return _Plan(report, hidden, kept, derived, found.is_undone)
 
 
-def _find_import(db: Connection, run: str) -> ImportRun:
+def _find_import(db: Connection, run: str, *, may_be_undone: bool) -> ImportRun:
     known = {each.run: each for each in imports.list_imports(db)}
     if run not in known:
         raise make_not_found_error("import_not_found", run)
-    if known[run].is_undone:
+    if known[run].is_undone and not may_be_undone:
         raise BadInput(f"the import {run} was undone before", hint="import again to bring its events back")
     return known[run]
 
@@ -124,16 +136,18 @@ class _Derivation(NamedTuple):
     memory: str | None = None
 
 
-def _find_derived_events(log: Path, hidden: set[Key]) -> set[Key]:
-    """Return the events that were derived from hidden ones, also by several steps.
+def _find_derived_events(log: Path, hidden: set[Key]) -> tuple[set[Key], set[str]]:
+    """Return the events derived from hidden ones, also by several steps, and the memories that they save.
 
     The whole extraction goes, also if it had other sources: what these say is distilled again.
     """
     streams = {*_DERIVED_IN, *(stream for stream, _ in hidden)}
     entries = [each for stream in sorted(streams) for each in _entries_of(log, stream)]
     derivations = [each for entry in entries if (each := _to_derivation(entry)) is not None]
-    gone, memories, extractions = {*hidden}, _memories_saved_only_by(entries, hidden), set[str]()
-    found: set[Key] = set()
+    # A fact without a chat names its message by id alone.
+    gone = hidden | {(CONVERSATIONS, name) for stream, name in hidden if stream.startswith(CONVERSATIONS)}
+    memories, extractions = _memories_saved_only_by(entries, hidden), set[str]()
+    found, saved = set[Key](), set[str]()
     while True:
         new = [
             each
@@ -142,10 +156,11 @@ def _find_derived_events(log: Path, hidden: set[Key]) -> set[Key]:
             and (each.extraction in extractions or each.sources & gone or each.memories & memories)
         ]
         if not new:
-            return found
+            return found, saved
         found |= {each.key for each in new}
         gone |= found
-        memories |= {each.memory for each in new if each.memory is not None}
+        saved |= {each.memory for each in new if each.memory is not None}
+        memories |= saved
         extractions |= {each.extraction for each in new if each.extraction is not None}
 
 
@@ -179,7 +194,13 @@ def _to_derivation(entry: LogEntry) -> _Derivation | None:
         case ev.MemoriesMerged() | ev.ProfileRefreshed():
             return _Derivation(key, event.id, _keys_of_changes(event.event_ids))
         case ev.FactStored() if event.source_message_id is not None:
-            return _Derivation(key, None, _keys_of_messages(event.chat_id, [event.source_message_id]))
+            told_by = [event.source_message_id]
+            sources = (
+                frozenset((CONVERSATIONS, name) for name in told_by)
+                if event.chat_id is None
+                else _keys_of_messages(event.chat_id, told_by)
+            )
+            return _Derivation(key, None, sources)
     extraction = getattr(event, "extraction", None)
     if extraction is None:
         return None

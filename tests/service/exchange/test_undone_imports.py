@@ -1,8 +1,11 @@
 """Imports that are undone: nothing of them counts, and a later import brings back exactly what it meets."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from shutil import copy2
 
 import pytest
 from msgspec.structs import asdict
@@ -138,3 +141,51 @@ def test_what_was_erased_is_not_imported_again(store: memlog.Store, tmp_path: Pa
     again = store.exchange.import_from("jsonl", [source], map=map)
     assert (again.forgotten, again.restored, again.appended) == (2, 0, 0)
     assert store.erasure.scrub().lines == 2
+
+
+def test_an_older_copy_brings_back_no_newer_change(store: memlog.Store, tmp_path: Path) -> None:
+    source = MADE["tiered"][0](tmp_path)
+    store.exchange.import_from("tiered", [source])
+    older = copy2(source, tmp_path / "older.db")
+    before = seen(store)
+    with closing(sqlite3.connect(source)) as db, db:
+        db.execute("UPDATE memories SET content = 'We order gyokuro now', updated_at = '2026-03-01 10:00:00'")
+    run = store.exchange.import_from("tiered", [source]).run
+    assert seen(store) != before
+    store.erasure.undo_import(str(run))
+    store.exchange.import_from("tiered", [older])
+    assert seen(store) == before
+
+
+def test_another_text_of_an_undone_record_is_imported(store: memlog.Store, tmp_path: Path) -> None:
+    source, map = lines(tmp_path, "one", "a tea"), tmp_path / "map.toml"
+    store.erasure.undo_import(str(store.exchange.import_from("jsonl", [source], map=map).run))
+    source.write_text(source.read_text().replace("a tea", "a green tea"))
+    store.exchange.import_from("jsonl", [source], map=map)
+    assert window(store) == ["a green tea"]
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("## User\n\n- City: Turku\n\n## Tea\n\n- We order sencha.\n")
+    store.erasure.undo_import(str(store.exchange.import_from("memory-folder", [notes]).run))
+    (notes / "MEMORY.md").write_text("## User\n\n- City: Oulu\n\n## Tea\n\n- We order oolong.\n- Gyokuro.\n")
+    report = store.exchange.import_from("memory-folder", [notes])
+    assert (report.appended, report.refused) == (3, 0)
+    assert store.core.get().user == {"city": "Oulu"}
+    assert {each.content for each in store.memories.list()} == {"We order oolong.", "Gyokuro."}
+    assert store.exchange.import_from("memory-folder", [notes]).known == 3
+    assert store.maintenance.verify().problems == []
+
+
+def test_an_undone_import_can_be_erased_and_a_met_event_stays_met(
+    store: memlog.Store, tmp_path: Path
+) -> None:
+    map = tmp_path / "map.toml"
+    one, two = lines(tmp_path, "one", "a tea"), lines(tmp_path, "two", "a tea", "b milk")
+    first = str(store.exchange.import_from("jsonl", [one], map=map).run)
+    store.erasure.undo_import(str(store.exchange.import_from("jsonl", [two], map=map).run))
+    second = str(store.exchange.import_from("jsonl", [two], map=map).run)
+    with pytest.raises(memlog.BadInput, match=second):
+        store.erasure.undo_import(first)
+    store.erasure.undo_import(second)
+    assert store.erasure.undo_import(second, erase=True).events == 1
+    assert store.exchange.import_from("jsonl", [two], map=map).forgotten == 1
