@@ -316,19 +316,30 @@ class ForeignFiles:
         return data[:_HEAD].decode(errors="ignore") + middle + data[-_TAIL:].decode(errors="ignore")
 
     def read_rows(
-        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+        self,
+        path: Path,
+        table: str,
+        known: Collection[str],
+        *,
+        is_optional: bool = False,
+        is_streamed: bool = False,
     ) -> Iterator[dict[str, Any] | Unreadable]:
         """Yield the readable rows of an SQLite table, and `Unreadable` for each damaged part.
 
         known: the columns to read, which may be missing; values in other columns are counted.
-        is_optional: whether the table may be missing.
+        is_optional: whether the table may be missing. is_streamed: whether to yield rows while the table is
+        being read, of which a page is in memory; otherwise everything is read first, so that the program that
+        writes to the file need not wait for appends.
         """
         where = f"{self.display_name(path)}, table {table}"
         try:
             with self._database(path) as database:
-                # Everything is read first, so that the program that writes to the file need not wait for
-                # appends.
-                read = [*self._tables.read_pages(database, table, known)]
+                pages = self._tables.read_pages(database, table, known)
+                if is_streamed:
+                    for page in pages:
+                        yield from self._rows_of(page, path, table, known, is_optional=is_optional)
+                    return
+                read = [*pages]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
@@ -336,15 +347,21 @@ class ForeignFiles:
             yield Unreadable(where, self._add_remedy(path, str(failed)))
             return
         for page in read:
-            for column, count in page.unknown.items():
-                self.unknown[f"{table}.{column}"] += count
-            yield from (dict(zip(known, row, strict=True)) for row in page.rows)
-            if page.too_long:
-                yield Unreadable(where, f"{page.too_long} rows are too long for an event")
-            if page.error is not None:
-                yield Unreadable(where, self._add_remedy(path, page.error))
-            if not page.is_known and not is_optional:
-                yield Unreadable(where, "there is no such table")
+            yield from self._rows_of(page, path, table, known, is_optional=is_optional)
+
+    def _rows_of(
+        self, page: TablePage, path: Path, table: str, known: Collection[str], *, is_optional: bool
+    ) -> Iterator[dict[str, Any] | Unreadable]:
+        where = f"{self.display_name(path)}, table {table}"
+        for column, count in page.unknown.items():
+            self.unknown[f"{table}.{column}"] += count
+        yield from (dict(zip(known, row, strict=True)) for row in page.rows)
+        if page.too_long:
+            yield Unreadable(where, f"{page.too_long} rows are too long for an event")
+        if page.error is not None:
+            yield Unreadable(where, self._add_remedy(path, page.error))
+        if not page.is_known and not is_optional:
+            yield Unreadable(where, "there is no such table")
 
     def _database(self, path: Path) -> AbstractContextManager[Path]:
         return nullcontext(path) if self._archive is None else self._archive.copied(path)

@@ -39,11 +39,12 @@ Reason = Literal[
     "tail",
     "system",
     "excluded",
+    "pending",
 ]
 """Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
 source. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
 tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out, or
-it is too old."""
+it is too old. pending: its program has not finished it."""
 
 
 class Used(NamedTuple):
@@ -190,7 +191,13 @@ class ForeignData(Protocol):
         """Return the output of a tool without its middle, if it is long."""
 
     def read_rows(
-        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+        self,
+        path: Path,
+        table: str,
+        known: Collection[str],
+        *,
+        is_optional: bool = False,
+        is_streamed: bool = False,
     ) -> Iterator[dict[str, Any] | Unreadable]:
         """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
@@ -216,8 +223,9 @@ class Importer(NamedTuple):
     find_sessions: yields the files of the sessions in a source, of which it reads the beginnings; those of a
         session begin with its own. None if the format has no sessions.
     has_unique_ids: whether no two sources use one id for different records.
-    variable: the environment variable with the program's folder. homes: patterns for its folders below a
-    person's home folder. sessions: patterns for the files of its conversations in such a folder.
+    variable: the environment variable with the program's folder, or `NAME/folder` for one below what the
+    variable names. homes: patterns for its folders below a person's home folder. sessions: patterns for the
+    files of its conversations in such a folder.
     days_kept: returns after how many days without a change the program deletes a session; None if never.
     """
 
