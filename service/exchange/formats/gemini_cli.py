@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.events import Message
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, ValuesById
+from memlog.service.exchange.formats import (
+    ForeignData,
+    ForeignSession,
+    Record,
+    Skipped,
+    Unreadable,
+    Used,
+    ValuesById,
+)
 from memlog.service.exchange.transcripts import (
     Line,
     Transcript,
@@ -36,16 +44,55 @@ _FINISHED = ("success", "error", "cancelled")
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions, and the messages of those in the older format of one document."""
-    is_home = source.is_folder(source.path / "tmp")
-    patterns = SESSIONS if is_home else ("**/*.jsonl", "**/session-*.json")
     seen = source.new_table()
-    # Of a session that is there in both formats, the newer file goes on from the older one.
-    for path in sorted(source.find_files(*patterns), key=lambda path: path.suffix == ".json"):
+    for path in _find_sessions(source):
         session = _Session(source, path, seen)
         if path.suffix == ".json":
             yield from session.read_document()
         else:
             yield from convert_lines(source, path, session.convert)
+
+
+def sessions(source: ForeignData) -> Iterator[ForeignSession]:
+    """Yield the file of each session, then of each subagent."""
+    for path in sorted(_find_sessions(source), key=lambda path: _parent_of(path) is not None):
+        lines = [source.read_json(path)] if path.suffix == ".json" else source.read_json_lines(path)
+        first = next((line for line in lines if isinstance(line, dict)), None)
+        if first is not None:
+            name = _parent_of(path) or str(first.get("sessionId") or _name_of(path))
+            yield ForeignSession(name, path, _find_folder(source, path))
+
+
+def _find_sessions(source: ForeignData) -> list[Path]:
+    """Return the files of sessions. Of one that is there in both formats, the newer file comes first."""
+    is_home = source.is_folder(source.path / "tmp")
+    files = source.find_files(*(SESSIONS if is_home else ("**/*.jsonl", "**/session-*.json")))
+    return sorted(files, key=lambda path: path.suffix == ".json")
+
+
+def _name_of(path: Path) -> str:
+    return path.stem.encode(errors="replace").decode()
+
+
+def _parent_of(path: Path) -> str | None:
+    """Return the session whose subagent a file is of: its folder is named after it."""
+    folder = path.parent
+    is_agent = folder.name != "chats" and folder.parent.name == "chats"
+    return folder.name.encode(errors="replace").decode() if is_agent else None
+
+
+def _find_folder(source: ForeignData, path: Path) -> str | None:
+    """Return the folder in which a session worked."""
+    project = path.parent.parent.parent if _parent_of(path) else path.parent.parent
+    root = project / ".project_root"
+    if source.is_file_below(project, root):
+        text = source.read_text(root)
+        return None if isinstance(text, Unreadable) else text.strip() or None
+    projects = project.parent.parent / "projects.json"
+    match source.read_json(projects) if source.is_file_below(projects.parent, projects) else None:
+        case {"projects": dict(slugs)}:
+            return next((str(folder) for folder, slug in slugs.items() if slug == project.name), None)
+    return None
 
 
 def days_kept(source: ForeignData) -> int | None:
@@ -103,7 +150,7 @@ class _Session(Transcript):
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "gemini-cli")
         self._path, self._seen = path, seen
-        self._session = path.stem.encode(errors="replace").decode()
+        self._session = _name_of(path)
         self._is_open = False
         self._events: dict[str, list[str]] = {}
         """The ids of the events of each message that the user has not taken back."""
@@ -157,25 +204,9 @@ class _Session(Transcript):
         if not self._seen.add(self._session):
             return Skipped("structure")
         self.ts = self.source.parse_time(head.get("startTime")) or self.ts
-        place = self._path.parent
-        is_agent = place.name != "chats" and place.parent.name == "chats"
-        parent = f"{self.channel}:{place.name}" if is_agent else None
-        folder = self._find_folder(place.parent.parent if is_agent else place.parent)
-        told = [*self.describe(self._session, folder=folder, parent_chat=parent)]
+        parent, folder = _parent_of(self._path), _find_folder(self.source, self._path)
+        told = self.describe(self._session, folder=folder, parent_chat=parent and f"{self.channel}:{parent}")
         return Skipped("structure", [*told, *self.rename(self._session, head.get("summary"), 0)])
-
-    def _find_folder(self, project: Path) -> str | None:
-        """Return the working folder of a project, by its folder in Gemini CLI's home."""
-        root = project / ".project_root"
-        if self.source.is_file_below(project, root):
-            text = self.source.read_text(root)
-            return None if isinstance(text, Unreadable) else text.strip() or None
-        projects = project.parent.parent / "projects.json"
-        known = self.source.read_json(projects) if self.source.is_file_below(projects.parent, projects) else 0
-        match known:
-            case {"projects": dict(slugs)}:
-                return next((str(folder) for folder, slug in slugs.items() if slug == project.name), None)
-        return None
 
     def _update(self, members: Line) -> Record:
         """Return the record of a line that sets members of the session.

@@ -6,7 +6,7 @@ wrote, are left out; keys are masked.
 """
 
 import json
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,16 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memlog.eventlog.events import ChatDescribed, Event, Message
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Unreadable, Used, ValuesById
+from memlog.service.exchange.formats import (
+    ForeignData,
+    ForeignSession,
+    Reason,
+    Record,
+    Skipped,
+    Unreadable,
+    Used,
+    ValuesById,
+)
 from memlog.service.exchange.transcripts import (
     Line,
     Transcript,
@@ -68,9 +77,24 @@ _FINISHED = ("completed", "error")
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the messages of all sessions; of a database and its copy, each once."""
     seen = source.new_table()
-    # opencode.db before the copies that other channels have made of it, such as opencode-beta.db
-    for path in sorted(source.find_files(*SESSIONS), key=lambda path: len(path.name)):
+    for path in _find_databases(source):
         yield from _Database(source, path, seen).records()
+
+
+def sessions(source: ForeignData) -> Iterator[ForeignSession]:
+    """Yield the sessions that no other one has started; their subagents go with them."""
+    for path in _find_databases(source):
+        database = _Database(source, path, source.new_table())
+        deque(database.read_sessions(), maxlen=0)
+        for name, about in database.sessions.items():
+            if database.find_root(name) == name:
+                folder = about.get("directory")
+                yield ForeignSession(name, path, folder if isinstance(folder, str) else None)
+
+
+def _find_databases(source: ForeignData) -> list[Path]:
+    """Return opencode.db, then the copies that other channels have made of it, such as opencode-beta.db."""
+    return sorted(source.find_files(*SESSIONS), key=lambda path: len(path.name))
 
 
 class _Groups:
@@ -149,29 +173,49 @@ def _place_of(row: Line) -> int:
 
 
 class _Database:
-    """A database of OpenCode. seen: the messages of the databases before it."""
+    """A database of OpenCode.
+
+    seen: the messages of the databases before it. sessions: the rows of its sessions, by id.
+    """
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         self._source, self._path, self._seen = source, path, seen
-        self._sessions: dict[str, Line] = {}
+        self.sessions: dict[str, Line] = {}
         self._is_new: set[str] = set()
         """The sessions that the newer table has with messages, not only with changes of the model."""
         self._messages, self._parts, self._new_messages = (_Groups(source) for _ in range(3))
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all sessions."""
+        unreadable = [*self.read_sessions()]
+        yield from unreadable if self._source.is_chosen("") else ()
+        yield from self._collect("message", _MESSAGE, self._messages, "session_id")
+        yield from self._collect("part", _PART, self._parts, "message_id")
+        yield from self._collect("session_message", _NEW_MESSAGE, self._new_messages, "session_id")
+        for name, about in self.sessions.items():
+            # What has no row of a session belongs to none.
+            if self._source.is_chosen(self.find_root(name) if about else ""):
+                yield from self._convert_session(name, about)
+
+    def read_sessions(self) -> Iterator[Unreadable]:
+        """Read the rows of sessions, those of the newer table last; yield what is unreadable."""
         for table in ("session", "session_v2"):
             for row in self._rows(table, _SESSION):
                 if isinstance(row, Unreadable):
                     yield row
                 else:
                     told = {name: value for name, value in row.items() if value is not None}
-                    self._sessions[str(row["id"])] = self._sessions.get(str(row["id"]), {}) | told
-        yield from self._collect("message", _MESSAGE, self._messages, "session_id")
-        yield from self._collect("part", _PART, self._parts, "message_id")
-        yield from self._collect("session_message", _NEW_MESSAGE, self._new_messages, "session_id")
-        for name, about in self._sessions.items():
-            yield from self._convert_session(name, about)
+                    self.sessions[str(row["id"])] = self.sessions.get(str(row["id"]), {}) | told
+
+    def find_root(self, name: str) -> str:
+        """Return the session that started a session, directly or not; itself, if no other one did."""
+        younger = {name}
+        while (parent := self.sessions.get(name, {}).get("parent_id")) in self.sessions:
+            if parent in younger:  # a circle
+                return min(younger)
+            younger.add(parent)
+            name = parent
+        return name
 
     def _rows(self, table: str, columns: tuple[str, ...]) -> Iterator[Line | Unreadable]:
         return self._source.read_rows(self._path, table, columns, is_optional=True, is_streamed=True)
@@ -180,16 +224,16 @@ class _Database:
         """Take the rows of a table into groups; yield what is unreadable."""
         for row in self._rows(table, columns):
             if isinstance(row, Unreadable):
-                yield row
+                yield from [row] if self._source.is_chosen("") else ()
                 continue
             data = parse_object(row["data"])
             if data is None:
-                yield Unreadable(
-                    f"{self._source.display_name(self._path)}, {table} {row['id']}", "no JSON object"
-                )
+                if self._source.is_chosen(""):
+                    name = f"{self._source.display_name(self._path)}, {table} {row['id']}"
+                    yield Unreadable(name, "no JSON object")
                 continue
             session = str(row["session_id"])
-            self._sessions.setdefault(session, {})
+            self.sessions.setdefault(session, {})
             self._is_new |= {session} if row.get("type") in ("user", "assistant") else set()
             groups.add(str(row[by]), row | {"data": data})
 

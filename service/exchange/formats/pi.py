@@ -12,7 +12,15 @@ from hashlib import sha256
 from pathlib import Path
 
 from memlog.eventlog.events import SummaryWritten
-from memlog.service.exchange.formats import ForeignData, Reason, Record, Skipped, Used, ValuesById
+from memlog.service.exchange.formats import (
+    ForeignData,
+    ForeignSession,
+    Reason,
+    Record,
+    Skipped,
+    Used,
+    ValuesById,
+)
 from memlog.service.exchange.transcripts import (
     Line,
     LineMark,
@@ -46,8 +54,6 @@ _SESSION_OF_FILE = re.compile(r"_([^_/\\]+)\.jsonl\Z")
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions."""
-    is_home = source.is_folder(source.path / "sessions")
-    files = source.find_files("sessions/**/*.jsonl" if is_home else "**/*.jsonl")
 
     def read_marks(path: Path) -> Iterator[LineMark]:
         is_fork = False
@@ -58,13 +64,33 @@ def read(source: ForeignData) -> Iterator[Record]:
                 yield LineMark(_mark(line), str(line.get("timestamp")), is_fork)
 
     seen = source.new_table()
-    for path in sort_by_writer(source, files, read_marks):
+    for path in sort_by_writer(source, _find_sessions(source), read_marks):
         yield from convert_lines(source, path, _Session(source, path, seen).convert)
+
+
+def sessions(source: ForeignData) -> Iterator[ForeignSession]:
+    """Yield the file of each session."""
+    for path in _find_sessions(source):
+        first = next((line for line in source.read_json_lines(path) if isinstance(line, dict)), None)
+        if first is not None:
+            folder = first.get("cwd")
+            name = str(first["id"]) if first.get("type") == "session" and first.get("id") else _name_of(path)
+            yield ForeignSession(name, path, folder if isinstance(folder, str) else None)
+
+
+def _find_sessions(source: ForeignData) -> list[Path]:
+    is_home = source.is_folder(source.path / "sessions")
+    return source.find_files("sessions/**/*.jsonl" if is_home else "**/*.jsonl")
 
 
 def _mark(line: Line) -> str:
     """Return what tells a line from those of all sessions: its id alone is unique in its session only."""
     return f"{line['id']} {line.get('timestamp')}"
+
+
+def _name_of(path: Path) -> str:
+    name = path.name.encode(errors="replace").decode()
+    return _session_of(name) or name.removesuffix(".jsonl")
 
 
 def _session_of(file: str) -> str | None:
@@ -83,8 +109,7 @@ class _Session(Transcript):
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "pi")
-        name = path.name.encode(errors="replace").decode()
-        self._session, self._parent = _session_of(name) or path.stem, _parent_of({})
+        self._session, self._parent = _name_of(path), _parent_of({})
         self._seen = seen
         self._equal: Counter[str] = Counter()
 
