@@ -54,8 +54,10 @@ class Used(NamedTuple):
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
         the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
-    group: a name shared by records that are identified by position. Once one of them has changed, a new one
-        may be an old one that has moved, and is not stored.
+    group: a name shared by records that stand one after another, and that only their place and text identify:
+        their ids end in their number, and the import finds under which numbers the log has them.
+    is_editable: whether another text at the place of a known one may be its new version. former: the id that
+        an older version of memlog gave the record or, for a group, to its list. former_text: likewise.
     is_telling: whether equal content in two sources suggests that they are the same.
     has_own_id: whether the source itself gives the record its id, so that other content under this id is a
         new version of the record.
@@ -68,6 +70,9 @@ class Used(NamedTuple):
     group: str | None = None
     is_telling: bool = True
     has_own_id: bool = False
+    is_editable: bool = False
+    former: str | None = None
+    former_text: str | None = None
 
 
 class Skipped(NamedTuple):
