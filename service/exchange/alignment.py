@@ -29,6 +29,9 @@ _ID = re.compile(r"(.*)/(\d{1,9})(?:~[0-9a-f]{12})?", re.DOTALL)
 """The id of an item: that of its list, its number, and a hash of its text if it replaced another one."""
 
 _HASH_LENGTH = 12
+_OWN = 10**9
+"""The number of the list under its present id."""
+
 _CHUNK = 500
 
 _Key = tuple[type[Event], str, str]
@@ -36,7 +39,7 @@ _Key = tuple[type[Event], str, str]
 
 
 class Item(NamedTuple):
-    """An event of a record, with the id of its list. former: an earlier id of the list."""
+    """An event of a record, with the id of its list. former: the id that the list had in older versions."""
 
     record: Used
     event: Event
@@ -48,6 +51,8 @@ class Item(NamedTuple):
         for text in filter(None, (event_text(self.event), self.record.former_text)):
             for each in (text, mask_keys(text)):
                 yield (type(self.event), getattr(self.event, "key", ""), each)
+                if self.former is not None:  # older versions took journals for notes
+                    yield (MemorySaved, "", each)
 
 
 class Place(NamedTuple):
@@ -70,8 +75,10 @@ class Place(NamedTuple):
                 yield from ((type(base), getattr(base, "key", ""), text) for text in texts)
 
 
-_Places = dict[tuple[bool, int], Place]
-"""The places of a list by number; those under its present id sort after those under its former one."""
+_Number = tuple[int, int]
+"""The number of a place, after that of its list: a list has several if older versions called it otherwise."""
+
+_Places = dict[_Number, Place]
 
 
 def split_groups(records: Iterable[Used]) -> Iterator[list[Used]]:
@@ -158,16 +165,20 @@ def _align_group(
     for item in items:
         by_list[item.list_id].append(item)
     places: dict[str, _Places] = {}
-    matched: dict[str, dict[int, tuple[bool, int]]] = {}
+    matched: dict[str, dict[int, _Number]] = {}
     for name, those in by_list.items():
-        former = lists.get(those[0].former or "", {})
-        places[name] = {(False, number): place for number, place in former.items()}
-        places[name] |= {(True, number): place for number, place in lists.get(name, {}).items()}
+        names = [each for each in dict.fromkeys(item.former for item in those) if each]
+        places[name] = {
+            (rank, number): place
+            for rank, each in enumerate([*names, name], _OWN - len(names))
+            for number, place in lists.get(each, {}).items()
+        }
         matched[name] = _match_texts(those, places[name])
     held = sum(not place.is_forgotten for those in places.values() for place in those.values())
     common = sum(map(len, matched.values()))
-    if not any(places.values()) or (records[0].is_editable and 2 * common < min(held, len(items))):
-        yield from records  # a new list, or one of another file of this name
+    is_same = common in (held, len(items)) or 2 * common >= max(held, len(items))
+    if not any(places.values()) or (records[0].is_editable and not is_same):
+        yield from records  # a new file, or another one of this name
         return
     made = {
         name: _Alignment(those, places[name], matched[name], doubtful).records()
@@ -177,13 +188,13 @@ def _align_group(
         yield next(made[item.list_id])
 
 
-def _match_texts(items: list[Item], places: _Places) -> dict[int, tuple[bool, int]]:
+def _match_texts(items: list[Item], places: _Places) -> dict[int, _Number]:
     """Return the places of the items whose texts the log has, by the items' indices."""
-    free: defaultdict[_Key, list[tuple[bool, int]]] = defaultdict(list)
+    free: defaultdict[_Key, list[_Number]] = defaultdict(list)
     for number in sorted(places, reverse=True):
         for key in {*places[number].list_keys()}:
             free[key].append(number)
-    taken: set[tuple[bool, int]] = set()
+    taken: set[_Number] = set()
     matched = {}
     for index, item in enumerate(items):
         for key in item.list_keys():
@@ -203,12 +214,12 @@ class _Alignment:
         self,
         items: list[Item],
         places: _Places,
-        matched: dict[int, tuple[bool, int]],
+        matched: dict[int, _Number],
         doubtful: set[str | None],
     ) -> None:
         self._items, self._places, self._matched, self._doubtful = items, places, matched, doubtful
         self._free = sorted(places.keys() - matched.values())
-        self._next = max((number for is_own, number in places if is_own), default=0) + 1
+        self._next = max((number for rank, number in places if rank == _OWN), default=0) + 1
         numbers = [matched[index] for index in sorted(matched)]
         self._is_in_order = numbers == sorted(numbers)
         self._has_forgotten = any(place.is_forgotten for place in places.values())
@@ -224,17 +235,19 @@ class _Alignment:
                 yield self._use_known(self._items[index], self._places[self._matched[index]])
 
     def _use_known(self, item: Item, place: Place) -> Used:
-        text = event_text(item.event) or ""
-        held = (name for name, each in zip(place.ids, place.holdings, strict=True) if each.has_had_text(text))
-        name = next(held, None)
-        if name is None:  # known by its former text
-            return _make_version(item.record, item.event, place.ids)
-        return _rename(item.record, item.event, name)
+        event, text = item.event, event_text(item.event) or ""
+        stored = place.holdings[0].base
+        if isinstance(event, DailyEventRecorded) and stored and isinstance(stored.event, MemorySaved):
+            event = replace(stored.event, content=text, ts=None)
+        for name, each in zip(place.ids, place.holdings, strict=True):
+            if each.has_had_text(text):
+                return _rename(item.record, event, name)
+        return _make_version(item.record, event, place.ids)  # known by its former text
 
     def _place_run(self, indices: list[int]) -> Iterator[Used]:
         """Yield a record for each of some items in a row whose texts are new."""
-        before = self._matched.get(indices[0] - 1, (False, -1))
-        after = self._matched.get(indices[-1] + 1, (True, 10**9))
+        before = self._matched.get(indices[0] - 1, (-1, 0))
+        after = self._matched.get(indices[-1] + 1, (_OWN + 1, 0))
         between = [number for number in self._free if before < number < after]
         forgotten = [number for number in between if self._places[number].is_forgotten]
         live = [number for number in between if number not in forgotten]
@@ -258,13 +271,13 @@ class _Alignment:
                 self._free.remove(number)
                 yield _make_version(item.record, item.event, self._places[number].ids)
 
-    def _is_growth(self, indices: list[int], forgotten: list[tuple[bool, int]]) -> bool:
+    def _is_growth(self, indices: list[int], forgotten: list[_Number]) -> bool:
         """Whether items follow all known ones, and each forgotten one was met: none is one of these."""
         is_last = indices[-1] == len(self._items) - 1
         is_met = not any(self._places[number].is_forgotten for number in self._free)
         return is_last and is_met and self._is_in_order and not forgotten
 
-    def _may_replace(self, item: Item, number: tuple[bool, int]) -> bool:
+    def _may_replace(self, item: Item, number: _Number) -> bool:
         base = self._places[number].holdings[0].base
         is_alike = base is not None and type(base.event) is type(item.event)
         key = getattr(item.event, "key", None)
