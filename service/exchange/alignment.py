@@ -38,7 +38,7 @@ _Key = tuple[type[Event], str, str]
 """What tells items of a list apart: the type of the event, the key in core memory, and the text."""
 
 
-class Item(NamedTuple):
+class ListItem(NamedTuple):
     """An event of a record, with the id of its list. former: the id that the list had in older versions."""
 
     record: Used
@@ -55,7 +55,7 @@ class Item(NamedTuple):
                     yield (MemorySaved, "", each)
 
 
-class Place(NamedTuple):
+class ListPlace(NamedTuple):
     """A place in a list, as the log has it: the ids of its versions, the first one first."""
 
     ids: list[str]
@@ -78,7 +78,7 @@ class Place(NamedTuple):
 _Number = tuple[int, int]
 """The number of a place, after that of its list: a list has several if older versions called it otherwise."""
 
-_Places = dict[_Number, Place]
+_Places = dict[_Number, ListPlace]
 
 
 def split_groups(records: Iterable[Used]) -> Iterator[list[Used]]:
@@ -124,10 +124,10 @@ def align(records: list[Used], found: Mapping[str, Holding], doubtful: set[str |
     found: what the log holds under the former ids, and in the lists. doubtful: takes the groups of items that
     may be forgotten ones: they are not to be stored.
     """
-    lists: defaultdict[str, dict[int, Place]] = defaultdict(dict)
+    lists: defaultdict[str, dict[int, ListPlace]] = defaultdict(dict)
     for name in sorted(found):
         if (parts := _ID.fullmatch(name)) is not None:
-            place = lists[parts[1]].setdefault(int(parts[2]), Place([], []))
+            place = lists[parts[1]].setdefault(int(parts[2]), ListPlace([], []))
             place.ids.append(name)
             place.holdings.append(found[name])
     for group, those in groupby(records, key=lambda record: record.group):
@@ -151,17 +151,17 @@ def _find_former(record: Used, found: Mapping[str, Holding]) -> Used:
     return record
 
 
-def _items_of(record: Used) -> Iterator[Item]:
+def _items_of(record: Used) -> Iterator[ListItem]:
     for event in record.events:
         if (parts := _ID.fullmatch(str(event.id))) is not None:
-            yield Item(record, event, parts[1], record.former)
+            yield ListItem(record, event, parts[1], record.former)
 
 
 def _align_group(
-    records: list[Used], lists: Mapping[str, dict[int, Place]], doubtful: set[str | None]
+    records: list[Used], lists: Mapping[str, dict[int, ListPlace]], doubtful: set[str | None]
 ) -> Iterator[Used]:
     items = [item for record in records for item in _items_of(record)]
-    by_list: defaultdict[str, list[Item]] = defaultdict(list)
+    by_list: defaultdict[str, list[ListItem]] = defaultdict(list)
     for item in items:
         by_list[item.list_id].append(item)
     places: dict[str, _Places] = {}
@@ -188,7 +188,7 @@ def _align_group(
         yield next(made[item.list_id])
 
 
-def _match_texts(items: list[Item], places: _Places) -> dict[int, _Number]:
+def _match_texts(items: list[ListItem], places: _Places) -> dict[int, _Number]:
     """Return the places of the items whose texts the log has, by the items' indices."""
     free: defaultdict[_Key, list[_Number]] = defaultdict(list)
     for number in sorted(places, reverse=True):
@@ -212,7 +212,7 @@ class _Alignment:
 
     def __init__(
         self,
-        items: list[Item],
+        items: list[ListItem],
         places: _Places,
         matched: dict[int, _Number],
         doubtful: set[str | None],
@@ -234,7 +234,7 @@ class _Alignment:
             for index in indices:
                 yield self._use_known(self._items[index], self._places[self._matched[index]])
 
-    def _use_known(self, item: Item, place: Place) -> Used:
+    def _use_known(self, item: ListItem, place: ListPlace) -> Used:
         event, text = item.event, event_text(item.event) or ""
         stored = place.holdings[0].base
         if isinstance(event, DailyEventRecorded) and stored and isinstance(stored.event, MemorySaved):
@@ -277,13 +277,13 @@ class _Alignment:
         is_met = not any(self._places[number].is_forgotten for number in self._free)
         return is_last and is_met and self._is_in_order and not forgotten
 
-    def _may_replace(self, item: Item, number: _Number) -> bool:
+    def _may_replace(self, item: ListItem, number: _Number) -> bool:
         base = self._places[number].holdings[0].base
         is_alike = base is not None and type(base.event) is type(item.event)
         key = getattr(item.event, "key", None)
         return item.record.is_editable and is_alike and getattr(base and base.event, "key", None) == key
 
-    def _use_new(self, item: Item) -> Used:
+    def _use_new(self, item: ListItem) -> Used:
         name, self._next = f"{item.list_id}/{self._next}", self._next + 1
         return _rename(item.record, item.event, name)
 

@@ -22,7 +22,7 @@ from memlog.projector.disk_table import DiskTable
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.archives import Archive
-from memlog.service.exchange.formats import ChosenSessions, Skipped, Unreadable
+from memlog.service.exchange.formats import ChosenSessions, Skipped, Unreadable, describe_error
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
@@ -214,8 +214,9 @@ class ForeignFiles:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
-            why = f"neither UTF-8 nor UTF-16 with a byte order mark (at byte {error.start})"
-            return Unreadable(self.display_name(path), why)
+            line = data.count(b"\n", 0, error.start) + 1
+            why = "neither UTF-8 nor UTF-16 with a byte order mark"
+            return Unreadable(f"{self.display_name(path)}: line {line}", why)
 
     def read_notes(self, path: Path) -> str | Unreadable:
         """Return the text of a Markdown file without its front matter, or an `Unreadable`."""
@@ -238,7 +239,8 @@ class ForeignFiles:
             value = json.loads(text)
             return _without_surrogates(value) if "\\ud" in text.lower() else value
         except (ValueError, RecursionError) as error:
-            return Unreadable(self.display_name(path), f"no JSON: {error}")
+            line = f": line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            return Unreadable(f"{self.display_name(path)}{line}", describe_error(error))
 
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file, of which one line at a time is in memory.
@@ -281,7 +283,8 @@ class ForeignFiles:
                 return
             except csv.Error as error:
                 row, why = {}, f"no CSV: {error}"
-            yield Unreadable(f"{self.display_name(path)}: line {rows.line_num}", why) if why else row
+            self.where = f"{self.display_name(path)}: line {rows.line_num}"
+            yield Unreadable(self.where, why) if why else row
 
     def new_table(self) -> DiskTable:
         """Return an empty table, for what a format must remember of a large source."""
@@ -466,7 +469,7 @@ def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it h
         return _without_surrogates(value) if b"\\ud" in line.lower() else value
     except (ValueError, RecursionError) as error:
         is_whole = line.endswith(b"\n") or not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")
-        return Unreadable(where, f"no JSON: {error}") if is_whole else Skipped("tail")
+        return Unreadable(where, describe_error(error)) if is_whole else Skipped("tail")
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

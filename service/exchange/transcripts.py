@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, describe_error
 
 Line = dict[str, Any]
 
@@ -140,10 +140,8 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
         elif isinstance(line, dict):
             try:
                 record = convert(line)
-            except KeyError as error:
-                record = Unreadable(source.where, f"the member {error.args[0]} is missing")
-            except (TypeError, ValueError, AttributeError, RecursionError):
-                record = Unreadable(source.where, "a member has an unexpected type")
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                record = Unreadable(source.where, describe_error(error))
         is_understood = record != Skipped("unsupported")
         is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
         yield record

@@ -10,6 +10,7 @@ format is named after its module, with hyphens. The ids of events derive from th
 texts, so that a second run recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -270,7 +271,26 @@ def read_records(
             is_empty = text is not None and not (row[text] or "").strip()
             yield Skipped("empty") if is_empty else make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
-            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
+            where = f"{data.display_name(path)}, {table} {row.get('id')}"
+            yield Unreadable(where, describe_error(error))
+
+
+def describe_error(error: Exception) -> str:
+    """Describe why a record cannot be converted, in words that do not depend on Python."""
+    match error:
+        case MemlogError():
+            return error.message
+        case KeyError():
+            return f"the member {error.args[0]} is missing"
+        case RecursionError():
+            return "it is nested too deeply"
+        case json.JSONDecodeError():
+            return f"no JSON: {error.msg.removesuffix(' at')} at character {error.colno}"
+        case UnicodeDecodeError():
+            return f"not UTF-8, at byte {error.start + 1}"
+        case OSError():
+            return error.strerror or str(error)
+    return "a member has an unexpected type"
 
 
 def access_events(

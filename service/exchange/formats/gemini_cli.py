@@ -20,6 +20,7 @@ from memlog.service.exchange.formats import (
     Unreadable,
     Used,
     ValuesById,
+    describe_error,
 )
 from memlog.service.exchange.transcripts import (
     Line,
@@ -46,7 +47,7 @@ def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions, and the messages of those in the older format of one document."""
     seen = source.new_table()
     for path in _find_sessions(source):
-        session = _Session(source, path, seen)
+        session = _GeminiSession(source, path, seen)
         if path.suffix == ".json":
             yield from session.read_document()
         else:
@@ -144,7 +145,7 @@ def _result_of(call: Line) -> str:
     return "\n".join(texts) or (shown if isinstance(shown, str) else "")
 
 
-class _Session(Transcript):
+class _GeminiSession(Transcript):
     """The file of a session. seen: the messages that were read before, by their sessions."""
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
@@ -176,8 +177,8 @@ class _Session(Transcript):
         for number, each in enumerate(whole["messages"], 1):
             try:
                 yield self._convert_message(each)
-            except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-                yield Unreadable(f"{name}: message {number}", "a member is missing or has an unexpected type")
+            except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+                yield Unreadable(f"{name}: message {number}", describe_error(error))
 
     def convert(self, line: Line) -> Record:
         """Return the record of a line."""

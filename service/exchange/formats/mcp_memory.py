@@ -5,11 +5,12 @@ observation is identified by its entity, its place there and its text.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from memlog.eventlog.events import Event, MemorySaved
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, describe_error
 
 SOURCES = ("memory.json", "memory.jsonl")
 _SOURCE = "mcp-memory"
@@ -17,6 +18,10 @@ _TEXTS = ("text", "content", "observation", "value")
 """Under which names an observation that is an object has its text."""
 
 _TIMES = ("timestamp", "createdAt", "created_at")
+
+
+_NEXT_VALUE = re.compile(r"\r?\n(?=[{\[])")
+"""Before what begins a line. An indented line belongs to the value before it."""
 
 
 class _Found(NamedTuple):
@@ -39,21 +44,34 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 def _decode(text: str, name: str) -> Iterator[_Found]:
     """Yield the values in a text, whatever stands between them; an `Unreadable` for what is no JSON."""
-    decode, at, line, counted = json.JSONDecoder().raw_decode, 0, 1, 0
-    while at < len(text):
-        if text[at].isspace() or text[at] == ",":
-            at += 1
-            continue
-        line, counted = line + text.count("\n", counted, at), at
-        where = f"{name}: line {line}"
+    try:
+        yield _Found(f"{name}: line 1", json.loads(text))
+    except (ValueError, RecursionError):
+        line = 1
+        for part in _NEXT_VALUE.split(text):
+            yield from _decode_part(part, name, line)
+            line += part.count("\n") + 1
+
+
+def _decode_part(part: str, name: str, first: int) -> Iterator[_Found]:
+    """Yield the values in a part of a text. first: the number of its first line."""
+    decode, at, line, counted = json.JSONDecoder().raw_decode, 0, first, 0
+    while (at := _find_text(part, at)) < len(part):
+        line, counted = line + part.count("\n", counted, at), at
         try:
-            value, at = decode(text, at)
+            value, at = decode(part, at)
         except (ValueError, RecursionError) as error:
-            why = error.msg if isinstance(error, json.JSONDecodeError) else "it is nested too deeply"
-            value = Unreadable(where, f"no JSON: {why}")
-            # An indented line belongs to the value that could not be read.
-            at = min((end for mark in ("\n{", "\n[") if (end := text.find(mark, at)) >= 0), default=len(text))
-        yield _Found(where, value)
+            line = first + error.lineno - 1 if isinstance(error, json.JSONDecodeError) else line
+            yield _Found("", Unreadable(f"{name}: line {line}", describe_error(error)))
+            return
+        yield _Found(f"{name}: line {line}", value)
+
+
+def _find_text(part: str, at: int) -> int:
+    """Return where the next value begins: values may have commas between them."""
+    while at < len(part) and (part[at].isspace() or part[at] == ","):
+        at += 1
+    return at
 
 
 def _split(found: _Found) -> Iterator[_Found]:

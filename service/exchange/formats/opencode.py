@@ -24,6 +24,7 @@ from memlog.service.exchange.formats import (
     Unreadable,
     Used,
     ValuesById,
+    describe_error,
 )
 from memlog.service.exchange.transcripts import (
     Line,
@@ -238,7 +239,9 @@ class _Database:
             groups.add(str(row[by]), row | {"data": data})
 
     def _convert_session(self, name: str, about: Line) -> Iterator[Record]:
-        session = _Session(self._source, name, about, f"{self._source.display_name(self._path)}, {name}")
+        session = _OpenCodeSession(
+            self._source, name, about, f"{self._source.display_name(self._path)}, {name}"
+        )
         old = [self._read_old(row) for row in self._messages.rows(name)]
         old.sort(key=lambda turn: (str(self._time_of(turn)), turn.name))
         is_new = name in self._is_new
@@ -267,12 +270,12 @@ class _Database:
     def _time_of(self, turn: _Turn) -> str | None:
         return self._source.parse_time(_object(turn.data.get("time")).get("created"))
 
-    def _convert_once(self, session: "_Session", turn: _Turn) -> Iterator[Record]:
+    def _convert_once(self, session: "_OpenCodeSession", turn: _Turn) -> Iterator[Record]:
         is_first = self._seen.add(f"{session.name} {turn.name}")
         return session.convert(turn) if is_first else iter([Skipped("duplicate_in_source")])
 
 
-class _Session(Transcript):
+class _OpenCodeSession(Transcript):
     """A session. about: its row. where: its name for display."""
 
     def __init__(self, source: ForeignData, name: str, about: Line, where: str) -> None:
@@ -288,8 +291,8 @@ class _Session(Transcript):
         try:
             self.ts = self.source.parse_time(_object(turn.data.get("time")).get("created")) or self.ts
             yield from self._convert(turn)
-        except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-            yield Unreadable(f"{self._where}, {turn.name}", "a member is missing or has an unexpected type")
+        except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+            yield Unreadable(f"{self._where}, {turn.name}", describe_error(error))
         for kind in turn.left:
             yield self._skip(kind)
 

@@ -65,7 +65,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
     seen = source.new_table()
     for path in sort_by_writer(source, _find_sessions(source), read_marks):
-        yield from convert_lines(source, path, _Session(source, path, seen).convert)
+        yield from convert_lines(source, path, _PiSession(source, path, seen).convert)
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
@@ -104,7 +104,7 @@ def _parent_of(header: Line) -> str | None:
     return _session_of(file) if isinstance(file, str) else None
 
 
-class _Session(Transcript):
+class _PiSession(Transcript):
     """The file of a session. seen: the lines of all sessions that were read before."""
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
