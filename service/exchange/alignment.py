@@ -32,7 +32,8 @@ _HASH_LENGTH = 12
 _OWN = 10**9
 """The number of the list under its present id."""
 
-_CHUNK = 500
+_CHUNK, _LONG = 500, 8 * 1024
+"""How many events are looked up together; one that is this long counts twice."""
 
 _Key = tuple[type[Event], str, str]
 """What tells items of a list apart: the type of the event, the key in core memory, and the text."""
@@ -82,20 +83,16 @@ _Places = dict[_Number, ListPlace]
 
 
 def split_groups(records: Iterable[Used]) -> Iterator[list[Used]]:
-    """Yield records in chunks that divide no group."""
+    """Yield records in chunks that divide no group, of at most some megabytes beside the last group."""
     chunk: list[Used] = []
-    for group, those in groupby(records, key=lambda record: record.group):
-        if group is None:
-            for record in those:
-                chunk.append(record)
-                if len(chunk) >= _CHUNK:
-                    yield chunk
-                    chunk = []
-        else:
-            chunk += those
-        if len(chunk) >= _CHUNK:
+    size, last = 0, None
+    for record in records:
+        if size >= _CHUNK and (record.group is None or record.group != last):
             yield chunk
-            chunk = []
+            chunk, size = [], 0
+        chunk.append(record)
+        texts = (event_text(event) or "" for event in record.events)
+        size, last = size + sum(1 + len(text) // _LONG for text in texts), record.group
     if chunk:
         yield chunk
 

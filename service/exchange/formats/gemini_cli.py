@@ -7,6 +7,7 @@ out; keys are masked.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,9 +46,9 @@ _FINISHED = ("success", "error", "cancelled")
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the lines of all sessions, and the messages of those in the older format of one document."""
-    seen = source.new_table()
+    seen, titles = source.new_table(), Counter[str]()
     for path in _find_sessions(source):
-        session = _GeminiSession(source, path, seen)
+        session = _GeminiSession(source, path, seen, titles)
         if path.suffix == ".json":
             yield from session.read_document()
         else:
@@ -146,10 +147,15 @@ def _result_of(call: Line) -> str:
 
 
 class _GeminiSession(Transcript):
-    """The file of a session. seen: the messages that were read before, by their sessions."""
+    """A file of a session, which goes on in another one if it is resumed.
 
-    def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
+    seen: the sessions that were read before, and the ids of the events of their messages. titles: how many
+    titles each session has had.
+    """
+
+    def __init__(self, source: ForeignData, path: Path, seen: ValuesById, titles: Counter[str]) -> None:
         super().__init__(source, "gemini-cli")
+        self._titles = titles
         self._path, self._seen = path, seen
         self._session = _name_of(path)
         self._is_open = False
@@ -227,15 +233,18 @@ class _GeminiSession(Transcript):
         """Return the record of taking back a message and all after it; all messages, if it is unknown."""
         names = [*self._events]
         taken = names[names.index(message_id) if message_id in self._events else 0 :]
-        ids = [each for name in taken for each in self._events.pop(name)]
+        ids = [each for name in taken for each in self._events.pop(name) if self._seen.add(f"{each} rewound")]
         marks = [self.withdraw(each, self.source.clean_text(self._session), "rewound") for each in ids]
         return Used([*marks], created=self.ts, is_telling=False) if marks else Skipped("structure")
 
     def _convert_message(self, line: Line) -> Record:
         self.ts = self.source.parse_time(line.get("timestamp")) or self.ts
         name, kind = str(line["id"]), str(line.get("type"))
-        if not self._seen.add(f"{self._session} {name}"):
+        mark = f"{self._session} {name}"
+        if (known := self._seen.get(mark)) is not None:
+            self._events[name] = [each for each in str(known).split("\n") if each]
             return Skipped("duplicate_in_source")
+        self._seen[mark] = ""
         if kind in ("info", "warning", "error"):
             return Skipped("bookkeeping")
         if kind not in ("user", "gemini"):
@@ -247,6 +256,7 @@ class _GeminiSession(Transcript):
             return Used([self.summary(message)], created=self.ts)
         messages = [*self._convert_parts(line, f"{self._session}/{name}", is_user=kind == "user")]
         self._events[name] = [str(each.id) for each in messages]
+        self._seen[mark] = "\n".join(self._events[name])
         if messages:
             return Used([*messages], created=self.ts, has_own_id=True)
         is_result = any("functionResponse" in each for each in _parts_of(line.get("content")))

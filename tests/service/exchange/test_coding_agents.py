@@ -239,6 +239,21 @@ def test_a_session_of_gemini_that_went_on_in_the_newer_format_is_one_chat(tmp_pa
         assert texts(store, f"gemini-cli:{OLD_GEMINI}") == ["Old format?", "Yes, old.", "And now?"]
 
 
+def test_a_session_of_gemini_that_was_resumed_in_another_file_is_one_chat(tmp_path: Path) -> None:
+    home = sample("gemini-cli", tmp_path / "home")
+    file = next(home.rglob("*.jsonl"))
+    own = {"id": "m8", "timestamp": "2026-07-02T10:00:00Z", "type": "user", "content": "Is it here?"}
+    resumed = file.with_name("session-2026-07-02T10-00-6e000000.jsonl")
+    added = (json.dumps(own), json.dumps({"$set": {"summary": "Mint tea"}}), '{"$rewindTo":"m7"}')
+    resumed.write_text(file.read_text().replace("Tea order", "Tea") + "\n".join([*added, ""]))
+    with memlog.open(tmp_path / "store") as store:
+        report = imported(store, "gemini-cli", home)
+        assert (report.appended, report.updated, report.problems) == (11, 2 + 2, [])
+        assert chats(store)[GEMINI] == 7 - 2
+        assert "Mint tea" in {each.title for each in store.conversations.sessions()}
+        assert imported(store, "gemini-cli", home).described == 0
+
+
 def test_a_live_database_of_opencode_is_read_beside_its_writer(tmp_path: Path) -> None:
     home = opencode(tmp_path / "home", "v1")
     row = "INSERT INTO part VALUES(?, 'msg_b2', 'ses_b01', 1782900004000, 1782900004000, ?)"
