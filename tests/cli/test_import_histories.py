@@ -87,7 +87,7 @@ def test_pi_gemini_cli_and_opencode_are_found_in_their_folders_or_where_a_variab
     for name, place in places.items():
         (tmp_path / "home" / place).parent.mkdir(parents=True, exist_ok=True)
         sample(name, tmp_path / "home" / place)
-    counts = [["gemini-cli", "2", "10"], ["opencode", "1", "25"], ["pi", "1", "6"]]
+    counts = [["gemini-cli", "2", "10"], ["opencode", "4", "25"], ["pi", "1", "6"]]
     elsewhere = {
         "GEMINI_CLI_HOME": str(tmp_path / "home"),
         "XDG_DATA_HOME": str(tmp_path / "home/.local/share"),
