@@ -42,7 +42,9 @@ class Transcript:
         return f"{self.channel}{self.source.suffix}/{self.source.clean_text(name)}"
 
     def message(self, name: str, chat: str, members: Line) -> Message:
-        """Build a message, with keys masked."""
+        """Build a message, with keys masked. Raises TypeError: its content is no text."""
+        if not isinstance(members["content"], str):
+            raise TypeError("the content is no text")
         place: Line = {
             "id": self.id_of(name),
             "ts": self.ts,

@@ -316,6 +316,7 @@ def test_what_the_user_of_opencode_took_back_is_marked_and_a_copy_adds_nothing(t
         ("{nonsense", 1, False),
         ('{"type":"dream","id":"d1","timestamp":"2026-09-01T08:00:00Z"}', 0, True),
         ('{"type":"message","id":"d2","timestamp":7,"message":{"role":"user","content":7}}', None, None),
+        ('{"type":"compaction","id":"d4","summary":true}', None, None),
         ('{"type":"user","id":"d3","content":{"text":["x"]}}', None, None),
         ('{"$set":{"messages":7}}', None, None),
         ('{"$rewindTo":{}}', None, None),
