@@ -14,6 +14,9 @@ Value = bytes | str
 _RECENT = 50_000
 """How many entries are kept in memory. Sorted, so many are written in a tenth of the time of single ones."""
 
+_RECENT_LENGTH = 32 * 2**20
+"""How long their values may be together."""
+
 _BITS = 2**26
 _CACHE_KIB = 8 * 1024
 
@@ -26,6 +29,7 @@ class DiskTable:
 
     def __init__(self) -> None:
         self._recent: dict[bytes, Value] = {}
+        self._length = 0
         self._db: Connection | None = None
         self._filter = bytearray()
         """A Bloom filter of the ids on disk: most ids are looked up once, before they are added."""
@@ -48,7 +52,8 @@ class DiskTable:
     def __setitem__(self, name: str, value: Value) -> None:
         """Set the value of an id."""
         self._recent[_hash_id(name)] = value
-        if len(self._recent) >= _RECENT:
+        self._length += len(value)
+        if len(self._recent) >= _RECENT or self._length >= _RECENT_LENGTH:
             self._spill()
 
     def add(self, name: str) -> bool:
@@ -76,6 +81,7 @@ class DiskTable:
                 self._db = _open_unnamed_database()
             self._db.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?)", sorted(self._recent.items()))
         self._recent.clear()
+        self._length = 0
 
 
 def _hash_id(name: str) -> bytes:

@@ -209,8 +209,8 @@ def _find_histories(store: Store, given: Given, hosts: tuple[str, ...]) -> "list
     for name in hosts:
         if not load_importer(check_format(name)).homes:
             raise click.UsageError(f"{name} has no folder of its own: name the files or folders to import")
-    variables = (load_importer(name).variable for name in format_names())
-    named = [os.environ[name] for name in variables if name and os.environ.get(name)]
+    variables = [(load_importer(name).variable or "").partition("/") for name in format_names()]
+    named = [Path(os.environ[name], rest) for name, _, rest in variables if os.environ.get(name)]
     return store.exchange.find_histories(
         Path.home(), folders=named, hosts=hosts, since=given.since, progress=given.progress
     )

@@ -25,7 +25,7 @@ from memlog.projector.subjects import (
 )
 from memlog.projector.subjects.accepted import Handler, PositionedEvent
 
-VERSION = 20
+VERSION = 21
 """To be raised whenever handlers write different rows; part of the projection id."""
 
 _SUBJECTS = (conversations, memories, contexts, extractions, facts, documents, imports)

@@ -5,10 +5,12 @@ Removing a source removes the documents that were indexed before.
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
+from memlog.eventlog.journals import find_day_of_journal
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
@@ -21,9 +23,10 @@ from memlog.projector.subjects.accepted import (
 )
 
 _FENCE = re.compile(
-    r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
+    r"\ufeff?(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)[ \t]*\r?$",
+    re.M | re.S,
 )
-"""YAML between `---`, or TOML between `+++`, at the very start, as in Jekyll, Hugo and Obsidian."""
+"""YAML between `---` and `---` or `...`, or TOML between `+++`, at the very start, as in Jekyll and Hugo."""
 
 _LONGEST = 16 * 1024
 """Characters within which front matter must end, to bound the search."""
@@ -39,15 +42,24 @@ _MEMBER = re.compile(
 
 
 def find_document_date(event: DocumentIndexed, ts: str) -> str:
-    """Return a document's date as a canonical timestamp (a day as its first moment in UTC), or else `ts`."""
-    return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
+    """Return a document's date as a canonical timestamp (a day as its first moment in UTC), or else `ts`.
+
+    A journal has the day of its name, and its front matter may give it a time of that day.
+    """
+    written = _date_in_front_matter(event.content)
+    day = find_day_of_journal(PurePosixPath(event.file).stem)
+    if day is not None and not (written or "").startswith(day):
+        return timestamps.parse_day_or_time(day)
+    return written or _date_of_file(event.mtime) or ts
 
 
 def _date_in_front_matter(content: str) -> str | None:
     front = _FENCE.match(content[:_LONGEST])
     if front is None:
         return None
-    found = {name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["lines"]))}
+    found = {
+        name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["yaml"] or front["toml"]))
+    }
     dates = (found[name] for name in _NAMES if name in found)
     times = (
         _parse_time(f"{day}T{time}{offset}" if time else day) or _parse_time(day)

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -109,9 +110,11 @@ def _describe(
 def _find_last_changes(importer: Importer, source: ForeignFiles, files: Sequence[Path]) -> dict[str, float]:
     """Return by session when the oldest of its files last changed, in seconds since 1970."""
     assert importer.find_sessions is not None  # a program with a folder of its own has sessions
-    names = {each.path: each.name for each in importer.find_sessions(source)}
+    names: defaultdict[Path, set[str]] = defaultdict(set)
+    for each in importer.find_sessions(source):
+        names[each.path].add(each.name)
     changed: dict[str, float] = {}
     for path in files:
-        name = names.get(path, path.stem)
-        changed[name] = min(path.stat().st_mtime, changed.get(name, math.inf))
+        at = path.stat().st_mtime
+        changed |= {name: min(at, changed.get(name, math.inf)) for name in names.get(path, {path.stem})}
     return changed

@@ -3,7 +3,7 @@
 import os
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -41,12 +41,13 @@ from memlog.query.provenance import (
     find_id_suffixes,
     find_ids_with_prefix,
     forgotten_ids,
+    ids_below_names,
     ids_in_use,
     line_places_of_ids,
 )
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.read_model import Answer, Ask
-from memlog.service.exchange import holdings
+from memlog.service.exchange import alignment, holdings
 from memlog.service.exchange.archives import Archive
 from memlog.service.exchange.changes import (
     add_own_id,
@@ -226,7 +227,8 @@ class Importing:
         source = self._open_source(path, archive)
         ending = "" if project is None else f" of {project}"
         try:
-            for batch in holdings.split_records(self._count_records(importer.read(source))):
+            records = self._align(self._count_records(importer.read(source)))
+            for batch in holdings.split_records(records):
                 self._import_batch(batch)
                 if len(self._restored) + len(self._met) >= _MAX_IDS:
                     self._record_met_events()
@@ -258,6 +260,23 @@ class Importing:
             else:
                 self._report.used += 1
                 yield record
+
+    def _align(self, records: Iterator[Used]) -> Iterator[Used]:
+        """Yield records with the ids under which the log has them; see `alignment`."""
+        if self._begins_empty:
+            yield from records
+            return
+        for chunk in alignment.split_groups(records):
+            lists, former = alignment.find_lists(chunk), alignment.find_former_ids(chunk)
+            if not lists and not former:
+                yield from chunk
+                continue
+            known, forgotten = self._engine.decide(
+                partial(ids_below_names, streams=holdings.CHANGED_IN, names=sorted(lists))
+            )
+            names = dict.fromkeys((*(each.id for each in known), *(name for name, _ in forgotten)))
+            ids = [*filter(alignment.is_of_list, names), *former]
+            yield from alignment.align(chunk, self._find_holdings(ids, ids), self._moved)
 
     def _is_stored(self, stream: str, name: str) -> bool:
         """Whether a stream has an event that counts with an id, or had one that was forgotten."""

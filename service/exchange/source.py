@@ -22,7 +22,7 @@ from memlog.projector.disk_table import DiskTable
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.archives import Archive
-from memlog.service.exchange.formats import ChosenSessions, Skipped, Unreadable
+from memlog.service.exchange.formats import ChosenSessions, Skipped, Unreadable, describe_error
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
@@ -214,8 +214,9 @@ class ForeignFiles:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
-            why = f"neither UTF-8 nor UTF-16 with a byte order mark (at byte {error.start})"
-            return Unreadable(self.display_name(path), why)
+            line = data.count(b"\n", 0, error.start) + 1
+            why = "neither UTF-8 nor UTF-16 with a byte order mark"
+            return Unreadable(f"{self.display_name(path)}: line {line}", why)
 
     def read_notes(self, path: Path) -> str | Unreadable:
         """Return the text of a Markdown file without its front matter, or an `Unreadable`."""
@@ -238,7 +239,8 @@ class ForeignFiles:
             value = json.loads(text)
             return _without_surrogates(value) if "\\ud" in text.lower() else value
         except (ValueError, RecursionError) as error:
-            return Unreadable(self.display_name(path), f"no JSON: {error}")
+            line = f": line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+            return Unreadable(f"{self.display_name(path)}{line}", describe_error(error))
 
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file, of which one line at a time is in memory.
@@ -281,7 +283,8 @@ class ForeignFiles:
                 return
             except csv.Error as error:
                 row, why = {}, f"no CSV: {error}"
-            yield Unreadable(f"{self.display_name(path)}: line {rows.line_num}", why) if why else row
+            self.where = f"{self.display_name(path)}: line {rows.line_num}"
+            yield Unreadable(self.where, why) if why else row
 
     def new_table(self) -> DiskTable:
         """Return an empty table, for what a format must remember of a large source."""
@@ -316,19 +319,30 @@ class ForeignFiles:
         return data[:_HEAD].decode(errors="ignore") + middle + data[-_TAIL:].decode(errors="ignore")
 
     def read_rows(
-        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+        self,
+        path: Path,
+        table: str,
+        known: Collection[str],
+        *,
+        is_optional: bool = False,
+        is_streamed: bool = False,
     ) -> Iterator[dict[str, Any] | Unreadable]:
         """Yield the readable rows of an SQLite table, and `Unreadable` for each damaged part.
 
         known: the columns to read, which may be missing; values in other columns are counted.
-        is_optional: whether the table may be missing.
+        is_optional: whether the table may be missing. is_streamed: whether to yield rows while the table is
+        being read, of which a page is in memory; otherwise everything is read first, so that the program that
+        writes to the file need not wait for appends.
         """
         where = f"{self.display_name(path)}, table {table}"
         try:
             with self._database(path) as database:
-                # Everything is read first, so that the program that writes to the file need not wait for
-                # appends.
-                read = [*self._tables.read_pages(database, table, known)]
+                pages = self._tables.read_pages(database, table, known)
+                if is_streamed:
+                    for page in pages:
+                        yield from self._rows_of(page, path, table, known, is_optional=is_optional)
+                    return
+                read = [*pages]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
@@ -336,15 +350,21 @@ class ForeignFiles:
             yield Unreadable(where, self._add_remedy(path, str(failed)))
             return
         for page in read:
-            for column, count in page.unknown.items():
-                self.unknown[f"{table}.{column}"] += count
-            yield from (dict(zip(known, row, strict=True)) for row in page.rows)
-            if page.too_long:
-                yield Unreadable(where, f"{page.too_long} rows are too long for an event")
-            if page.error is not None:
-                yield Unreadable(where, self._add_remedy(path, page.error))
-            if not page.is_known and not is_optional:
-                yield Unreadable(where, "there is no such table")
+            yield from self._rows_of(page, path, table, known, is_optional=is_optional)
+
+    def _rows_of(
+        self, page: TablePage, path: Path, table: str, known: Collection[str], *, is_optional: bool
+    ) -> Iterator[dict[str, Any] | Unreadable]:
+        where = f"{self.display_name(path)}, table {table}"
+        for column, count in page.unknown.items():
+            self.unknown[f"{table}.{column}"] += count
+        yield from (dict(zip(known, row, strict=True)) for row in page.rows)
+        if page.too_long:
+            yield Unreadable(where, f"{page.too_long} rows are too long for an event")
+        if page.error is not None:
+            yield Unreadable(where, self._add_remedy(path, page.error))
+        if not page.is_known and not is_optional:
+            yield Unreadable(where, "there is no such table")
 
     def _database(self, path: Path) -> AbstractContextManager[Path]:
         return nullcontext(path) if self._archive is None else self._archive.copied(path)
@@ -449,7 +469,7 @@ def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it h
         return _without_surrogates(value) if b"\\ud" in line.lower() else value
     except (ValueError, RecursionError) as error:
         is_whole = line.endswith(b"\n") or not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{")
-        return Unreadable(where, f"no JSON: {error}") if is_whole else Skipped("tail")
+        return Unreadable(where, describe_error(error)) if is_whole else Skipped("tail")
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

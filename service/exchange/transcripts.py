@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.events import ChatDescribed, Message, MessageUpdated, SummaryWritten
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, describe_error
 
 Line = dict[str, Any]
 
@@ -42,7 +42,9 @@ class Transcript:
         return f"{self.channel}{self.source.suffix}/{self.source.clean_text(name)}"
 
     def message(self, name: str, chat: str, members: Line) -> Message:
-        """Build a message, with keys masked."""
+        """Build a message, with keys masked. Raises TypeError: its content is no text."""
+        if not isinstance(members["content"], str):
+            raise TypeError("the content is no text")
         place: Line = {
             "id": self.id_of(name),
             "ts": self.ts,
@@ -140,10 +142,8 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
         elif isinstance(line, dict):
             try:
                 record = convert(line)
-            except KeyError as error:
-                record = Unreadable(source.where, f"the member {error.args[0]} is missing")
-            except (TypeError, ValueError, AttributeError, RecursionError):
-                record = Unreadable(source.where, "a member has an unexpected type")
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                record = Unreadable(source.where, describe_error(error))
         is_understood = record != Skipped("unsupported")
         is_known, is_unknown = is_known or is_understood, is_unknown or not is_understood
         yield record

@@ -3,8 +3,10 @@
 import os
 import pty
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import memlog as library
 from tests.cli.test_projects import SAID, environment
 from tests.support.agent_homes import add_claude_session, add_codex_thread, add_prompt, git, make_repository
+from tests.support.agent_samples import sample
 from tests.support.command_tree import MEMLOG
 
 __all__ = ["environment"]
@@ -273,3 +276,44 @@ def test_what_was_erased_comes_back_in_no_other_project(memlog: Run, home: Path)
     (again,) = memlog("import", "codex", "--json").json["projects"]
     assert (again["project"], again["forgotten"], again["appended"]) == (str(tea), first["events"], 0)
     assert found(memlog, "kettle") == set()
+
+
+def pots_of_pi(source: Path) -> None:
+    first = next(source.rglob("*.jsonl"))
+    text = first.read_text().replace("91000000", "92000000").replace("/home/mia/src/teapot", "/pots")
+    first.with_name(first.name.replace("91000000", "92000000")).write_text(text.replace("2026-03", "2026-04"))
+
+
+def pots_of_gemini_cli(source: Path) -> None:
+    old = next(source.rglob("session-*.json"))
+    new = source / "tmp/pots/chats" / old.name
+    new.parent.mkdir(parents=True)
+    old.rename(new)
+    (source / "tmp/pots/.project_root").write_text("/pots")
+
+
+def pots_of_opencode(source: Path) -> None:
+    with closing(sqlite3.connect(source / "opencode.db")) as db:
+        db.execute("UPDATE session_v2 SET directory = '/pots' WHERE id = 'ses_c01'")
+        db.execute("UPDATE session_v2 SET directory = '/elsewhere' WHERE parent_id = 'ses_c01'")
+        db.execute("DELETE FROM session_v2 WHERE fork_session_id = 'ses_c01'")
+        db.commit()
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(
+    ("format", "move", "counts"),
+    [
+        ("pi", pots_of_pi, {"/home/mia/src/teapot": 8, "/pots": 8}),
+        ("gemini-cli", pots_of_gemini_cli, {"/home/mia/src/teapot": 8, "/pots": 2}),
+        # With its subagent. The rows of the fork belong to no session any more.
+        ("opencode", pots_of_opencode, {"/home/mia/src/teapot": 8 + 3 + 3, "/pots": 12 + 2}),
+    ],
+)
+def test_sessions_of_pi_gemini_cli_and_opencode_go_into_the_projects_of_their_folders(
+    memlog: Run, home: Path, format: str, move: Callable[[Path], None], counts: dict[str, int]
+) -> None:
+    source = sample(format, home / "source")
+    move(source)
+    assert appended(memlog, "import", format, source) == counts
+    assert appended(memlog, "import", format, source) == dict.fromkeys(counts, 0)

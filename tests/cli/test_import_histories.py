@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.agent_samples import sample
 from tests.support.forked_memlog import run_memlog
 from tests.support.places import ROOT
 
@@ -77,3 +78,40 @@ def test_only_a_host_and_only_what_changed_since_are_shown_and_imported(home: Pa
     assert json.loads(imported.stdout)["appended"]
     chats = json.loads(run(home, "sessions", "--json").stdout)["sessions"]
     assert {each["chat"] for each in chats} == {f"claude-code:{new.stem}"}
+
+
+def test_pi_gemini_cli_and_opencode_are_found_in_their_folders_or_where_a_variable_says(
+    tmp_path: Path,
+) -> None:
+    places = {"gemini-cli": ".gemini", "opencode": ".local/share/opencode", "pi": ".pi/agent"}
+    for name, place in places.items():
+        (tmp_path / "home" / place).parent.mkdir(parents=True, exist_ok=True)
+        sample(name, tmp_path / "home" / place)
+    counts = [["gemini-cli", "2", "10"], ["opencode", "4", "25"], ["pi", "1", "6"]]
+    elsewhere = {
+        "GEMINI_CLI_HOME": str(tmp_path / "home"),
+        "XDG_DATA_HOME": str(tmp_path / "home/.local/share"),
+        "PI_CODING_AGENT_DIR": str(tmp_path / "home/.pi/agent"),
+    }
+    (tmp_path / "empty").mkdir()
+    for home, variables in ((tmp_path / "home", {}), (tmp_path / "empty", elsewhere)):
+        found = json.loads(run(home, "import", "--json", **variables).stdout)["histories"]
+        assert [[each["format"], str(each["sessions"]), str(each["messages"])] for each in found] == counts
+    assert json.loads(run(tmp_path / "home", "import", "opencode", "--json").stdout)["appended"] == 27
+
+
+@pytest.mark.parametrize(
+    ("settings", "days"),
+    [
+        ({}, 30),
+        ({"general": {"sessionRetention": {"maxAge": "2w"}}}, 14),
+        ({"general": {"sessionRetention": {"enabled": False, "maxAge": "2w"}}}, None),
+    ],
+)
+def test_the_settings_of_gemini_cli_say_when_it_deletes_a_session(
+    tmp_path: Path, settings: dict[str, object], days: int | None
+) -> None:
+    sample("gemini-cli", tmp_path / ".gemini")
+    (tmp_path / ".gemini/settings.json").write_text(json.dumps(settings))
+    (found,) = json.loads(run(tmp_path, "import", "--json").stdout)["histories"]
+    assert found["kept_days"] == days

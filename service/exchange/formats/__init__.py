@@ -10,6 +10,7 @@ format is named after its module, with hyphens. The ids of events derive from th
 texts, so that a second run recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
@@ -39,11 +40,12 @@ Reason = Literal[
     "tail",
     "system",
     "excluded",
+    "pending",
 ]
 """Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
 source. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
 tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out, or
-it is too old."""
+it is too old. pending: its program has not finished it."""
 
 
 class Used(NamedTuple):
@@ -53,8 +55,10 @@ class Used(NamedTuple):
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
         the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
-    group: a name shared by records that are identified by position. Once one of them has changed, a new one
-        may be an old one that has moved, and is not stored.
+    group: a name shared by records that stand one after another, and that only their place and text identify:
+        their ids end in their number, and the import finds under which numbers the log has them.
+    is_editable: whether another text at the place of a known one may be its new version. former: the id that
+        an older version of memlog gave the record or, for a group, to its list. former_text: likewise.
     is_telling: whether equal content in two sources suggests that they are the same.
     has_own_id: whether the source itself gives the record its id, so that other content under this id is a
         new version of the record.
@@ -67,6 +71,9 @@ class Used(NamedTuple):
     group: str | None = None
     is_telling: bool = True
     has_own_id: bool = False
+    is_editable: bool = False
+    former: str | None = None
+    former_text: str | None = None
 
 
 class Skipped(NamedTuple):
@@ -190,7 +197,13 @@ class ForeignData(Protocol):
         """Return the output of a tool without its middle, if it is long."""
 
     def read_rows(
-        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+        self,
+        path: Path,
+        table: str,
+        known: Collection[str],
+        *,
+        is_optional: bool = False,
+        is_streamed: bool = False,
     ) -> Iterator[dict[str, Any] | Unreadable]:
         """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
@@ -216,8 +229,9 @@ class Importer(NamedTuple):
     find_sessions: yields the files of the sessions in a source, of which it reads the beginnings; those of a
         session begin with its own. None if the format has no sessions.
     has_unique_ids: whether no two sources use one id for different records.
-    variable: the environment variable with the program's folder. homes: patterns for its folders below a
-    person's home folder. sessions: patterns for the files of its conversations in such a folder.
+    variable: the environment variable with the program's folder, or `NAME/folder` for one below what the
+    variable names. homes: patterns for its folders below a person's home folder. sessions: patterns for the
+    files of its conversations in such a folder.
     days_kept: returns after how many days without a change the program deletes a session; None if never.
     """
 
@@ -257,7 +271,26 @@ def read_records(
             is_empty = text is not None and not (row[text] or "").strip()
             yield Skipped("empty") if is_empty else make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
-            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected format: {error}")
+            where = f"{data.display_name(path)}, {table} {row.get('id')}"
+            yield Unreadable(where, describe_error(error))
+
+
+def describe_error(error: Exception) -> str:
+    """Describe why a record cannot be converted, in words that do not depend on Python."""
+    match error:
+        case MemlogError():
+            return error.message
+        case KeyError():
+            return f"the member {error.args[0]} is missing"
+        case RecursionError():
+            return "it is nested too deeply"
+        case json.JSONDecodeError():
+            return f"no JSON: {error.msg.removesuffix(' at')} at character {error.colno}"
+        case UnicodeDecodeError():
+            return f"not UTF-8, at byte {error.start + 1}"
+        case OSError():
+            return error.strerror or str(error)
+    return "a member has an unexpected type"
 
 
 def access_events(

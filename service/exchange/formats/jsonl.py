@@ -17,7 +17,7 @@ from urllib.parse import quote
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, Message
 from memlog.service.exchange.dialogues import Dialogue, split_document
-from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, describe_error
 from memlog.service.exchange.maps import HINT, ForeignMessage, RecordMap
 
 _NAMES = {"jsonl": ("**/*.jsonl", "**/*.ndjson"), "json": ("**/*.json",), "csv": ("**/*.csv",)}
@@ -54,7 +54,7 @@ class _File:
         self._source, self._path, self._seen, self._strange = source, path, seen, strange
         self._counts: Counter[str] = Counter()
         self._last_times: dict[str, str | None] = {}
-        self._number = 0
+        self._number, self._has_lines = 0, True
         self.hashed: set[str] = set()
 
     def records(self, chosen: RecordMap | None) -> Iterator[Record]:
@@ -79,7 +79,8 @@ class _File:
 
     @property
     def _where(self) -> str:
-        return f"{self._source.display_name(self._path)}: record {self._number}"
+        name = f"{self._source.display_name(self._path)}: record {self._number}"
+        return self._source.where if self._has_lines else name
 
     def _documents(self, form: str | None) -> Iterator[Any]:
         """Yield the values of the lines, the rows, or the whole of the file."""
@@ -90,13 +91,15 @@ class _File:
         elif form == "jsonl" or (isinstance(document, Unreadable) and "Extra data" in document.why):
             yield from self._source.read_json_lines(self._path)  # also of a .json file with a value per line
         else:
+            self._has_lines = False
             yield document
 
     def _convert_dialogue(self, value: object) -> Iterator[Record]:
         try:
             dialogue = Dialogue(value)
         except (ValueError, RecursionError) as error:
-            yield (unknown := Unreadable(self._where, str(error)))
+            why = str(error) if isinstance(error, ValueError) else describe_error(error)
+            yield (unknown := Unreadable(self._where, why))
             self._strange += [] if self._strange else [unknown]
             return
         # The number tells conversations with one beginning apart, and stays as they and the file grow.
@@ -108,7 +111,7 @@ class _File:
         try:
             return self._use(convert())
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            why = str(error) if isinstance(error, ValueError) else f"unexpected form: {error!r}"
+            why = str(error) if isinstance(error, ValueError) else describe_error(error)
             return Unreadable(self._where, why)
 
     def _use(self, message: ForeignMessage) -> Record:

@@ -1,58 +1,190 @@
 """memory.json or memory.jsonl of the Model Context Protocol's memory server: entities and relations.
 
 https://github.com/modelcontextprotocol/servers, src/memory. The format has no times and no ids: an
-observation is identified by its entity and its position in the entity.
+observation is identified by its entity, its place there and its text.
 """
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from memlog.eventlog.events import Event, MemorySaved
-from memlog.service.exchange.formats import ForeignData, Record, Unreadable, Used
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, describe_error
 
 SOURCES = ("memory.json", "memory.jsonl")
 _SOURCE = "mcp-memory"
+_TEXTS = ("text", "content", "observation", "value")
+"""Under which names an observation that is an object has its text."""
+
+_TIMES = ("timestamp", "createdAt", "created_at")
+
+
+_NEXT_VALUE = re.compile(r"\r?\n(?=[{\[])")
+"""Before what begins a line. An indented line belongs to the value before it."""
+
+
+class _Found(NamedTuple):
+    """A value in a file. where: the file and the line; within a document, also its number there."""
+
+    where: str
+    value: Any
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the entities and relations of `memory.json` or `memory.jsonl`, which has one per line."""
+    """Yield the entities and relations: one per line, or in documents, on as many lines as they take."""
     for path in source.find_files(*SOURCES):
         text = source.read_text(path)
         if isinstance(text, Unreadable):
             yield text
             continue
-        for number, line in enumerate(text.split("\n"), 1):
-            if line.strip():
-                yield _parse_line(f"{_SOURCE}{source.suffix}", line, f"{source.display_name(path)}:{number}")
+        values = [each for found in _decode(text, source.display_name(path)) for each in _split(found)]
+        yield from _Graph(source, values).records()
 
 
-def _parse_line(prefix: str, line: str, where: str) -> Record:
+def _decode(text: str, name: str) -> Iterator[_Found]:
+    """Yield the values in a text, whatever stands between them; an `Unreadable` for what is no JSON."""
     try:
-        entity: dict[str, Any] = json.loads(line)
-        if entity["type"] == "entity":
-            return _entity_record(prefix, entity)
-        if entity["type"] == "relation":
-            ids = [entity["from"], entity["relationType"], entity["to"]]
-            content = " ".join(ids).replace("_", " ")
-            name = "/".join([prefix, *ids])
-            return Used([_memory_event(name, content, entity["from"], "relation")], is_telling=False)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Unreadable(where, f"not an entity or a relation in JSON: {error!r}")
-    return Unreadable(where, "neither an entity nor a relation")
+        yield _Found(f"{name}: line 1", json.loads(text))
+    except (ValueError, RecursionError):
+        line = 1
+        for part in _NEXT_VALUE.split(text):
+            yield from _decode_part(part, name, line)
+            line += part.count("\n") + 1
 
 
-def _entity_record(prefix: str, entity: dict[str, Any]) -> Record:
-    name, kind = entity["name"], entity["entityType"]
-    observed = [text for text in entity["observations"] if text.strip()]
-    if not observed:
-        return Used([_memory_event(f"{prefix}/{name}", f"{name} ({kind})", name, kind)], is_telling=False)
-    events: list[Event] = [
-        _memory_event(f"{prefix}/{name}/{number}", f"{name}: {text}", name, kind)
-        for number, text in enumerate(observed, 1)
-    ]
-    return Used(events, group=name)
+def _decode_part(part: str, name: str, first: int) -> Iterator[_Found]:
+    """Yield the values in a part of a text. first: the number of its first line."""
+    decode, at, line, counted = json.JSONDecoder().raw_decode, 0, first, 0
+    while (at := _find_text(part, at)) < len(part):
+        line, counted = line + part.count("\n", counted, at), at
+        try:
+            value, at = decode(part, at)
+        except (ValueError, RecursionError) as error:
+            line = first + error.lineno - 1 if isinstance(error, json.JSONDecodeError) else line
+            yield _Found("", Unreadable(f"{name}: line {line}", describe_error(error)))
+            return
+        yield _Found(f"{name}: line {line}", value)
 
 
-def _memory_event(name: str, content: str, topic: str, tag: str) -> MemorySaved:
-    return MemorySaved(id=name, memory_id=name, content=content, topic=topic, tags=[tag], source=_SOURCE)
+def _find_text(part: str, at: int) -> int:
+    """Return where the next value begins: values may have commas between them."""
+    while at < len(part) and (part[at].isspace() or part[at] == ","):
+        at += 1
+    return at
+
+
+def _split(found: _Found) -> Iterator[_Found]:
+    """Yield the entities and relations in a value."""
+    match found.value:
+        case {"entities": list() | None as entities, "relations": list() | None as relations}:
+            items = [*(entities or ()), *(relations or ())]
+        case {"entities": list() as items} | {"relations": list() as items} | list(items):
+            pass
+        case _:
+            yield found
+            return
+    for number, each in enumerate(items, 1):
+        yield _Found(f"{found.where}, item {number}", each)
+
+
+def _quote(name: str) -> str:
+    """Return a name as a part of an id, without a slash: `app/1` is not the first observation of `app`."""
+    return name.replace("%", "%25").replace("/", "%2F")
+
+
+class _Graph:
+    """The entities and relations of a file."""
+
+    def __init__(self, source: ForeignData, values: list[_Found]) -> None:
+        self._source, self._values = source, values
+        self._prefix = f"{_SOURCE}{source.suffix}"
+        self._observed: dict[str, dict[str, str | None]] = {}
+        """The observations of each entity, wherever they stand, with their times."""
+        self._seen: set[str] = set()
+
+    def records(self) -> Iterator[Record]:
+        """Yield a record for each value; of an entity that is there twice, all for the first one."""
+        for each in self._values:
+            if _is_entity(each.value):
+                known = self._observed.setdefault(each.value["name"], {})
+                for text, ts in self._observations_of(each.value):
+                    known.setdefault(text, ts)
+        for where, value in self._values:
+            if isinstance(value, Unreadable):
+                yield value
+            elif _is_entity(value):
+                yield self._convert_entity(value["name"], value.get("entityType"))
+            elif _is_relation(value):
+                yield self._convert_relation(value["from"], value["relationType"], value["to"])
+            else:
+                yield Unreadable(where, "neither an entity nor a relation")
+
+    def _observations_of(self, entity: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+        given = entity.get("observations")
+        for each in given if isinstance(given, list) else [given]:
+            about = each if isinstance(each, dict) else {}
+            told = next((about[name] for name in _TEXTS if name in about), each)
+            text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+            if told is not None and text.strip():
+                ts = next((about[name] for name in _TIMES if name in about), None)
+                yield text, self._source.parse_time(ts)
+
+    def _convert_entity(self, name: str, kind: object) -> Record:
+        if name in self._seen:
+            return Skipped("mirror")
+        self._seen.add(name)
+        tag = kind if isinstance(kind, str) and kind.strip() else None
+        own, former = f"{self._prefix}/{_quote(name)}", f"{self._prefix}/{name}"
+        is_renamed = former if former != own else None
+        observed = self._observed[name]
+        if not observed:
+            text = name if tag is None else f"{name} ({tag})"
+            event = _memory_event(own, text, name, tag)
+            return Used([event], is_telling=False, former=is_renamed)
+        events: list[Event] = [
+            _memory_event(f"{own}/{number}", f"{name}: {text}", name, tag, ts)
+            for number, (text, ts) in enumerate(observed.items(), 1)
+        ]
+        return Used(events, group=name, former=is_renamed)
+
+    def _convert_relation(self, *ids: str) -> Record:
+        name = "/".join([self._prefix, *map(_quote, ids)])
+        former = "/".join([self._prefix, *ids])
+        if name in self._seen:
+            return Skipped("mirror")
+        self._seen.add(name)
+        content = " ".join(ids)
+        # Earlier versions stored spaces for underscores.
+        stored = content.replace("_", " ")
+        return Used(
+            [_memory_event(name, content, ids[0], "relation")],
+            is_telling=False,
+            former=former if former != name else None,
+            former_text=stored if stored != content else None,
+        )
+
+
+def _is_entity(value: Any) -> bool:  # noqa: ANN401 - whatever JSON holds
+    return (
+        isinstance(value, dict)
+        and value.get("type", "entity") == "entity"
+        and isinstance(value.get("name"), str)
+        and bool(value["name"].strip())
+        and ("entityType" in value or "observations" in value)
+    )
+
+
+def _is_relation(value: Any) -> bool:  # noqa: ANN401 - whatever JSON holds
+    return (
+        isinstance(value, dict)
+        and value.get("type", "relation") == "relation"
+        and all(isinstance(value.get(key), str) for key in ("from", "to", "relationType"))
+    )
+
+
+def _memory_event(name: str, content: str, topic: str, tag: str | None, ts: str | None = None) -> MemorySaved:
+    tags = None if tag is None else [tag]
+    return MemorySaved(
+        id=name, ts=ts, memory_id=name, content=content, topic=topic, tags=tags, source=_SOURCE
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import memlog
+from tests.support.agent_samples import sample
 from tests.support.places import ROOT
 
 SAMPLE = ROOT / "fixtures/importers/claude-code"
@@ -341,10 +342,10 @@ def test_a_file_of_which_nothing_is_understood_is_an_error(tmp_path: Path, home:
     assert [each.why for each in report.problems] == ["no line is of a known type"]
 
 
-@pytest.mark.parametrize("format", ["claude-code", "codex"])
+@pytest.mark.parametrize("format", ["claude-code", "codex", "pi", "gemini-cli", "opencode"])
 def test_what_two_machines_imported_is_one_copy_once_merged(tmp_path: Path, format: str) -> None:
     for name in ("one", "other"):
-        home = Path(shutil.copytree(ROOT / "fixtures/importers" / format, tmp_path / name / "home"))
+        home = sample(format, tmp_path / name / "home")
         with memlog.open(tmp_path / name / "store") as store:
             store.exchange.import_from(format, [home])
     shutil.copytree(tmp_path / "other/store/log", tmp_path / "one/store/log", dirs_exist_ok=True)

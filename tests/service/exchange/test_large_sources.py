@@ -4,12 +4,14 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,13 @@ import memlog
 from memlog.projector.disk_table import DiskTable
 from tests.service.exchange.test_agent_sessions import SAMPLE
 from tests.service.exchange.test_imports import MADE
+from tests.support.agent_samples import opencode
 from tests.support.recorded_disk import recording
 
 IMPORTS = (
     "import re, sys, memlog\n"
     "with memlog.open(sys.argv[1], create=True) as store:\n"
-    "    report = store.exchange.import_from('claude-code', [sys.argv[2]])\n"
+    "    report = store.exchange.import_from(sys.argv[3], [sys.argv[2]])\n"
     "status = open('/proc/self/status').read()\n"  # ru_maxrss also counts the process that forked it
     "print(report.appended, int(re.search(r'VmHWM:\\s+(\\d+) kB', status)[1]) // 1024)\n"
 )
@@ -45,10 +48,27 @@ def line(number: int, content: Any, session: str = "s") -> str:
 def test_lines_of_9_mb_take_bounded_memory(tmp_path: Path) -> None:
     with (tmp_path / "long.jsonl").open("w") as file:
         file.writelines(line(number, f"{number} " + "tea " * 2_250_000) for number in range(8))
-    command = [sys.executable, "-c", IMPORTS, tmp_path / "store", tmp_path / "long.jsonl"]
+    command = [sys.executable, "-c", IMPORTS, tmp_path / "store", tmp_path / "long.jsonl", "claude-code"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     appended, megabytes = map(int, done.stdout.split())
     assert appended == 8
+    assert megabytes < 300
+
+
+@pytest.mark.deep
+def test_a_database_of_280_mb_takes_bounded_memory(tmp_path: Path) -> None:
+    home = opencode(tmp_path / "home", "v1")
+    with closing(sqlite3.connect(home / "opencode.db")) as db:
+        for number in range(80):
+            told = json.dumps({"type": "text", "text": f"{number} " + "tea " * 875_000})
+            message = (f"msg_c{number}", f"ses_{number}", 1782900004000)
+            db.execute("INSERT INTO message VALUES (?, ?, ?, 0, ?)", (*message, '{"role":"user"}'))
+            db.execute("INSERT INTO part VALUES (?, ?, ?, ?, 0, ?)", (f"prt_c{number}", *message, told))
+        db.commit()
+    command = [sys.executable, "-c", IMPORTS, tmp_path / "store", home, "opencode"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    appended, megabytes = map(int, done.stdout.split())
+    assert appended == 88
     assert megabytes < 300
 
 
@@ -76,7 +96,8 @@ def test_ten_kills_leave_what_one_run_leaves(tmp_path: Path) -> None:
                 line(n, f"cup {n}", f"{session}") for n in range(session * 100, session * 100 + 100)
             )
     for number in range(10):
-        process = subprocess.Popen([sys.executable, "-c", IMPORTS, tmp_path / "killed", source])
+        command = [sys.executable, "-c", IMPORTS, tmp_path / "killed", source, "claude-code"]
+        process = subprocess.Popen(command)
         _wait_for_events(tmp_path / "killed", 180 * number, process)
         process.kill()
         process.wait(60)

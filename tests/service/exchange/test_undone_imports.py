@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 
 import memlog
 from tests.service.exchange.test_imports import MADE
+from tests.support.agent_samples import opencode
 from tests.support.places import FIXTURES
 
 
@@ -44,6 +45,9 @@ SOURCES: dict[str, Callable[[Path], Path]] = {
     **{name: make for name, (make, _, _) in MADE.items()},
     "claude-code": lambda _: FIXTURES / "importers/claude-code",
     "codex": lambda _: FIXTURES / "importers/codex",
+    "pi": lambda _: FIXTURES / "importers/pi",
+    "gemini-cli": lambda _: FIXTURES / "importers/gemini-cli",
+    "opencode": lambda folder: opencode(folder / "opencode"),
 }
 
 

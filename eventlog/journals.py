@@ -1,0 +1,40 @@
+"""The days of journals, by the names of their files."""
+
+import re
+from datetime import date
+
+_YEAR, _MONTH, _DAY = r"(?P<y>(?:19|20)\d\d)", r"(?P<m>0[1-9]|1[0-2])", r"(?P<d>0[1-9]|[12]\d|3[01])"
+_NAMES = (
+    re.compile(rf"{_YEAR}(?P<sep>[-_. ]?){_MONTH}(?P=sep){_DAY}(?!\d).*", re.DOTALL),
+    re.compile(rf"{_DAY}(?P<sep>[-_.]){_MONTH}(?P=sep){_YEAR}"),
+    re.compile(rf"{_MONTH}(?P<sep>[-_.]){_DAY}(?P=sep){_YEAR}"),
+    re.compile(rf"(?:[a-z]+,? )?(?P<name>[a-z]{{3,9}})\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}"),
+    re.compile(rf"(?:[a-z]+,? )?(?P<d>\d\d?)(?:st|nd|rd|th)? (?P<name>[a-z]{{3,9}})\.?,? {_YEAR}"),
+)
+"""A title may follow a day that begins with the year. 03-04-2026 is in April; 02-27-2026 is in February."""
+
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+
+
+def find_day_of_journal(name: str) -> str | None:
+    """Return the day of a journal, such as 2026-02-24; None if the file is none.
+
+    name: that of the file, without its ending: `2026_02_24`, `20260224`, `24.02.2026`, `Feb 24th, 2026`.
+    """
+    text = name.strip().lower()
+    for found in filter(None, (pattern.fullmatch(text) for pattern in _NAMES)):
+        parts = found.groupdict()
+        month = int(parts["m"]) if "m" in parts else _find_month(parts["name"])
+        try:
+            return date(int(parts["y"]), month, int(parts["d"])).isoformat()
+        except ValueError:
+            continue
+    return None
+
+
+def _find_month(name: str) -> int:
+    """Return the number of a month by its name or the beginning of it; 0 if there is none."""
+    return next((number for number, month in enumerate(_MONTHS, 1) if month.startswith(name)), 0)
