@@ -11,7 +11,7 @@ from memlog.eventlog.fields import Durability
 class AppendWarning(msgspec.Struct, frozen=True):
     """A warning about a stored event that is probably not what the caller meant.
 
-    code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
+    code: `unknown_member`, `chat_form`, `key`, `conflict`, `forgotten` or `undone`.
     member: the member in question. message: the problem and how to fix it.
     """
 
@@ -56,10 +56,14 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: its event's position; None if forgotten. content: its hash."""
+    """An id in use in a stream. holder: its event's position; None if forgotten. content: its hash.
+
+    is_undone: whether the import of its event was undone.
+    """
 
     holder: IdHolder | None = None
     content: bytes = b""
+    is_undone: bool = False
 
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
@@ -86,6 +90,13 @@ def mark_position_if_id_known(position: Position, content: bytes, known: KnownId
     holder = known.holder
     if holder == IdHolder(position.stream, position.segment, position.offset):
         return position
+    if known.is_undone:
+        position = _add_warning(
+            position,
+            "undone",
+            f"the id {position.id} belongs to an event of an import that was undone: reads will not show this"
+            " event; append it again with an id of its own",
+        )
     if known.content == content:
         return msgspec.structs.replace(position, duplicate=True)
     message = (

@@ -165,6 +165,16 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
     return {event_id for (event_id,) in rows}
 
 
+def undone_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
+    """Return which of `ids` in `stream` do not count, since their import was undone."""
+    rows = db.execute(
+        "SELECT target_id FROM hidden_events"
+        " WHERE target_stream = ? AND target_id IN (SELECT value FROM json_each(?))",
+        (stream, to_json_list(ids)),
+    )
+    return {event_id for (event_id,) in rows}
+
+
 class IdInUse(NamedTuple):
     """An id and where its event is. length: of the line, in bytes."""
 

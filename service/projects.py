@@ -345,7 +345,11 @@ class Projects:
     def _stores(self) -> "ProjectStores":
         from memlog.service.by_project import ProjectStores
 
-        names = [each.name for each in self.list() if not each.is_being_removed]
+        with _converting_os_errors_to_log_errors(self.folder):
+            entries = [(Path(entry.path), unquote(entry.name)) for entry in _list_entries(self.folder)]
+        names = sorted(
+            name for path, name in entries if _is_folder_of(name, path.name) and _may_be_store(path)
+        )
         return ProjectStores(names, self.path, self._open_store)
 
     def _find_remains(self) -> Iterator[tuple[Path, str]]:
@@ -427,6 +431,14 @@ def _is_store(folder: Path) -> bool:
         return disk.is_folder(folder / MODEL) and is_regular_file(folder / PROJECTOR_LOCK)
     segments, strangers = list_segments(log)
     return bool(segments) or not strangers
+
+
+def _may_be_store(folder: Path) -> bool:
+    """Whether a folder is a store, or cannot be read: opening it will tell why."""
+    try:
+        return _is_store(folder)
+    except OSError:
+        return True
 
 
 def _list_entries(folder: Path) -> list[DirEntry[str]]:

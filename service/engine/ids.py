@@ -17,7 +17,7 @@ from memlog.eventlog.log.streams import SegmentName
 from memlog.eventlog.positions import IdHolder, KnownId
 from memlog.projector.lifecycle import Generations
 from memlog.projector.sqlite import Connection, connect, converting_errors
-from memlog.query.provenance import forgotten_ids, line_places_of_ids
+from memlog.query.provenance import forgotten_ids, line_places_of_ids, undone_ids
 
 
 class KnownIds(SplitByFork):
@@ -42,13 +42,16 @@ class KnownIds(SplitByFork):
             db = self._connection()
             if db is None:
                 return {}
+            undone = undone_ids(db, stream, ids)
             known = {name: KnownId() for name in forgotten_ids(db, stream, ids)}
             for name, (segment, offset, length) in line_places_of_ids(db, stream, ids).items():
                 # The hash in the read model is not used: another version of memlog may have computed it.
                 event = read_event_from_line(self._log, name, stream, segment, offset, length)
                 if event is not None:
                     content = content_hash_without_openssl(event)
-                    known[name] = KnownId(IdHolder(stream, segment, offset), content)
+                    known[name] = KnownId(
+                        IdHolder(stream, segment, offset), content, is_undone=name in undone
+                    )
             return known
         return {}
 

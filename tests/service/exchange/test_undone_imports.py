@@ -191,5 +191,8 @@ def test_an_undone_import_can_be_erased_and_a_met_event_stays_met(
     with pytest.raises(memlog.BadInput, match=second):
         store.erasure.undo_import(first)
     store.erasure.undo_import(second)
+    own = {"channel": "lab", "chat_id": "7", "id": "jsonl/lab:7/b"}
+    (position,) = store.append(memlog.Message(role="user", content="b milk", **own))
+    assert [each.code for each in position.warnings] == ["undone"]
     assert store.erasure.undo_import(second, erase=True).events == 1
     assert store.exchange.import_from("jsonl", [two], map=map).forgotten == 1
