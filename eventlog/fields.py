@@ -281,7 +281,7 @@ def _to_plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
         text.encode()
     except UnicodeEncodeError:
         raise BadInput(
-            f"{name} is {format_value_for_message(text)}", hint="remove the unpaired surrogate"
+            f"{name} contains an unpaired surrogate: {format_value_for_message(text)}", hint="remove it"
         ) from None
     return text
 

@@ -178,7 +178,7 @@ class RetrievalSettings(Checked, frozen=True, kw_only=True):
 
 
 class MemorySwitch(Checked, frozen=True, kw_only=True):
-    """Whether anything is read."""
+    """Whether searches and contexts return anything."""
 
     enabled: Annotated[bool, "Whether contexts and searches return anything."] = True
 

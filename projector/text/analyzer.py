@@ -112,7 +112,7 @@ def _whole_word_pattern(is_ascii: bool) -> str:
 
 
 @cache
-def _hyphenated_pattern(is_ascii: bool) -> re.Pattern[str]:
+def _line_break_hyphen_pattern(is_ascii: bool) -> re.Pattern[str]:
     """Return the pattern for a word hyphenated at a line end."""
     return re.compile(rf"({_whole_word_pattern(is_ascii)})-\n\s*+({_letters_pattern(is_ascii)}+)")
 
@@ -161,21 +161,23 @@ def _analyse_words(text: str, *, is_plain: bool = False) -> tuple[str, list[str]
         # The path of most texts: keep it fast.
         if is_plain or (stemming.is_plain_english(text) and not _may_have_names(text) and "-\n" not in text):
             return text, []
-        return text, _find_stems(text) + _find_name_parts(text) + _join_hyphenated(text)
+        return text, _find_stems(text) + _find_name_parts(text) + _join_words_split_at_line_ends(text)
     text = tokens.normalise_compatible(text)
     lower = text.casefold()
     signless = _symbol_pattern().sub(" ", tokens.strip_diacritics(lower))
     words = tokens.spaceless_pattern().sub(
         lambda run: f" {' '.join(tokens.split_into_ngrams(run[0], is_whole=True))} ", signless
     )
-    return words, [] if is_plain else _find_stems(lower) + _find_name_parts(text) + _join_hyphenated(lower)
+    return words, [] if is_plain else _find_stems(lower) + _find_name_parts(
+        text
+    ) + _join_words_split_at_line_ends(lower)
 
 
-def _join_hyphenated(text: str) -> list[str]:
+def _join_words_split_at_line_ends(text: str) -> list[str]:
     """Return the words that are hyphenated at line ends, joined; the text itself keeps the halves."""
     if "-\n" not in text:
         return []
-    divided = _hyphenated_pattern(text.isascii()).finditer(text)
+    divided = _line_break_hyphen_pattern(text.isascii()).finditer(text)
     return [tokens.strip_diacritics(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 

@@ -132,8 +132,8 @@ class SkippedFile(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Patterns:
-    """Globs relative to the root. `*` and `?` match within a name, `**` any number of folders; a match of a
-    folder covers everything below it.
+    """Globs relative to the root. `*` and `?` match within a name, `**` any number of folders; a pattern that
+    matches a folder covers everything below it.
 
     include: files to index; if empty, all files of the default types. exclude: files to skip.
 

@@ -342,7 +342,8 @@ class Importing:
         changed = [str(record.events[0].id) for record in batch if holdings.may_change(record)]
         ids = [str(event.id) for record in batch for event in record.events]
         found = self._find_holdings(
-            [*ids, *(name for record in batch for name in self._ids_in_other_sources(record))], changed
+            [*ids, *(name for record in batch for name in self._possible_ids_in_other_sources(record))],
+            changed,
         )
         archived = [name for name in changed if name in found and found[name].is_archived]
         memories: Mapping[str, Memory | None] | None = None
@@ -446,7 +447,7 @@ class Importing:
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
             why = f"notes of {group} have changed, moved or been forgotten: it may be an old note"
-        elsewhere = (found[each] for each in self._ids_in_other_sources(record) if each in found)
+        elsewhere = (found[each] for each in self._possible_ids_in_other_sources(record) if each in found)
         if why is None and any(each.is_forgotten for each in elsewhere):
             why = "another source's record with this id was forgotten, and without a time it may be the same"
         if why is not None:
@@ -584,7 +585,7 @@ class Importing:
             replace(event, **{field: getattr(base, field)})
         ) != content_hash_without_openssl(base)
 
-    def _ids_in_other_sources(self, record: Used) -> list[str]:
+    def _possible_ids_in_other_sources(self, record: Used) -> list[str]:
         """Return the ids that an undated record's events have in other sources; [] for a dated record."""
         if record.created is not None:
             return []

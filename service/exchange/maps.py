@@ -128,7 +128,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def contents(self) -> list[str]:
-        """The paths of the content, which are joined by blank lines."""
+        """The paths of the content. The texts found there are joined with blank lines."""
         return [self.content] if isinstance(self.content, str) else self.content
 
     def is_wanted(self, record: object) -> bool:

@@ -344,7 +344,7 @@ class Core(OperationGroup):
 
 
 def _read_visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
-    """Return the core memory that contexts of `chat` show; for None, contexts without a chat."""
+    """Return the core memory shown in contexts for `chat` or, if it is None, in those without a chat."""
     is_of_all = choose_automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})

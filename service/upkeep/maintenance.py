@@ -148,8 +148,8 @@ class Maintenance(OperationGroup):
     def verify(self, *, progress: ProgressField = None) -> Verification:
         """Check the log, its seals and the cache, and compare the read model with a replay. Changes nothing.
 
-        The replay covers what the read model has read so far, in a nameless file below model/. A finding is
-        checked again while no scrub runs.
+        The replay covers what the read model has read so far, in an unnamed temporary file in model/.
+        Problems are checked again once no scrub is running.
 
         Raises:
             LogError: the log cannot be read.

@@ -28,7 +28,7 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     rows: events in the read model.
     vectors_computed, vectors_cached, vectors_pending: passages, by the state of their vectors.
     rebuilt: why everything was read from scratch; None after a catch-up.
-    notes: for people: streams with a rewritten history, losses, files that are not segments.
+    notes: messages about streams with a rewritten history, losses, and files that are not segments.
     silent: the parts that did not work, and why.
     """
 

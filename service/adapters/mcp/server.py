@@ -251,7 +251,7 @@ def serve_stdio(server: Server[Any], parent: int) -> None:
 
 
 async def _stdin_lines() -> AsyncIterator[str]:
-    """Yield lines from stdin, replacing lone surrogates, which the SDK would not answer, with U+FFFD."""
+    """Yield lines from stdin, with U+FFFD for lone surrogates: the SDK does not answer requests with them."""
     with os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as lines:
         async for line in anyio.wrap_file(lines):
             yield _SURROGATES.sub(lambda match: match[1] or r"\ufffd", line)

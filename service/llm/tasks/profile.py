@@ -180,7 +180,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 )
             )
         }
-        shown, kept = self._select_memories(db, group, values), self._withheld_keys(db, values)
+        shown, kept = self._select_memories(db, group, values), self._keys_not_to_send(db, values)
         ids = [memory.event_id for memory in shown]
         standing = {
             key: each.value
@@ -231,7 +231,7 @@ class ProfileTask(Task[ProfileAnswer, ProfileBatch]):
                 chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
-    def _withheld_keys(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
+    def _keys_not_to_send(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
         """Return the keys whose values may not be sent, because their sources or events were imported."""
         profiles = self._questions.withheld_profiles(
             db, {each.extraction_id for each in values.values() if each.extraction_id}
