@@ -246,7 +246,8 @@ def undo_import_of_projects(
     failed: dict[str, MemlogError] = {}
     runs = [each for each in list_imports_of_projects(stores, failed) if each.run == run]
     if not runs:
-        raise next(iter(failed.values()), make_not_found_error("import_not_found", run))
+        error = next(iter(failed.values()), make_not_found_error("import_not_found", run))
+        raise error
     left = [each for each in runs if erase or not each.is_undone] or runs
     # Nothing is undone anywhere if a store refuses.
     for is_trial in (True,) if dry_run else (True, False):

@@ -108,6 +108,7 @@ ADAPTERS = {
     "memlog.service.adapters.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.exchange.formats": (
         *ERRORS_AND_EVENTS,
+        "memlog.eventlog.journals",
         "memlog.service.exchange.dialogues",
         "memlog.service.exchange.maps",
         "memlog.service.exchange.transcripts",

@@ -5,7 +5,8 @@ that stands where a known one stood may be its new version; all else is new.
 """
 
 import re
-from collections import defaultdict
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, zip_longest
 from typing import NamedTuple
@@ -186,22 +187,60 @@ def _align_group(
 
 
 def _match_texts(items: list[ListItem], places: _Places) -> dict[int, _Number]:
-    """Return the places of the items whose texts the log has, by the items' indices."""
+    """Return the places of the items whose texts the log has, by the items' indices.
+
+    Texts that are there once come first: they tell where equal ones belong.
+    """
     free: defaultdict[_Key, list[_Number]] = defaultdict(list)
-    for number in sorted(places, reverse=True):
+    for number in sorted(places):
         for key in {*places[number].list_keys()}:
             free[key].append(number)
+    keys = [[*dict.fromkeys(item.list_keys())] for item in items]
+    times = Counter(each for own in keys for each in own)
+    matched: dict[int, _Number] = {}
     taken: set[_Number] = set()
-    matched = {}
-    for index, item in enumerate(items):
-        for key in item.list_keys():
-            while free[key] and free[key][-1] in taken:
-                free[key].pop()
-            if free[key]:
-                matched[index] = free[key].pop()
-                taken.add(matched[index])
-                break
+
+    def match(index: int, key: _Key, expected: _Number) -> None:
+        while (number := _pop_nearest(free[key], expected)) in taken:
+            pass
+        if number is not None:
+            matched[index] = number
+            taken.add(number)
+
+    for index, own in enumerate(keys):
+        for key in own:
+            if index not in matched and len(free[key]) == times[key] == 1:
+                match(index, key, free[key][0])
+    following = _next_matched(matched, len(items))
+    for index, own in enumerate(keys):
+        for key in own:
+            if index not in matched:
+                near = following[index]
+                near = index - 1 if near is None else near
+                rank, at = matched.get(near, (_OWN, 0))
+                match(index, key, (rank, at + index - near))
     return matched
+
+
+def _next_matched(matched: Mapping[int, _Number], count: int) -> list[int | None]:
+    """Return for each index the next one that is matched, if any."""
+    following: list[int | None] = [None] * count
+    for index in range(count - 2, -1, -1):
+        following[index] = index + 1 if index + 1 in matched else following[index + 1]
+    return following
+
+
+def _pop_nearest(numbers: list[_Number], expected: _Number) -> _Number | None:
+    """Remove and return the number, of a sorted list, that is nearest to the expected one; None if empty."""
+    if not numbers:
+        return None
+    at = bisect_left(numbers, expected)
+    around = [each for each in (at - 1, at) if 0 <= each < len(numbers)]
+    return numbers.pop(min(around, key=lambda each: _distance(numbers[each], expected)))
+
+
+def _distance(number: _Number, expected: _Number) -> tuple[int, int]:
+    return abs(number[0] - expected[0]), abs(number[1] - expected[1])
 
 
 class _Alignment:
@@ -237,7 +276,8 @@ class _Alignment:
         if isinstance(event, DailyEventRecorded) and stored and isinstance(stored.event, MemorySaved):
             event = replace(stored.event, content=text, ts=None)
         for name, each in zip(place.ids, place.holdings, strict=True):
-            if each.has_had_text(text):
+            # A version whose import was undone comes back as one: with what it replaced.
+            if each.has_had_text(text) and not (each.is_hidden and name != place.ids[0]):
                 return _rename(item.record, event, name)
         return _make_version(item.record, event, place.ids)  # known by its former text
 
@@ -296,7 +336,8 @@ def _make_version(record: Used, event: Event, ids: Sequence[str]) -> Used:
         case DailyEventRecorded():  # which nothing changes: a new one takes its place
             digest = short_sha256(event.summary.encode(errors="replace")).hexdigest()[:_HASH_LENGTH]
             name = f"{name.partition('~')[0]}~{digest}"
-            change = DailyEventsCompressed(id=f"{name}/compressed", ts=event.ts, ids=[*ids])
+            former = [each for each in ids if each != name]
+            change = DailyEventsCompressed(id=f"{name}/compressed", ts=event.ts, ids=former)
     return _rename(record, event, name)._replace(changes=[change])
 
 

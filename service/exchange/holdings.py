@@ -54,12 +54,13 @@ class Holding:
     """What the log holds under the id of a record.
 
     base: the record's own event; None if it was forgotten or is unreadable.
-    is_hidden: whether its import was undone.
+    is_hidden: whether its import was undone. hidden_changes: the ids of changes whose import was undone.
     """
 
     def __init__(self, base: StoredChange | None = None, changes: Iterable[StoredChange] = ()) -> None:
         self.base, self.changes = base, [*changes]
         self.is_forgotten = self.is_hidden = False
+        self.hidden_changes: set[str] = set()
         self.forgotten: list[Forgotten] = []
 
     @property
@@ -94,7 +95,12 @@ class Holding:
 
     def has_had_text(self, text: str) -> bool:
         """Whether the record has, or once had, this text. The log may contain it with keys masked."""
-        texts = [event_text(each.event) for each in self.changes_of("updated")]
+        counting = (
+            each
+            for each in self.changes_of("updated")
+            if self.is_hidden or str(each.event.id) not in self.hidden_changes
+        )
+        texts = [event_text(each.event) for each in counting]
         return text in texts or mask_keys(text) in texts
 
 
@@ -195,7 +201,8 @@ def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | Non
 
 def may_change(record: Used) -> bool:
     """Whether the log may contain changes of a record."""
-    return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
+    is_changed = bool(record.changes or record.resets) or record.is_editable
+    return is_changed or isinstance(record.events[0], CoreMemoryUpdated)
 
 
 def last_change_time(record: Used) -> str:

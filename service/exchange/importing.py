@@ -330,9 +330,10 @@ class Importing:
             found = self._engine.reads.run_with_repair(
                 lambda read_model: ask(read_model.connect_to_latest(sync=False)[0])
             )
-        for name, hidden in self._find_hidden(keys).items():
-            if name in found and any(key[1] == name for key in hidden):
-                found[name].is_hidden = True
+        for name, hidden in self._find_hidden([(stream, each) for each, stream in keys]).items():
+            if name in found:
+                own = {key[1] for key in hidden}
+                found[name].is_hidden, found[name].hidden_changes = name in own, own - {name}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
@@ -576,7 +577,7 @@ class Importing:
             return content_hash_without_openssl(event) != content_hash_without_openssl(base)
         is_told = holding.has_had_text(getattr(event, field)) or any(
             holdings.parse_aspect_and_time(str(change.id), str(event.id))[0] == "updated"
-            and classify_change(change, str(event.id), holding, now) == "new"
+            and (classify_change(change, str(event.id), holding, now) == "new" or holding.hidden_changes)
             for change in record.changes
         )
         if not is_told or self._engine.redact:  # stored events are masked, and so cannot be compared

@@ -242,6 +242,10 @@ class ForeignFiles:
             line = f": line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
             return Unreadable(f"{self.display_name(path)}{line}", describe_error(error))
 
+    def without_surrogates(self, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Return a value with U+FFFD for each lone surrogate in its texts."""
+        return _without_surrogates(value)
+
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file, of which one line at a time is in memory.
 

@@ -175,6 +175,9 @@ class ForeignData(Protocol):
     def read_json(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """Return the decoded JSON of a file, or an `Unreadable`."""
 
+    def without_surrogates(self, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Return a value with U+FFFD for each lone surrogate in its texts."""
+
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file; a `Skipped` or `Unreadable` for a line without one."""
 

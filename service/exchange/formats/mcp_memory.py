@@ -24,7 +24,7 @@ _NEXT_VALUE = re.compile(r"\r?\n(?=[{\[])")
 """Before what begins a line. An indented line belongs to the value before it."""
 
 
-class _Found(NamedTuple):
+class _FoundValue(NamedTuple):
     """A value in a file. where: the file and the line; within a document, also its number there."""
 
     where: str
@@ -38,14 +38,19 @@ def read(source: ForeignData) -> Iterator[Record]:
         if isinstance(text, Unreadable):
             yield text
             continue
-        values = [each for found in _decode(text, source.display_name(path)) for each in _split(found)]
+        decoded = _decode(text, source.display_name(path))
+        values = [
+            each
+            for found in decoded
+            for each in _split(found._replace(value=source.without_surrogates(found.value)))
+        ]
         yield from _Graph(source, values).records()
 
 
-def _decode(text: str, name: str) -> Iterator[_Found]:
+def _decode(text: str, name: str) -> Iterator[_FoundValue]:
     """Yield the values in a text, whatever stands between them; an `Unreadable` for what is no JSON."""
     try:
-        yield _Found(f"{name}: line 1", json.loads(text))
+        yield _FoundValue(f"{name}: line 1", json.loads(text))
     except (ValueError, RecursionError):
         line = 1
         for part in _NEXT_VALUE.split(text):
@@ -53,7 +58,7 @@ def _decode(text: str, name: str) -> Iterator[_Found]:
             line += part.count("\n") + 1
 
 
-def _decode_part(part: str, name: str, first: int) -> Iterator[_Found]:
+def _decode_part(part: str, name: str, first: int) -> Iterator[_FoundValue]:
     """Yield the values in a part of a text. first: the number of its first line."""
     decode, at, line, counted = json.JSONDecoder().raw_decode, 0, first, 0
     while (at := _find_text(part, at)) < len(part):
@@ -62,9 +67,9 @@ def _decode_part(part: str, name: str, first: int) -> Iterator[_Found]:
             value, at = decode(part, at)
         except (ValueError, RecursionError) as error:
             line = first + error.lineno - 1 if isinstance(error, json.JSONDecodeError) else line
-            yield _Found("", Unreadable(f"{name}: line {line}", describe_error(error)))
+            yield _FoundValue("", Unreadable(f"{name}: line {line}", describe_error(error)))
             return
-        yield _Found(f"{name}: line {line}", value)
+        yield _FoundValue(f"{name}: line {line}", value)
 
 
 def _find_text(part: str, at: int) -> int:
@@ -74,7 +79,7 @@ def _find_text(part: str, at: int) -> int:
     return at
 
 
-def _split(found: _Found) -> Iterator[_Found]:
+def _split(found: _FoundValue) -> Iterator[_FoundValue]:
     """Yield the entities and relations in a value."""
     match found.value:
         case {"entities": list() | None as entities, "relations": list() | None as relations}:
@@ -85,7 +90,7 @@ def _split(found: _Found) -> Iterator[_Found]:
             yield found
             return
     for number, each in enumerate(items, 1):
-        yield _Found(f"{found.where}, item {number}", each)
+        yield _FoundValue(f"{found.where}, item {number}", each)
 
 
 def _quote(name: str) -> str:
@@ -96,7 +101,7 @@ def _quote(name: str) -> str:
 class _Graph:
     """The entities and relations of a file."""
 
-    def __init__(self, source: ForeignData, values: list[_Found]) -> None:
+    def __init__(self, source: ForeignData, values: list[_FoundValue]) -> None:
         self._source, self._values = source, values
         self._prefix = f"{_SOURCE}{source.suffix}"
         self._observed: dict[str, dict[str, str | None]] = {}

@@ -189,3 +189,11 @@ def test_what_an_older_memlog_imported_is_known(tmp_path: Path) -> None:
         assert {"Anna works_at Tea house", "a/b: is new"} <= {*contents(store)}
         assert len(contents(store)) == 7
         assert imported(store, text, tmp_path).appended == 0
+
+
+def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "memory.jsonl"
+    path.write_text('{"type":"entity","name":"K\\ud800","observations":["fine","\\ud800 odd"]}\n')
+    with memlog.open(tmp_path / "store", create=True) as store:
+        assert store.exchange.import_from("mcp-memory", [path]).appended == 2
+        assert {each.content for each in store.memories.list()} == {"K\ufffd: fine", "K\ufffd: \ufffd odd"}

@@ -200,3 +200,17 @@ def test_what_an_older_memlog_took_for_notes_is_known(tmp_path: Path, store: mem
     assert report.types == {"daily_event_recorded": 1, "memory_saved": 1, "memory_updated": 2}
     assert contents(store) == sorted(["-", "four", *["one", "two", "three"] * 2])
     assert imported(store, tmp_path / "notes").appended == 0
+
+
+def test_an_edit_among_equal_lines_replaces_its_own_entry(tmp_path: Path) -> None:
+    lines = ["same", "same", "green mint", "black", "white", "red"]
+    for edits in ({0: "same CHANGED", 2: "green ginger"}, {0: "same CHANGED"}, {1: "same CHANGED"}):
+        folder = tmp_path / "-".join(map(str, edits))
+        folder.mkdir()
+        edited = [edits.get(number, line) for number, line in enumerate(lines)]
+        with memlog.open(folder / "store", create=True) as store:
+            for texts in (lines, edited):
+                (folder / "notes.md").write_text("# T\n\n" + "".join(f"- {text}\n" for text in texts))
+                report = store.exchange.import_from("memory-folder", [folder / "notes.md"])
+            assert report.types == {"memory_updated": len(edits)}
+            assert sorted(each.content for each in store.memories.list()) == sorted(edited)

@@ -196,3 +196,26 @@ def test_an_undone_import_can_be_erased_and_a_met_event_stays_met(
     assert [each.code for each in position.warnings] == ["undone"]
     assert store.erasure.undo_import(second, erase=True).events == 1
     assert store.exchange.import_from("jsonl", [two], map=map).forgotten == 1
+
+
+@pytest.mark.parametrize("file", ["notes.md", "MEMORY.md", "2026_02_03.md"])
+def test_an_edit_that_was_undone_comes_back_with_the_next_import(
+    store: memlog.Store, tmp_path: Path, file: str
+) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    heading = "## User\n\n" if file == "MEMORY.md" else "# T\n\n"
+    text = heading + "- City: Turku\n- Name: Anna\n- Job: cook\n"
+    (notes / file).write_text(text)
+    store.exchange.import_from("memory-folder", [notes])
+    before = seen(store)
+    (notes / file).write_text(text.replace("Turku", "Oulu"))
+    edited = store.exchange.import_from("memory-folder", [notes])
+    after = seen(store)
+    again = store.exchange.import_from("memory-folder", [notes])
+    assert (again.run, again.changed, again.problems) == (None, 0, [])
+    store.erasure.undo_import(str(edited.run))
+    assert seen(store) == before
+    store.exchange.import_from("memory-folder", [notes])
+    assert seen(store) == after
+    assert store.exchange.import_from("memory-folder", [notes]).run is None
