@@ -4,12 +4,18 @@ import re
 from datetime import date
 
 _YEAR, _MONTH, _DAY = r"(?P<y>(?:19|20)\d\d)", r"(?P<m>0[1-9]|1[0-2])", r"(?P<d>0[1-9]|[12]\d|3[01])"
+_SHORT_MONTH, _SHORT_DAY = r"(?P<m>1[0-2]|0?[1-9])", r"(?P<d>3[01]|[12]\d|0?[1-9])"
+_NAME, _NUMBER = r"(?P<name>[a-z]{3,9})\.?", r"(?P<d>\d\d?)(?:st|nd|rd|th)?"
+_WEEKDAY = r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[ ,._-]+)?"
+_GAP = r"[ ,._-]{1,3}"
 _NAMES = (
-    re.compile(rf"{_YEAR}(?P<sep>[-_. ]?){_MONTH}(?P=sep){_DAY}(?!\d).*", re.DOTALL),
-    re.compile(rf"{_DAY}(?P<sep>[-_.]){_MONTH}(?P=sep){_YEAR}"),
-    re.compile(rf"{_MONTH}(?P<sep>[-_.]){_DAY}(?P=sep){_YEAR}"),
-    re.compile(rf"(?:[a-z]+,? )?(?P<name>[a-z]{{3,9}})\.? (?P<d>\d\d?)(?:st|nd|rd|th)?,? {_YEAR}"),
-    re.compile(rf"(?:[a-z]+,? )?(?P<d>\d\d?)(?:st|nd|rd|th)? (?P<name>[a-z]{{3,9}})\.?,? {_YEAR}"),
+    re.compile(rf"{_WEEKDAY}{_YEAR}(?P<sep>[-_. ]?){_MONTH}(?P=sep){_DAY}(?!\d).*", re.DOTALL),
+    re.compile(rf"{_WEEKDAY}{_YEAR}(?P<sep>[-_.]){_SHORT_MONTH}(?P=sep){_SHORT_DAY}"),
+    re.compile(rf"{_WEEKDAY}{_SHORT_DAY}(?P<sep>[-_.]){_SHORT_MONTH}(?P=sep){_YEAR}"),
+    re.compile(rf"{_WEEKDAY}{_SHORT_MONTH}(?P<sep>[-_.]){_SHORT_DAY}(?P=sep){_YEAR}"),
+    re.compile(rf"{_WEEKDAY}{_NAME}{_GAP}{_NUMBER}{_GAP}{_YEAR}"),
+    re.compile(rf"{_WEEKDAY}{_NUMBER}{_GAP}{_NAME}{_GAP}{_YEAR}"),
+    re.compile(rf"{_WEEKDAY}{_YEAR}{_GAP}{_NAME}{_GAP}{_NUMBER}"),
 )
 """A title may follow a day that begins with the year. 03-04-2026 is in April; 02-27-2026 is in February."""
 
