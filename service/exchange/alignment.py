@@ -1,7 +1,7 @@
 """Finds under which ids the log has the items of a list or a file, which place and text alone identify.
 
-An item with a text that the log has is the one with that text, wherever it stands now. Of the others, one
-that stands where a known one stood may be its new version; all else is new.
+An item whose text the log has is the item with that text, wherever it is now. Of the others, one in the
+place of a known item may be its new version; all others are new.
 """
 
 import re

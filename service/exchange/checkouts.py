@@ -24,7 +24,7 @@ _REMOTES = ("config", "--local", "-z", "--get-regexp", r"^remote\..*\.url$")
 
 _LONGEST = 255
 _DIGITS = 16
-"""How many hex digits stand for the rest of a long name."""
+"""The number of hex digits of the hash that replaces the rest of a long name."""
 
 
 class Checkouts:
@@ -83,7 +83,7 @@ class Checkouts:
         return remote, escape_invalid_utf8(checkout)
 
     def _run_git(self, folder: str, *words: str) -> bytes:
-        """Return what a command of git prints that runs nothing else; b"" if there is none."""
+        """Return what a git command prints; b"" if it fails. The commands used run no other program."""
         if self._git is None:
             return self._note("git is not installed: folders stand for projects")
         # Of the caller's environment, nothing may choose another repository.
