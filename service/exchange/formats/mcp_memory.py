@@ -24,11 +24,19 @@ _NEXT_VALUE = re.compile(r"\r?\n(?=[{\[])")
 """Before what begins a line. An indented line belongs to the value before it."""
 
 
+_LIST = re.compile(r'"(?:entities|relations)"\s*:\s*\[')
+
+
 class _FoundValue(NamedTuple):
-    """A value in a file. where: the file and the line; within a document, also its number there."""
+    """A value in a file. where: the file and the line; within a document, also its number there.
+
+    text: that of the value. line: its first line, from 1.
+    """
 
     where: str
     value: Any
+    text: str = ""
+    line: int = 1
 
 
 def read(source: ForeignData) -> Iterator[Record]:
@@ -50,7 +58,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 def _decode(text: str, name: str) -> Iterator[_FoundValue]:
     """Yield the values in a text, whatever stands between them; an `Unreadable` for what is no JSON."""
     try:
-        yield _FoundValue(f"{name}: line 1", json.loads(text))
+        yield _FoundValue(f"{name}: line 1", json.loads(text), text)
     except (ValueError, RecursionError):
         line = 1
         for part in _NEXT_VALUE.split(text):
@@ -64,12 +72,13 @@ def _decode_part(part: str, name: str, first: int) -> Iterator[_FoundValue]:
     while (at := _find_text(part, at)) < len(part):
         line, counted = line + part.count("\n", counted, at), at
         try:
-            value, at = decode(part, at)
+            value, end = decode(part, at)
         except (ValueError, RecursionError) as error:
             line = first + error.lineno - 1 if isinstance(error, json.JSONDecodeError) else line
             yield _FoundValue("", Unreadable(f"{name}: line {line}", describe_error(error)))
             return
-        yield _FoundValue(f"{name}: line {line}", value)
+        yield _FoundValue(f"{name}: line {line}", value, part[at:end], line)
+        at = end
 
 
 def _find_text(part: str, at: int) -> int:
@@ -87,10 +96,25 @@ def _split(found: _FoundValue) -> Iterator[_FoundValue]:
         case {"entities": list() as items} | {"relations": list() as items} | list(items):
             pass
         case _:
-            yield found
+            yield found._replace(text="")
             return
-    for number, each in enumerate(items, 1):
-        yield _FoundValue(f"{found.where}, item {number}", each)
+    name = found.where.rpartition(": line ")[0]
+    lines = [found.line + before for before in _count_lines_before_items(found.text)]
+    lines = lines if len(lines) == len(items) else [found.line] * len(items)
+    for number, (line, each) in enumerate(zip(lines, items, strict=True), 1):
+        yield _FoundValue(f"{name}: line {line}, item {number}", each)
+
+
+def _count_lines_before_items(text: str) -> Iterator[int]:
+    """Yield how many lines are before each entity and relation of a document."""
+    decode = json.JSONDecoder().raw_decode
+    for start in [1] if text.startswith("[") else [match.end() for match in _LIST.finditer(text)]:
+        at, counted, lines = _find_text(text, start), 0, 0
+        while at < len(text) and text[at] != "]":
+            lines, counted = lines + text.count("\n", counted, at), at
+            yield lines
+            _, at = decode(text, at)
+            at = _find_text(text, at)
 
 
 def _quote(name: str) -> str:
@@ -115,7 +139,7 @@ class _Graph:
                 known = self._observed.setdefault(each.value["name"], {})
                 for text, ts in self._observations_of(each.value):
                     known.setdefault(text, ts)
-        for where, value in self._values:
+        for where, value, *_ in self._values:
             if isinstance(value, Unreadable):
                 yield value
             elif _is_entity(value):

@@ -197,3 +197,14 @@ def test_a_lone_surrogate_costs_no_record(tmp_path: Path) -> None:
     with memlog.open(tmp_path / "store", create=True) as store:
         assert store.exchange.import_from("mcp-memory", [path]).appended == 2
         assert {each.content for each in store.memories.list()} == {"K\ufffd: fine", "K\ufffd: \ufffd odd"}
+
+
+def test_an_error_within_a_document_names_the_line_of_its_item(tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    path.write_text(
+        '{"entities": [\n  {"name": "K", "observations": ["x"]},\n\n  {"name": 5}\n],\n"relations": [\n  7]}'
+    )
+    with memlog.open(tmp_path / "store", create=True) as store:
+        report = store.exchange.import_from("mcp-memory", [path])
+    wheres = [problem.where for problem in report.problems]
+    assert wheres == ["memory.json: line 4, item 2", "memory.json: line 7, item 3"]
