@@ -42,5 +42,5 @@ def find_day_of_journal(name: str) -> str | None:
 
 
 def _find_month(name: str) -> int:
-    """Return the number of a month by its name or the beginning of it; 0 if there is none."""
+    """Return the number of the month whose name begins with `name`; 0 if no month does."""
     return next((number for number, month in enumerate(_MONTHS, 1) if month.startswith(name)), 0)

@@ -117,7 +117,7 @@ def _parts_of(content: Any) -> list[Line]:  # noqa: ANN401 - a text, a part, or 
 
 
 def _text_of(parts: list[Line]) -> str:
-    """Return the text of parts; if there is none, the types of what is attached."""
+    """Return the text of parts or, if they have none, the types of their attachments."""
     texts = [str(each["text"]) for each in parts if "text" in each and not each.get("thought")]
     attached = (each.get("inlineData") or each.get("fileData") for each in parts)
     kinds = [str(each.get("mimeType") or "file").partition("/")[0] for each in attached if each]
@@ -195,7 +195,9 @@ class _GeminiSession(Transcript):
         if isinstance(line.get("id"), str):
             if self._last[line["id"]] == self._number:
                 return self._convert_message(line)
-            self._events.setdefault(line["id"], [])  # it stands here, also for a turn that is taken back
+            self._events.setdefault(
+                line["id"], []
+            )  # keeps its position, even if the turn is taken back later
             return Skipped("duplicate_in_source")
         if isinstance(line.get("$set"), dict):
             return self._update(line["$set"])

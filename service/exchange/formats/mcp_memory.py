@@ -56,7 +56,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def _decode(text: str, name: str) -> Iterator[_FoundValue]:
-    """Yield the values in a text, whatever stands between them; an `Unreadable` for what is no JSON."""
+    """Yield the values in a text, whatever separates them, and an `Unreadable` for text that is not JSON."""
     try:
         yield _FoundValue(f"{name}: line 1", json.loads(text), text)
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ class _Graph:
         self._source, self._values = source, values
         self._prefix = f"{_SOURCE}{source.suffix}"
         self._observed: dict[str, dict[str, str | None]] = {}
-        """The observations of each entity, wherever they stand, with their times."""
+        """The observations of each entity, from all its records, with their times."""
         self._seen: set[str] = set()
 
     def records(self) -> Iterator[Record]:
