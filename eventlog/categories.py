@@ -1,4 +1,4 @@
-"""The known categories of memories, and how they fade."""
+"""The known memory categories, and how quickly memories in each one fade."""
 
 from collections.abc import Mapping
 
@@ -11,11 +11,11 @@ from memlog.eventlog.errors import BadInput, format_value_for_message
 
 
 class Category(msgspec.Struct, frozen=True):
-    """How the memories of one category fade.
+    """The rules by which memories in one category fade.
 
     rate: the default factor by which a decay multiplies their salience, from 0 to 1.
     half_life: the number of days after which their freshness has halved.
-    floor: the lowest freshness that age can cause, from 0 to 1.
+    floor: the lowest freshness that they reach with age, from 0 to 1.
     """
 
     rate: float
@@ -40,10 +40,10 @@ CATEGORIES = {
     "debug": Category(rate=0.85, half_life=3, floor=0.0),
     OTHER: Category(rate=1.0, half_life=120, floor=0.1),
 }
-"""The known categories by name."""
+"""The known categories, keyed by name."""
 
 PRIVATE_CATEGORIES = frozenset(["credential", "credentials"])
-"""Categories whose memories are sent to no provider."""
+"""Categories whose memories are never sent to a provider."""
 
 _READ_AS = {"decision": "decisions"}
 
@@ -54,13 +54,13 @@ def resolve_alias(name: str) -> str:
 
 
 def find_known_category_or_other(name: str) -> str:
-    """Return the known category for a name or alias, or `other` if there is none."""
+    """Return the known category for a name or alias, or `other` if it is unknown."""
     known = resolve_alias(name)
     return known if known in CATEGORIES else OTHER
 
 
 def find_known_category(name: str) -> str:
-    """Return the known category for a name or alias. Raises BadInput if there is none."""
+    """Return the known category for a name or alias. Raises BadInput if it is unknown."""
     known = resolve_alias(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
@@ -78,10 +78,10 @@ def resolve_rate_aliases(rates: dict[str, float]) -> dict[str, float]:
 
 
 def read_decay_rates(rates: Mapping[str, float]) -> dict[str, float]:
-    """Return decay factors by category, with aliases resolved.
+    """Return decay factors keyed by category, with aliases resolved.
 
     Raises:
-        BadInput: there is no such category, or a factor is not from 0 to 1.
+        BadInput: a category is unknown, or a factor is not between 0 and 1.
     """
     for name, rate in rates.items():
         find_known_category(name)

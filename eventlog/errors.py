@@ -155,8 +155,8 @@ class ProviderError(MemlogError):
       it closed the connection.
     is_of_answer: the answer was unusable or the content was refused, so another request may succeed.
 
-    No request was made if one of these is set: is_local: something is missing on this machine; is_of_budget:
-    the day's tokens are used up; is_resting: the provider failed recently.
+    If one of these is set, no request was made. is_local: something is missing on this machine. is_of_budget:
+    the day's tokens are used up. is_resting: the provider failed recently.
     """
 
     code: ErrorCode = "provider"

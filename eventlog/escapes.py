@@ -19,7 +19,7 @@ _NO_WIDTH = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Default ignorable code points, for a character class: DerivedCoreProperties.txt of Unicode 16."""
+"""Default ignorable code points for use in a character class, from DerivedCoreProperties.txt (Unicode 16)."""
 _INVISIBLE = re.compile(f"[{_NO_WIDTH}]")
 _SOFT = re.compile(r"=(?:3D|\r?\n)")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
@@ -103,7 +103,7 @@ _IGNORABLE = (
 `unicodedata` does not provide this property (UAX #44)."""
 
 _BLANK = (0x2800, 0x2800)
-"""The empty Braille pattern, which looks like a space though its category is that of a symbol."""
+"""The empty Braille pattern, which looks like a space although Unicode classifies it as a symbol."""
 
 _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Control and format characters, surrogates, line and paragraph separators."""
@@ -130,7 +130,7 @@ def has_no_visible_character(text: str) -> bool:
 
 
 _READ = 100
-"""How many characters to search for a letter first: most texts have one among them."""
+"""The number of characters to check for a letter first; most texts have a letter among them."""
 
 CRC_LENGTH = len(b',"crc":"00000000"}')
 _plain = msgspec.json.Encoder()

@@ -53,27 +53,27 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
 class Change(Event, kw_only=True):
     """An event that sets, changes or removes something that has one value at a time.
 
-    wins: the precedence: of two changes to the same thing, the higher one wins. Set by memlog; None in a line
+    wins: the precedence; of two changes to the same thing, the higher one wins. Set by memlog; None in a line
       from another program or an older memlog. See `memlog.eventlog.log.order`.
     highest_wins: the highest precedence in the stream, if higher than `wins`.
     """
 
     STREAM: ClassVar[str] = "memory"
-    """The stream of the type."""
+    """The stream for events of this type."""
 
     wins: str | None = None
     highest_wins: str | None = None
 
 
 class ConversationEvent(Event):
-    """An event in the stream of a conversation."""
+    """An event in a conversation's stream."""
 
     channel: Channel
     chat_id: Text
 
 
 def type_name_of_event(event: Event | type[Event]) -> str:
-    """Return the name of an event type in the log."""
+    """Return an event type's name in the log."""
     return str(event.__struct_config__.tag)
 
 
@@ -241,7 +241,7 @@ class ModelFailed(Change, tag="model_failed"):
     These events are postponed to another day: after one refusal or unusable answer, or after two requests
     that failed otherwise.
 
-    task: the kind of request. event_ids: of the messages, the daily events, or the contents of memories.
+    task: the kind of request. event_ids: the ids of the messages, daily events, or memory contents.
     chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
     why: the error, with a hash of the provider's words. requests: the number of requests made.
     """
@@ -262,7 +262,7 @@ class MemorySaved(Change, tag="memory_saved"):
     """Something worth keeping. Written by agents and people; adds a memory or replaces all of its fields.
 
     memory_id: derived from chat and content by default.
-    chat_id: `<channel>:<chat_id>`, as in all events without a channel; None for the scope of the whole store.
+    chat_id: `<channel>:<chat_id>`, as in all events without a channel; None for the store-wide scope.
     """
 
     content: Text
@@ -320,7 +320,7 @@ class MemoriesMerged(Change, tag="memories_merged"):
 
     Written by memlog after the events made from the answer, which count from now on.
 
-    chat_id, topic, category: of the partition. event_ids: the events with the contents of the memories.
+    chat_id, topic, category: identify the partition. event_ids: the events with the contents of the memories.
     model, prompt: None if no model was called.
     """
 
@@ -387,7 +387,7 @@ class ContextGiven(Change, tag="context_given"):
     """A context was given to an agent. Written at that time; records its entries, without texts and names.
 
     chat_id: `<channel>:<chat_id>`. message_id: the message it was made for.
-    entries: in the order in which they were printed. tokens: by part.
+    entries: in the order in which they were printed. tokens: token counts, keyed by part.
     stable, turn: keyed hashes (`eventlog.secrets.outgoing`) of two blocks: the core memory and the rest.
         Equal if both are in one block; None for a part that was not printed as a block.
     """
@@ -403,8 +403,8 @@ class ContextGiven(Change, tag="context_given"):
 class SalienceDecayed(Change, tag="salience_decayed"):
     """A day has passed. Written once a day; multiplies the salience of older memories by a rate.
 
-    rates: factors from 0 to 1 by category; other known categories keep their salience. Unknown categories use
-        the rate of `other`.
+    rates: factors from 0 to 1, keyed by category; other known categories keep their salience. Unknown
+        categories use the rate of `other`.
     """
 
     rates: dict[str, Unit]
@@ -438,7 +438,7 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     """A value in the core memory, which an agent always sees. Written by agents; sets one key.
 
     source: `profile` if memlog derived the value from memories; a value from any other source wins over it.
-    chat_id: `<channel>:<chat_id>` if it belongs to a chat's profile; None for the scope of the whole store.
+    chat_id: `<channel>:<chat_id>` if it belongs to a chat's profile; None for the store-wide scope.
     """
 
     STREAM: ClassVar[str] = "core"
@@ -544,8 +544,9 @@ class SourceRemoved(Change, tag="source_removed"):
 class DocumentIndexed(Change, tag="document_indexed"):
     """A file was read. Written by `docs add`; adds a document or replaces its content.
 
-    file: its path relative to the source's root, with `/`. version: the SHA-256 of its bytes, in hex.
-    size: in bytes. mtime: in RFC 3339 format, or seconds since 1970.
+    file: its path relative to the source's root, with `/` as separator.
+    version: the SHA-256 of its bytes, in hex. size: in bytes.
+    mtime: in RFC 3339 format, or seconds since 1970.
     """
 
     STREAM: ClassVar[str] = "documents"
@@ -569,15 +570,15 @@ class DocumentRemoved(Change, tag="document_removed"):
 
 
 IdsByStream = dict[str, list[Id]]
-"""Ids of events by their stream."""
+"""Event ids, keyed by stream."""
 
 
 class EventsImported(Change, tag="events_imported"):
     """Events were imported. Written by imports, before the events: `import_undone` takes all of a run back.
 
-    run: the id of the import. path: that of what was imported.
-    appended: the events that it appends or, if their import was undone, brings back.
-    met: events that it found in the log, and that other sources had brought.
+    run: the import's id. path: the imported file or folder.
+    appended: the events that the import appends or, if their import was undone, brings back.
+    met: events that were already in the log because other sources had brought them.
     """
 
     STREAM: ClassVar[str] = "imports"
@@ -594,8 +595,8 @@ class ImportUndone(Change, tag="import_undone"):
 
     A later import that meets them brings them back.
 
-    run: the id of the import. kept: events of the import that count nevertheless: a person has changed them.
-    derived: events of others that do not count either: they were derived from events of the import.
+    run: the import's id. kept: its events that still count, because a person has changed them.
+    derived: other events that no longer count, because they were derived from the import's events.
     """
 
     STREAM: ClassVar[str] = "imports"
@@ -608,4 +609,4 @@ class ImportUndone(Change, tag="import_undone"):
 _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
 
 TYPES = {type_name_of_event(kind): kind for kind in _KINDS}
-"""The event types by their names in the log."""
+"""The event types, keyed by their names in the log."""

@@ -1,4 +1,4 @@
-"""The types of event members, and structs whose fields are described for adapters and checked."""
+"""The types of event members, and structs whose fields are validated and described to adapters."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -59,7 +59,7 @@ MOST_TIMES = 1_000_000
 """The bound on `Times`, so that SQLite can store the sum over all events."""
 
 Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
-"""How often something happened."""
+"""The number of times something happened."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
@@ -70,17 +70,17 @@ MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]
 ModelTask = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
-"""The name of a task of the language model, such as `merge`."""
+"""The name of a language-model task, such as `merge`."""
 AccessKind = Literal["read", "save", "import"]
 """Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]
 Durability = Literal["fsync", "os"]
-"""What an acknowledged event survives: a power cut (`fsync`), or only the end of the process (`os`)."""
+"""What an acknowledged event survives: a power cut (`fsync`), or just the end of the process (`os`)."""
 
 # A string in a field's annotation is the field's description.
 
 Form = Literal["category", "chat", "day", "ids", "path", "time"]
-"""What a field holds, where its type alone does not tell."""
+"""The meaning of a field's value, if its type does not show it."""
 
 _LISTS = (list, tuple, frozenset, Sequence)
 
@@ -105,7 +105,7 @@ class Local(msgspec.Struct, frozen=True):
 
 
 class Help(msgspec.Struct, frozen=True):
-    """Describes a setting: its meaning, its unit, and what holds where it is None or empty."""
+    """Describes a setting: its meaning, its unit, and what applies if it is None or empty."""
 
     meaning: str
     unit: str
@@ -212,7 +212,7 @@ def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # no
 
 
 def _unwrap_type(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, the annotations from outside in, and if None is allowed."""
+    """Return a type without None and annotations, its annotations from outside in, and if None is allowed."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -344,10 +344,10 @@ def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
 
 
 def convert_value(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
-    """Return a value as the type `hint`.
+    """Convert a value to the type `hint`.
 
     Raises:
-        BadInput: it is not of the type; the message begins with `name`.
+        BadInput: the value does not fit the type; the message begins with `name`.
     """
     try:
         return msgspec.convert(value, hint)
@@ -387,7 +387,7 @@ def chat_id_to_text(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
 
 @cache
 def other_chat_names() -> "ContextVar[Callable[[str], tuple[str, str] | None]]":
-    """Return what finds a chat by another name, such as its folder in the store of the current call."""
+    """Return the context variable with the function that finds a chat by another name, such as its folder."""
     from contextvars import ContextVar  # most appends name their chats
 
     return ContextVar("other_chat_names", default=lambda _: None)
@@ -417,12 +417,12 @@ class Chat(tuple[str, str]):
 
     @property
     def channel(self) -> str:
-        """The name of the channel, such as `telegram`."""
+        """The channel's name, such as `telegram`."""
         return self[0]
 
     @property
     def chat_id(self) -> str:
-        """The id of the conversation within its channel."""
+        """The conversation's id within its channel."""
         return self[1]
 
     def __str__(self) -> str:
@@ -435,7 +435,7 @@ class Chat(tuple[str, str]):
     def of(cls, name: ChatName) -> Self:
         """Return the chat named by a pair or by text such as `telegram:7`. Raises BadInput.
 
-        During a call of an operation, the name of the chat's folder in the store will do: `telegram_7`.
+        During an operation, the name of the chat's folder in the store is also accepted: `telegram_7`.
         """
         if isinstance(name, cls):
             return name

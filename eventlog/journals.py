@@ -1,4 +1,4 @@
-"""The days of journals, by the names of their files."""
+"""Finds the day of a journal in its file name."""
 
 import re
 from datetime import date
@@ -17,7 +17,7 @@ _NAMES = (
     re.compile(rf"{_WEEKDAY}{_NUMBER}{_GAP}{_NAME}{_GAP}{_YEAR}"),
     re.compile(rf"{_WEEKDAY}{_YEAR}{_GAP}{_NAME}{_GAP}{_NUMBER}"),
 )
-"""A title may follow a day that begins with the year. 03-04-2026 is in April; 02-27-2026 is in February."""
+"""A title may follow a date that starts with the year. 03-04-2026 is in April; 02-27-2026 is in February."""
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
@@ -26,9 +26,9 @@ _MONTHS = (
 
 
 def find_day_of_journal(name: str) -> str | None:
-    """Return the day of a journal, such as 2026-02-24; None if the file is none.
+    """Return the day in a journal's file name, such as 2026-02-24; None if the file is not a journal.
 
-    name: that of the file, without its ending: `2026_02_24`, `20260224`, `24.02.2026`, `Feb 24th, 2026`.
+    name: the file name without its extension: `2026_02_24`, `20260224`, `24.02.2026`, `Feb 24th, 2026`.
     """
     text = name.strip().lower()
     for found in filter(None, (pattern.fullmatch(text) for pattern in _NAMES)):

@@ -1,4 +1,4 @@
-"""What an append answers: the positions of events, refused lines, and warnings."""
+"""The results of an append: event positions, refused lines, and warnings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -56,7 +56,7 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: its event's position; None if forgotten. content: its hash.
+    """An id in use in a stream. holder: its event's position; None if forgotten. content: the content hash.
 
     is_undone: whether the import of its event was undone.
     """
@@ -67,7 +67,7 @@ class KnownId(msgspec.Struct, frozen=True):
 
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
-"""Returns, for a stream and the ids just appended to it, those that were already in use."""
+"""Takes a stream and the ids just appended to it; returns the ids that were already in use."""
 
 
 def collect_warnings(positions: Iterable[Position]) -> list[AppendWarning]:

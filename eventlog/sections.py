@@ -1,6 +1,6 @@
-"""The sections of memlog.toml: providers, rules and people. Each is a struct, whose fields are its settings.
+"""The sections of memlog.toml: providers, rules and people. Each is a struct whose fields are its settings.
 
-Apart from the other settings, since an append starts without them.
+These are kept apart from the other settings because an append does not need them.
 """
 
 from collections.abc import Callable
@@ -85,7 +85,7 @@ def _check_api_key(given: ApiKey) -> ApiKey:
 
 
 class People(Checked, frozen=True, kw_only=True):
-    """The people who talk to the agent, and their chats: the section `context`.
+    """The `context` section: the people who talk to the agent, and their chats.
 
     Raises:
         BadInput: a value has the wrong form, or a chat belongs to two people.
@@ -111,7 +111,7 @@ class People(Checked, frozen=True, kw_only=True):
     ] = field(default_factory=dict, name="people")
 
     def owner(self, chat: str) -> str | None:
-        """Return the person whose chat this is according to the settings, or None."""
+        """Return the person who owns `chat` according to the settings, or None."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
@@ -129,10 +129,10 @@ class People(Checked, frozen=True, kw_only=True):
 
 
 class DecayRules(Checked, frozen=True, kw_only=True):
-    """How much memories fade in a day.
+    """How much memories fade each day.
 
     Raises:
-        BadInput: there is no such category, or a factor is not from 0 to 1.
+        BadInput: a category is unknown, or a factor is not between 0 and 1.
     """
 
     rates: Annotated[
@@ -147,7 +147,7 @@ class DecayRules(Checked, frozen=True, kw_only=True):
     ] = field(default_factory=dict)
 
     def all_rates(self) -> _Rates:
-        """Return the factor of each category."""
+        """Return the decay factors, keyed by category."""
         # Imported here: most programs fade nothing.
         from memlog.eventlog.categories import CATEGORIES
 
@@ -155,7 +155,7 @@ class DecayRules(Checked, frozen=True, kw_only=True):
 
 
 class SearchRules(Checked, frozen=True, kw_only=True):
-    """What searches leave out by default."""
+    """Which hits searches leave out by default."""
 
     min_similarity: Annotated[
         Unit | None,
@@ -184,7 +184,7 @@ class MemorySwitch(Checked, frozen=True, kw_only=True):
 
 
 class MigrationRules(Checked, frozen=True, kw_only=True):
-    """What becomes of notes that lie beside an empty store."""
+    """Whether notes beside an empty store are imported."""
 
     auto: Annotated[
         bool,
@@ -195,7 +195,7 @@ class MigrationRules(Checked, frozen=True, kw_only=True):
 class Provider(Checked, frozen=True, kw_only=True):
     """The settings that all providers share.
 
-    Of `api_key`, which may also be a function that returns the key, and `api_key_file`, the first counts.
+    `api_key` takes precedence over `api_key_file`; it may also be a function that returns the key.
     """
 
     type: str = "none"
@@ -234,10 +234,10 @@ class Provider(Checked, frozen=True, kw_only=True):
             )
 
     def read_key(self) -> str | None:
-        """Return the key of a request.
+        """Return the key for a request.
 
         Raises:
-            BadInput: the file of the key cannot be read.
+            BadInput: the key file cannot be read.
         """
         if self.api_key is not None:
             return self.api_key() if callable(self.api_key) else self.api_key
@@ -259,7 +259,7 @@ class Provider(Checked, frozen=True, kw_only=True):
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether what is sent to the provider stays on this machine."""
+        """Whether data sent to the provider stays on this machine."""
         # Imported here, since this module is imported by every command.
         from ipaddress import ip_address
         from urllib.parse import urlsplit
@@ -289,7 +289,7 @@ class EmbeddingSwitch(Checked, frozen=True, kw_only=True):
 class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     """The provider that embeds texts.
 
-    For `onnx`, `model` is a folder with `model.onnx` and `tokenizer.json`; None is the bundled model.
+    For `onnx`, `model` is a folder with `model.onnx` and `tokenizer.json`; None means the bundled model.
     """
 
     type: Annotated[
@@ -330,7 +330,7 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     ] = "float"
 
     def __post_init__(self) -> None:
-        """Check what the type needs."""
+        """Check the settings that the type requires."""
         super().__post_init__()
         if self.type == "api" and self.model is None:
             raise BadInput("type api needs model", hint="set model to the provider's name for it")
@@ -413,7 +413,7 @@ class ExtractionRules(Checked, frozen=True, kw_only=True):
 class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     """The language model that distils conversations into memories.
 
-    A form of a parameter that the provider refuses is replaced, and the replacement is remembered.
+    If the provider rejects one form of a parameter, memlog tries another, and remembers the one that works.
     """
 
     type: Annotated[
@@ -460,7 +460,7 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the model; if none is set, the type of the API."""
+        """The model's name; if none is set, the API type."""
         return self.model or self.type
 
     @property
@@ -472,8 +472,8 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 class JobRules(Checked, frozen=True, kw_only=True):
     """When jobs run.
 
-    timezone: the time zone of these times, and of contexts that name none, such as Europe/Helsinki; None for
-        the system's.
+    timezone: the time zone of these times, and of contexts that do not name one, such as Europe/Helsinki;
+        None for the system's.
     """
 
     daily: Annotated[
@@ -492,7 +492,7 @@ class JobRules(Checked, frozen=True, kw_only=True):
     timezone: Annotated[str | None, Reads(check_time_zone)] = None
 
     def schedules(self) -> dict[str, "Schedule | None"]:
-        """Return the schedule of each job; None for one that is off."""
+        """Return the schedule of each job, keyed by job; None for a job that is off."""
         # Imported here: most programs run no jobs.
         from memlog.eventlog.schedules import load_zone, parse_schedule
 

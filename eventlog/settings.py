@@ -1,7 +1,7 @@
-"""The settings outside of sections, and the bounded types of all settings. See `memlog.eventlog.sections`.
+"""The top-level settings, and the bounded types of all settings. See `memlog.eventlog.sections`.
 
-A setting is a field with a description. Its key in memlog.toml, its variable, its option, the check of its
-value and its row in docs/settings.md follow from the field. Requests use the same bounded types.
+A setting is a field with a description, from which its memlog.toml key, environment variable, command option,
+validation, and row in docs/settings.md are derived. Requests use the same bounded types.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ Fusion = Literal["rrf", "convex"]
 Scope = Literal["auto", "store", "chat"]
 
 MOST = 1_000_000
-"""The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited, too."""
+"""The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited anyway."""
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Hits = Annotated[int, Meta(ge=1, le=MOST)]
@@ -39,11 +39,11 @@ PASSAGE = 510
 
 ChunkTokens = Annotated[int, Meta(ge=64, le=PASSAGE)]
 ChunkOverlap = Annotated[int, Meta(ge=0, le=PASSAGE - 1)]
-"""Tokens of a passage, and those at its end that the next passage repeats."""
+"""The number of tokens at the end of a passage that the next passage repeats; less than `ChunkTokens`."""
 
 
 def check_time_zone(name: str) -> str:
-    """Return the name of a time zone. Raises BadInput if there is no such zone."""
+    """Check a time zone's name and return it. Raises BadInput if there is no such zone."""
     # Imported here: most programs use the zone of the system.
     from memlog.eventlog.schedules import load_zone
 
@@ -55,7 +55,7 @@ MaybePath = Annotated[Path | None, Reads(to_path, form="path")]
 
 
 class StoreSettings(Checked, frozen=True, kw_only=True):
-    """The settings outside of sections."""
+    """The top-level settings, which belong to no section."""
 
     store: Annotated[
         MaybePath,
@@ -144,4 +144,4 @@ class StoreSettings(Checked, frozen=True, kw_only=True):
 
 
 DEFAULTS = StoreSettings()
-"""The defaults, for operations with such arguments."""
+"""The default settings, which are also the defaults of operations' arguments."""

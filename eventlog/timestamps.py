@@ -104,7 +104,7 @@ def convert_to_zone(text: str, zone: tzinfo | None) -> datetime:
 
 
 def name_zone_at(moment: datetime) -> str:
-    """Return the abbreviation of a moment's time zone, such as EET, or its offset if it is wrongly named UTC.
+    """Return a moment's time zone abbreviation, such as EET; its offset if the zone is wrongly named UTC.
 
     For example, POSIX treats `TZ=UTC+3` as UTC-03:00.
     """

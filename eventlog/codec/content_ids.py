@@ -1,4 +1,4 @@
-"""Content hashes of events, and memory ids derived from content."""
+"""Computes event content hashes, and derives memory ids from content."""
 
 import re
 import unicodedata
@@ -37,7 +37,7 @@ def derive_memory_id(chat_id: str | None, content: str) -> str:
 
 
 def fold_content(content: str) -> str:
-    """Return `content` in NFKC, case-folded, with white space collapsed, to compare memories."""
+    """Return `content` in NFKC, case-folded, with white space collapsed, for comparing memories."""
     parts = []
     has_space = True
     for piece in split_into_pieces(content):

@@ -46,7 +46,7 @@ def is_shortest_spelling(line: bytes, event: Event) -> bool:
 def check_keys_and_integers(line: bytes, members: dict[str, Any]) -> None:
     """Raise BadLine if any object in the line has a duplicate key or an integer exceeds 64 bits.
 
-    members: the decoded line; of duplicate keys, only the last is left.
+    members: the decoded line, which keeps only the last of any duplicate keys.
     """
     if _count_keys(members) != _bound_keys(line):
         _check_each_key(line)
@@ -100,7 +100,7 @@ def _count_keys(members: dict[str, Any]) -> int:
 
 
 def _bound_keys(line: bytes) -> int | None:
-    """Return an upper bound on the number of keys, from the line's colons; None if they are inconclusive."""
+    """Return an upper bound on the number of keys, based on colons; None if these are inconclusive."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -133,7 +133,7 @@ def shorten_repr(value: object) -> str:
 
 
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
-"""The members that every event has; `crc` exists only in the line, not in the struct."""
+"""The members that every event has. Only the line has `crc`; the struct does not."""
 
 _ENVELOPE_FIELDS = len(Event.__struct_fields__)
 _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
@@ -141,7 +141,7 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 9
-"""To be raised when `encode_canonical` or the set of accepted lines changes; part of the projection id."""
+"""Increment when `encode_canonical` or the set of accepted lines changes; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
 """The byte order mark, which concatenating files with `cat` may leave before a line in the middle."""
@@ -282,7 +282,7 @@ def _decode_line_of_other_program(line: bytes, place: Place, *, has_crc: bool) -
 
 
 def list_envelope_members(event: Event) -> tuple[str, ...]:
-    """Return the names of the members of an event that are not part of its content."""
+    """Return the names of an event's members that are not part of its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 

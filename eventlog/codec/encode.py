@@ -72,7 +72,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, Decimal)
-"""Types that are not JSON, but that msgspec would write as text."""
+"""Types that JSON lacks, but that msgspec would write as text."""
 
 _TIME = "2026-02-24T10:15:00.000Z"
 
@@ -87,7 +87,7 @@ def draft_event(
 ) -> Draft:
     """Check and encode `event`: a struct, a dict of its members, or a line of JSON.
 
-    Unknown members are kept; those of a line, byte for byte.
+    Unknown members are kept, those of a line byte for byte.
 
     find_stream: finds the stream for a redaction that does not name one.
     redact: mask keys in all text; see `memlog.eventlog.secrets.detection`.

@@ -14,13 +14,13 @@ from memlog.eventlog.fields import chat_id_to_text
 from memlog.eventlog.log.streams import SegmentName, chat_of_stream
 
 VERSION = 3
-"""To be raised whenever the conversion changes; part of the projection id."""
+"""Increment whenever the conversion changes; part of the projection id."""
 
 _CONVERSATION_TYPES = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """The position of a line: stream, segment, and offset in bytes."""
+    """A line's position: stream, segment, and offset in bytes."""
 
     stream: str
     segment: SegmentName

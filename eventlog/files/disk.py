@@ -41,7 +41,7 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 
 
 def close(fd: int) -> None:
-    """Close a descriptor, first releasing its lock, which a forked child may hold too."""
+    """Close a descriptor, first releasing its lock, which a forked child may also hold."""
     if fd in _locked:
         _release(fd)
     os.close(fd)
@@ -60,7 +60,7 @@ def write(fd: int, data: bytes | memoryview) -> int:
 def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
     """Write at `offset` and return the number of bytes written; `fd` must not be opened for appending.
 
-    Only an erasure overwrites bytes of the log.
+    Only erasures overwrite log bytes.
     """
     return os.pwrite(fd, data, offset)
 
@@ -71,7 +71,7 @@ def position_of_descriptor(fd: int) -> int:
 
 
 def status_of_descriptor(fd: int) -> os.stat_result:
-    """Return the status of an open file."""
+    """Return an open file's status."""
     return os.fstat(fd)
 
 
@@ -149,7 +149,7 @@ def rename(old: Path, new: Path) -> None:
 
 
 def unlink(path: Path) -> None:
-    """Remove the name of a file."""
+    """Remove a file's name."""
     path.unlink()
 
 

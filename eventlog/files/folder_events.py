@@ -1,6 +1,6 @@
-"""Waits for notifications of changes in folders from the file system.
+"""Waits for the file system to report changes in folders.
 
-They are only hints: some arrive late, the first ones for a new folder may be missing, and the kernel
+The reports are only hints: some arrive late, the first ones for a new folder may be missing, and the kernel
 silently drops those that overflow its queue (16,384 on Linux). So callers must also poll occasionally.
 """
 

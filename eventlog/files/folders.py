@@ -62,7 +62,7 @@ def is_kept_read_only(folder: Path) -> bool:
 
 @contextmanager
 def opening_folders_of_stream(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
-    """Yield descriptors of the log's folder and of the folders below it, down to that of `stream`.
+    """Yield descriptors for the log folder and the folders below it, down to the one for `stream`.
 
     make: create missing folders and sync their names. Raises OSError if a folder is missing or a link.
     """
@@ -127,7 +127,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Tells a file from its copies and from earlier files with its inode; see `disk.inode_generation`."""
+    """Distinguishes a file from copies and from earlier files with its inode; see `disk.inode_generation`."""
 
     inode: int
     generation: int | None

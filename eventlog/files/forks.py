@@ -1,4 +1,4 @@
-"""Protects what processes cannot share after a fork: thread locks, connections and child processes.
+"""Protects resources that processes cannot share after a fork: thread locks, connections and child processes.
 
 Each object that owns such resources is notified before a fork, and afterwards in both processes.
 """
@@ -13,7 +13,7 @@ WAIT = 1.0
 
 _known: dict[int, "weakref.ref[SplitByFork]"] = {}
 _fork = threading.local()
-"""The fork that this thread makes; only this thread runs on in the child. `told`: the notified objects."""
+"""This thread's fork in progress; the child runs only this thread. `told`: the notified objects."""
 
 
 class SplitByFork:

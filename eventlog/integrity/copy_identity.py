@@ -1,8 +1,8 @@
-"""Identifies the writer of each copy of a store. Each writes its own segments, so none shares a file.
+"""Identifies the writer of each copy of a store. Writers never share a file: each has its own segments.
 
 `<store>/writers/` has two files for each machine: one with the writer's name, one with the segments that it
 created. Both are valid only in this copy: in any other (made by cp, rsync, git or a backup), the next append
-creates a new writer, which is always safe. Losing the folder is safe, too.
+creates a new writer, which is always safe. Losing the folder is also safe.
 
 A restore, however, may write older bytes into the existing files, which keep their inodes. That is why the
 second file also records the size of each segment, and the change time of the first file, which no program
@@ -45,7 +45,7 @@ segment of each stream; the seals know the sizes of the others."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """The name of a writer. retired: the earlier names of this copy."""
+    """A writer's name. retired: the earlier names of this copy."""
 
     writer: str
     retired: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Writer:
         self._create_identity(name)
 
     def has_ever_created_segment(self, stream: str, segment: str) -> bool:
-        """Whether the writer ever created a segment with this name; a copy may have, too. Raises OSError."""
+        """Whether this writer ever created a segment of this name; copies may have too. Raises OSError."""
         return self._segments.find_last_record(stream, segment) is not None
 
     def has_created_open_segment(self, stream: str, segment: str, fd: int) -> bool:
@@ -209,7 +209,7 @@ class _OwnSegments:
         self._of_writer: dict[tuple[str, str | None], Written] = {}
 
     def replace_all_records(self, changed_ns: int, written: Iterable[Written]) -> None:
-        """Replace the contents of the file. Raises OSError."""
+        """Replace the file's contents. Raises OSError."""
         folders.replace_lines(self._path, [_Changed(changed_ns), *written])
         self._clear_index()
         self._read_new_lines()
@@ -221,12 +221,12 @@ class _OwnSegments:
         return None if changed is None else changed.changed_ns
 
     def list_last_records(self) -> dict[tuple[str, str], Written]:
-        """Return the last record of each segment, by (stream, segment). Raises OSError."""
+        """Return the last record of each segment, keyed by (stream, segment). Raises OSError."""
         self._read_new_lines()
         return self._of_segment
 
     def find_last_record(self, stream: str, segment: str) -> Written | None:
-        """Return the last record of a segment; None if there is none. Raises OSError."""
+        """Return a segment's last record, or None. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_new_lines()
         return self._of_segment.get((stream, segment))
@@ -241,7 +241,7 @@ class _OwnSegments:
         self.replace_all_records(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def append_record(self, written: Written) -> None:
-        """Record the size of a segment; the caller must hold the lock. Raises OSError."""
+        """Record a segment's size; the caller must hold the lock. Raises OSError."""
         self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
             self.replace_all_records(self._changed.changed_ns, self._of_writer.values())
@@ -290,7 +290,7 @@ def _sort_key_by_age(written: Written) -> tuple[int, str]:
 
 
 def writer_name_from_bytes(drawn: bytes) -> str:
-    """Make a writer's name from six bytes; it starts with a letter, unlike the number of a segment."""
+    """Make a writer's name from six bytes; it starts with a letter, unlike a segment number."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 

@@ -16,7 +16,7 @@ from memlog.eventlog.log.streams import Segment
 _BLOCK = 1024 * 1024
 
 Span = tuple[int, int]
-"""The byte offsets of the start and end of a run of adjacent lines."""
+"""The start and end offsets, in bytes, of a run of adjacent lines."""
 
 
 class Erasures(msgspec.Struct):

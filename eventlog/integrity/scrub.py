@@ -2,7 +2,7 @@
 
 Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
 single byte is either written or not), the rest of the line becomes spaces, and finally the first byte becomes
-a space, too. So after a kill or a power cut, a line is intact, starts with `ERASING`, or is blank. Readers
+a space. So after a kill or a power cut, a line is intact, starts with `ERASING`, or is blank. Readers
 skip lines that start with `ERASING`, and the next run finishes them.
 """
 

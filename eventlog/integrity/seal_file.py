@@ -89,14 +89,14 @@ class SealIndex:
         return list(self._parse_seals_at(self._offsets_of.get(_index_key(stream, segment), [])))
 
     def find_valid_seal(self, stream: str, segment: str) -> Seal | None:
-        """Return the last intact seal of a segment; None if there is none."""
+        """Return a segment's last intact seal, or None."""
         whole = [
             place.seal for place in self.find_seals(stream, segment) if ends_with_correct_crc(place.data)
         ]
         return whole[-1] if whole else None
 
     def find_last_seal(self) -> SealPlace | None:
-        """Return the last seal in the file, to which the next is chained; None if there is none."""
+        """Return the last seal in the file, or None; the next seal is chained to it."""
         return next(self._parse_seals_at(reversed(self._offsets)), None)
 
     def _parse_line_at(self, offset: int) -> bytes:
@@ -126,7 +126,7 @@ _READ_BLOCK = 1024 * 1024
 
 
 def measure_segment(log: Path, stream: str, segment: str) -> Held:
-    """Return the size and hash of a segment. Raises OSError."""
+    """Return a segment's size and hash. Raises OSError."""
     with opening_segment_file(log, stream, segment) as fd:
         return measure_open_file(fd)
 
@@ -145,7 +145,7 @@ def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
 
 
 def measure_segment_if_present(log: Path, stream: str, segment: str) -> Held | None:
-    """Return the size and hash of a segment; None if it is missing or not a regular file. Raises OSError."""
+    """Return a segment's size and hash; None if it is missing or not a regular file. Raises OSError."""
     if size_of_segment(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
@@ -163,7 +163,7 @@ def has_segment_grown(log: Path, old: Seal) -> bool:
 
 
 def size_of_segment(log: Path, stream: str, segment: str) -> int | None:
-    """Return the size of a segment in bytes; None if it is missing or not a regular file."""
+    """Return a segment's size in bytes; None if it is missing or not a regular file."""
     # Use a string, because building a Path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
@@ -226,12 +226,12 @@ class SealFiles:
             file.refresh()
 
     def find_last_seals(self, stream: str, segment: str) -> list[Seal]:
-        """Return the last intact seal of a segment from each file that has one."""
+        """Return a segment's last intact seal from each file that has one."""
         seals = (file.index.find_valid_seal(stream, segment) for file in self._files.values())
         return [seal for seal in seals if seal is not None]
 
     def find_valid_seal(self, stream: str, segment: str) -> Seal | None:
-        """Return the valid seal of a segment; None if there is none."""
+        """Return a segment's valid seal, or None."""
         last = self.find_last_seals(stream, segment)
         return choose_seal(last) if last else None
 
@@ -243,14 +243,14 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal the unsealed ones among a stream's `segments`; return the new seals once durable.
+        """Seal those of a stream's `segments` that are unsealed; return the new seals once durable.
 
         The caller must hold the lock of the newest segment. Segments are synced before they are sealed, or a
         power cut would turn unacknowledged bytes into a loss.
 
         also_grown: also reseal segments that a writer without the lock has extended.
 
-        Raises Busy and OSError; some seals may then be stored nevertheless.
+        Raises Busy and OSError; even then, some seals may have been stored.
         """
         self.refresh()
         before = {segment: self.find_valid_seal(stream, segment) for segment in segments}

@@ -18,7 +18,7 @@ BLANK = " " * 64
 """Replaces a hash that covers erased bytes."""
 
 FIRST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""The `prev` of a file's first line: the sha256 of no bytes."""
+"""The `prev` of a file's first line: the SHA-256 of no bytes."""
 
 # Plain strings, which `re` compiles at first use: `append` seals once a day. A quote in a name is escaped, so
 # no name matches.
@@ -77,7 +77,7 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
 
 
 class _Brief(SegmentRecord, frozen=True, gc=False):
-    """The members of a seal that determine a segment's sealed length."""
+    """The seal members that determine a segment's sealed length."""
 
     bytes: _Count
     lost: _Count | None = None
@@ -113,7 +113,7 @@ class SealLine(msgspec.Struct, frozen=True):
 class Seals(msgspec.Struct, frozen=True):
     """The seals of a log or of one file.
 
-    last: the last intact seals, one from each file, by (stream, segment); see `choose_seal`.
+    last: the last intact seals, one from each file, keyed by (stream, segment); see `choose_seal`.
     """
 
     lines: list[SealLine]
@@ -121,7 +121,7 @@ class Seals(msgspec.Struct, frozen=True):
 
     @property
     def valid_seals(self) -> dict[tuple[str, str], Seal]:
-        """The valid seal of each segment, by (stream, segment)."""
+        """The valid seal of each segment, keyed by (stream, segment)."""
         return {name: choose_seal(seals) for name, seals in self.last.items()}
 
     @property
@@ -138,7 +138,7 @@ def parse_seals(data: bytes, file: str) -> Seals:
 
 
 def parse_sealed_lengths(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
-    """Return the sealed length of each segment by (stream, segment), from the bytes of all seals files."""
+    """Return each segment's sealed length, keyed by (stream, segment), from the bytes of all seals files."""
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
@@ -181,7 +181,7 @@ def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
 
 
 def _parse_lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """Yield the non-blank lines, without NUL bytes around them, which a power cut may leave.
+    """Yield the non-blank lines, stripped of the NUL bytes that a power cut may leave around them.
 
     The last line may lack its newline, since the crc shows whether it is complete.
     """

@@ -91,7 +91,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
 
 class Ownership:
-    """Tells the segments of this copy's writer from those of others."""
+    """Distinguishes this copy's own segments from those of other writers."""
 
     def __init__(self, log: Path) -> None:
         # Imported here: most logs have lost nothing.
@@ -209,7 +209,7 @@ def _choose_remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -
 
 
 def _has_other_hash(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether a seal of the same length has another hash than `held`, and no loss was accepted."""
+    """Whether a seal of the same length has a different hash from `held`, and no loss was accepted."""
     others = (seal for seal in seals if seal.bytes == held.bytes and not seal.is_blank)
     return all(seal.lost is None for seal in seals) and any(seal.sha256 != held.sha256 for seal in others)
 

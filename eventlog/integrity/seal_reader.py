@@ -16,7 +16,7 @@ from memlog.eventlog.log.layout import list_seals_files
 
 
 def read_sealed_lengths(log: Path) -> Mapping[tuple[str, str], int]:
-    """Return the sealed length in bytes by (stream, segment); faster than `read_seals`. Raises OSError."""
+    """Return sealed byte lengths, keyed by (stream, segment); faster than `read_seals`. Raises OSError."""
     return _read_lengths(
         log, tuple((name, file_version(status_at(log / name))) for name in list_seals_files(log))
     )

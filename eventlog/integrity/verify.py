@@ -25,8 +25,8 @@ from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 class Lines:
     """Counts of the lines in a log.
 
-    quarantined: lines that hold no event, by reason. by_memlog: segments with at least one line written by
-      memlog.
+    quarantined: the number of lines that hold no event, keyed by reason.
+    by_memlog: segments with at least one line written by memlog.
     """
 
     events: int = 0

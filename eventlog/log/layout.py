@@ -52,7 +52,7 @@ FORMAT = "FORMAT"  # holds the format number of the log; see memlog.eventlog.log
 SEALS = "seals.jsonl"  # written by an older memlog; see seals_file
 
 WRITER = "[a-z][a-z2-7]{5}"
-"""A pattern for writers' names, which are part of the names of their files."""
+"""A pattern for writer names, which are part of the writers' file names."""
 _WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
@@ -69,7 +69,7 @@ class SegmentRecord(msgspec.Struct, frozen=True):
 
 
 def is_writer_name(name: str) -> bool:
-    """Whether `name` is valid as the name of a writer."""
+    """Whether `name` is a valid writer name."""
     # Every append calls this: compiling the pattern would dominate its time.
     return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
 

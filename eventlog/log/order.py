@@ -74,7 +74,7 @@ class _Stamps(msgspec.Struct, frozen=True):
 
 
 class Clock:
-    """Remembers the stamps of segments, so that each append only has to read new lines."""
+    """Remembers the stamps of segments, so that each append reads only new lines."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[int, int], _Tail] = {}
@@ -100,7 +100,7 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest_precedence(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """Return the highest precedence in the segments `names` of an open folder; "" if there is none."""
+        """Return the highest precedence in the segments `names` of an open folder, or ""."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age_key, reverse=True):
             written[name.writer].append(name)
@@ -146,7 +146,7 @@ class Clock:
 
 
 def read_last_append_time(fd: int) -> str:
-    """Return the last `at` that memlog wrote to an open segment; "" if there is none."""
+    """Return the last `at` that memlog wrote to an open segment, or ""."""
     return _scan_lines_backwards(fd, _Tail(), disk.status_of_descriptor(fd).st_size, None).at
 
 

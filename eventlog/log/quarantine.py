@@ -117,7 +117,7 @@ def _measure_nesting_depths(line: bytes) -> Iterator[int]:
 
 
 def _find_lone_surrogate(line: bytes) -> str | None:
-    """Return the first escape of an unpaired surrogate; None if there is none."""
+    """Return the first escape of an unpaired surrogate, or None."""
     high: re.Match[bytes] | None = None
     for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0

@@ -133,7 +133,7 @@ def _strip_nuls(line: Line) -> Line:
 
 
 def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
-    """Read the bytes of one line of a segment."""
+    """Read the bytes of one line in a segment."""
     with opening_segment_file(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
 
@@ -158,8 +158,8 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     tail: the SHA-256 of the 4 KiB before `offset`; a cheap way to tell whether a file that grew is still the
       same.
-    chain: the chained SHA-256 of all complete 64 KiB blocks, so that extending the fingerprint only hashes
-      new bytes.
+    chain: the chained SHA-256 of all complete 64 KiB blocks, so that extending the fingerprint hashes
+      only new bytes.
     rest: the SHA-256 of the bytes between the last complete block and `offset`.
     """
 
@@ -211,7 +211,7 @@ Key = tuple[str, str]
 """A stream, and the id of one of its events (for a line without an id, its position)."""
 
 Bounds = Mapping[tuple[str, str], int]
-"""How many bytes to read of each (stream, segment); segments that are missing here are not read."""
+"""The number of bytes to read, keyed by (stream, segment); segments that are missing here are not read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
@@ -262,7 +262,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 def select_segments(
     log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
 ) -> list[Segment]:
-    """Return the segments of one stream, of one chat (channel, chat_id), or of the whole log, sorted."""
+    """Return the segments of a stream, a chat (channel, chat_id), or the whole log, sorted."""
     return [
         segment
         for segment in list_segments(log)[0]
@@ -387,9 +387,9 @@ def read_last_entries(
 
 
 def read_last_append_time(segments: Iterable[Segment]) -> str | None:
-    """Return the time of memlog's last append to any of `segments`; None if there is none.
+    """Return the time of memlog's last append to any of `segments`, or None.
 
-    Reads only the ends of the newest segments, since a segment is only appended to on its own day.
+    Reads only the ends of the newest segments, since a segment is appended to only on its own day.
     """
     newest = [written[-1] for written in group_segments_by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
@@ -441,7 +441,7 @@ def read_segment_lines(
 
 
 def why_excluded_or_remember(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line is not a new event, or None if it is; a new event is added to `known`.
+    """Return the reason why a line is not a new event; None if it is one, after adding it to `known`.
 
     The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
     different content), or the line's fault.
@@ -500,7 +500,7 @@ mtime).
 def read_log_state(log: Path) -> list[FileState]:
     """Return the state of each file and folder that a reader of `log` may open; [] if there is no log.
 
-    Equal lists mean that nothing has changed; lists that differ may only differ in order. DirEntry.stat keeps
+    Equal lists mean that nothing has changed; lists that differ may differ only in order. DirEntry.stat keeps
     the GIL, so checking hundreds of segments does not mean waiting for it hundreds of times. Raises OSError.
     """
     states: list[FileState] = []

@@ -1,4 +1,4 @@
-"""Chooses the segment for an append; starts a new one if it is full, sealed, or from an earlier day.
+"""Chooses the segment for an append; starts a new one if the last is full, sealed, or from an earlier day.
 
 docs/storage/jsonl-format.md, "How memlog appends", explains the steps.
 """
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class SealWatch:
     """Tells whether a writer has sealed one of its segments.
 
-    Since every append asks, it compares only the status of the seals file, and reads it after a change.
+    Since every append asks, it only compares the seals file's status, and reads the file after a change.
     """
 
     def __init__(self, log: Path) -> None:
@@ -130,7 +130,7 @@ class Rotation:
 
     Safe for concurrent use by threads and processes.
 
-    clock: knows how long segments were before. syncs: whether to sync a segment's name before its first
+    clock: remembers the earlier lengths of segments. syncs: whether to sync a segment's name before its first
       bytes are written.
     """
 
@@ -268,7 +268,7 @@ class Rotation:
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _check_name_unused(self, stream: str, name: SegmentName, folder: int) -> None:
-        """Raise _NameTakenError if a deleted segment had the name of the segment to be created."""
+        """Raise _NameTakenError if a deleted segment had the name of the one to be created."""
         # Check in this order, because another process may be creating it.
         if self.writer.has_ever_created_segment(stream, name.filename) and name not in list_segment_names(
             folder
@@ -288,7 +288,7 @@ class Rotation:
         self._synced.add(segment)
 
     def sync_store_names(self) -> None:
-        """Sync the name of the log, and that of the store."""
+        """Sync the names of the log and the store."""
         sync_folder(self._store)
         # If the parent cannot be read, memlog did not create the store.
         with suppress(PermissionError):
@@ -305,7 +305,7 @@ def _record_sizes_at_exit() -> None:
 
 
 class _NameTakenError(OSError):
-    """The name of a writer's segment is, or was, used by another file."""
+    """Another file uses, or used, the name of a writer's segment."""
 
 
 def _file_key(segment: LockedSegment) -> tuple[str, str, int]:

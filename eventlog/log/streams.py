@@ -1,6 +1,6 @@
 """The names of the log's folders and files, and the stream that each event belongs to.
 
-No input can lead outside `log/`: the name of a conversation's folder consists of a–z, 0–9, `-`, `.`, `%` and
+No input can lead outside `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and
 `~` around one `_`, so it is never `.` or `..`.
 """
 
@@ -40,7 +40,7 @@ def encode_name(name: str) -> str:
 
 
 def project_folder(name: str) -> str:
-    """Return the name of a project's folder, which cannot lead outside the folder of all projects.
+    """Return a project's folder name, which cannot lead outside the folder of all projects.
 
     Raises BadInput if `name` consists only of dots, is too long, or cannot be encoded as UTF-8.
     """
@@ -161,7 +161,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def next_segment_name(self, today: str) -> "SegmentName":
-        """Return the name of the writer's next segment."""
+        """Return the writer's next segment name."""
         return SegmentName(today, self.number + 1, self.writer)
 
 
@@ -195,11 +195,11 @@ class Segment(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> Path:
-        """The path of the segment's file."""
+        """The segment file's path."""
         return self.log / self.stream / self.name.filename
 
     def read_status(self) -> os.stat_result:
-        """Return the status of the segment's file. Raises OSError; FileNotFoundError if it is missing."""
+        """Return the segment file's status. Raises OSError; FileNotFoundError if it is missing."""
         try:
             # A string, because this is called for thousands of segments, and joining paths takes as long as
             # the system call.
@@ -230,7 +230,7 @@ def list_segments(
 ) -> tuple[list[Segment], list[Path]]:
     """Return all segments in `log`, sorted, and the paths that are not part of the log.
 
-    Those are links, devices and files with other names, except hidden files; they are never read.
+    The latter are links, devices and files with other names, except hidden files; they are never read.
 
     only: the streams to list; None for all.
     unread: collects the errors for stream folders, or `conversations`, that may not be read; None to raise
@@ -313,7 +313,7 @@ def _stream_folders(
 
 
 def select_existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """Return those of `streams` whose folders exist, with the folders; one behind a link does not count."""
+    """Return the `streams` whose folders exist, with these folders; a folder behind a link does not count."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)

@@ -73,7 +73,7 @@ class Follower:
 
 
 def wait_for_polls(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield whenever a poll is due: after a change in `folder`, once more soon afterwards, and periodically.
+    """Yield each time a poll is due: after a change in `folder`, once more soon afterwards, and periodically.
 
     The folder may be removed and recreated. stop: an event that another thread sets to end the iteration.
     """

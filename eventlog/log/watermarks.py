@@ -50,7 +50,7 @@ _Place = tuple[int, int]
 """The offset and length of a line."""
 
 _SPARE = 12 * 1024
-"""Bytes of superseded lines, some 50 of them, below which a rewrite does not pay off."""
+"""Bytes of superseded lines (about 50 lines) below which a rewrite is not worthwhile."""
 _UNLIKE = "unlike"
 
 
@@ -89,7 +89,7 @@ class Watermark(SegmentRecord, frozen=True):
 
 
 class WatermarkFile:
-    """The watermarks of a store, by stream and segment.
+    """The watermarks of a store, keyed by stream and segment.
 
     The file is reread only if another process has changed it, because a catch-up looks up thousands of them.
     """
@@ -112,7 +112,7 @@ class WatermarkFile:
         return not self._data
 
     def find_watermark(self, stream: str, segment: str) -> Watermark | None:
-        """Return the watermark of a segment; None if there is none."""
+        """Return a segment's watermark, or None."""
         return self._read_last_intact_watermark(self._find_places_of_segment(stream, segment))
 
     def list_watermarks(self, stream: str | None = None) -> list[Watermark]:
@@ -143,7 +143,7 @@ class WatermarkFile:
             self.replace_all_watermarks(still_needed(self.list_watermarks()))
 
     def replace_all_watermarks(self, marks: Iterable[Watermark]) -> None:
-        """Replace the contents of the file with `marks`. Raises OSError."""
+        """Replace the file's contents with `marks`. Raises OSError."""
         self._load_index(folders.replace_lines(self._path, marks))
         self._version = file_version(status_at(self._path))
 
@@ -164,7 +164,7 @@ class WatermarkFile:
         return self._places.get(_encode_line_start(stream), {}).get(msgspec.json.encode(segment), [])
 
     def _read_last_intact_watermark(self, places: list[_Place]) -> Watermark | None:
-        """Return the last watermark at `places` that is not torn; None if there is none."""
+        """Return the last intact watermark at `places`, or None."""
         marks = (
             decode_json(self._data[offset : offset + length], Watermark)
             for offset, length in reversed(places)
@@ -203,7 +203,7 @@ def _encode_line_start(stream: str) -> bytes:
 
 
 def _blank_line(line: bytes, *, is_lost: bool) -> bytes:
-    """Blank the hashes of a line, keeping its length; a torn line becomes entirely blank."""
+    """Blank a line's hashes, keeping its length; blank a torn line entirely."""
     if decode_json(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
@@ -253,7 +253,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
 
 class Read(NamedTuple):
-    """How far a projection has read a segment (`now`), and where this read started (`before`), if known."""
+    """The point to which a projection has read a segment (`now`), and its start (`before`), if known."""
 
     segment: Segment
     now: Fingerprint
@@ -300,7 +300,7 @@ class Watermarks:
         return lost
 
     def find_losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses in one stream or in all that were not accepted and that no seal shows.
+        """Return the losses, in one stream or in all, that were not accepted and that no seal shows.
 
         Raises OSError.
         """

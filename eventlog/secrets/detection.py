@@ -17,7 +17,7 @@ _NAMES = frozenset(
     "id channel chat_id memory_id memory_ids ids stream source_id file target_id target_ids topic_key section"
     " key from_message_id to_message_id through_message_id source_message_id".split()
 )
-"""Members that are names, which are not masked, since that could merge two things into one."""
+"""Members that hold names. These are not masked, since that could merge two things into one."""
 _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
 """Characters of a member name to inspect; `HTTP_PROXY_AUTHORIZATION` has 24."""
@@ -113,7 +113,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def ends_like_secret(name: str) -> bool:
-    """Whether a name, such as `wifi_password`, ends like the name of a secret."""
+    """Whether a name, such as `wifi_password`, ends like a secret's name."""
     return bool(_secret_prefix(name))
 
 
@@ -221,7 +221,7 @@ _SHORTEST_START = 4
 
 
 def find_values_of_named_secrets(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the span of each value before or after the name of a secret."""
+    """Yield the span of each value before or after a secret's name."""
     if not may_name_secret(text):
         return
     digit, digits = -1, _compile_pattern(r"\d")

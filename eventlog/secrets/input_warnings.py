@@ -100,7 +100,7 @@ def _warn_of_unknown_members(event: Event, unknown: list[str]) -> Iterator[Appen
 
 
 def _find_intended_member(event: Event, name: str) -> str | None:
-    """Return the member that was probably meant by `name`; None if there is none."""
+    """Return the member that `name` was probably meant to be, or None."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
 

@@ -1,6 +1,6 @@
 """Finds keys in text.
 
-`str.find` looks for the fixed parts of the shapes, and patterns are only tried where one is found, so
+`str.find` looks for the fixed parts of the shapes, and patterns are tried only where one is found, so
 ordinary text needs none. Long texts are read in windows, so that no call holds the GIL for long.
 """
 
@@ -27,7 +27,7 @@ _END = "(?![_-]{0,8}[A-Za-z0-9])"
 
 
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
-    """A shape of a kind of key: `before`, one of the fixed texts, then `rest`. Patterns match ASCII only.
+    """A shape of keys: `before`, one of the fixed texts, then `rest`. Patterns match ASCII only.
 
     kind: its name in the mask. A kind may have several shapes; of two with the same start, the first wins.
     fixed: the fixed texts, separated by spaces.
@@ -323,11 +323,11 @@ _SHORTEST = len("a://:b@c")
 _LONGEST = 1 << 16
 """Characters of the longest key (RSA with 16,384 bits: 13,000)."""
 _WINDOW = 1 << 18
-"""Other threads wait at most 22 ms, measured on 16 MiB of keys behind escapes; 310 ms without windows."""
+"""Characters in a window. On 16 MiB of escaped keys, other threads wait at most 22 ms, instead of 310 ms."""
 _REACH = 1 << 15
-"""More than a pattern reads before it decides, even if each character is an escape; less than a window."""
+"""More characters than a pattern reads before it decides, even if each is an escape; less than a window."""
 _CONTEXT = 1 << 10
-"""More than the text before a key that a pattern reads, even if each character is an escape."""
+"""More characters than a pattern reads before a key, even if each is an escape."""
 
 
 class Key(NamedTuple):

@@ -37,7 +37,7 @@ _PIECE = "unfinished-key"
 _MASK = "[REDACTED:"
 
 _LONGEST_NAME = 64
-"""The most characters in a text that can count as the name of the next text."""
+"""The most characters in a text that can count as the next text's name."""
 
 _SHORTEST_VALUE = 4
 
@@ -179,7 +179,7 @@ def _find_begun_keys(
 ) -> Iterator[tuple[int, _KeySpan]]:
     """Yield the pieces of keys that start in the first of several texts, or at the start of the second.
 
-    own: the keys of the first text alone.
+    own: the keys found in the first text by itself.
     """
     bare = [text.strip() for text in texts]
     margins = [len(text) - len(text.lstrip()) for text in texts]
