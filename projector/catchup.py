@@ -62,7 +62,7 @@ def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
 
 
 def read_stored_projection_id(db: Connection) -> str | None:
-    """Return the projection id of a read model; None if it has none."""
+    """Return a read model's projection id, or None."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
 
@@ -85,10 +85,10 @@ def read_stored_projection_id(db: Connection) -> str | None:
 # Modules for new lines are imported where they are used: most reads find nothing new in the log.
 
 Bounds = dict[tuple[str, str], int]
-"""How far to read in each (stream, segment), in bytes."""
+"""The number of bytes to read, keyed by (stream, segment)."""
 
 Turn = Callable[[], AbstractContextManager[None]]
-"""Returns the context of one write: the lock and a transaction, or no context for an unpublished file."""
+"""Returns a context manager for one write: lock and transaction, or nothing for an unpublished file."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how much of it is done, and the total."""
@@ -196,7 +196,7 @@ def raise_watermarks(
     Call this in the turn in which they were read. If writing fails, a later loss may go unnoticed, but no
     rows are lost.
 
-    before: how far the segment had been read before, if `segments` has only one.
+    before: how far the segment had been read, if `segments` has just one.
     """
     from memlog.eventlog.log.watermarks import Read
 
@@ -229,7 +229,7 @@ def _describe_unreadable_stream(stream: str, error: OSError) -> str:
 
 
 def count_unread_bytes(db: Connection, log: Path) -> int:
-    """Return the number of bytes of the log that the read model has not read yet."""
+    """Return the number of log bytes that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     return sum(
         max(0, segment.read_status().st_size - known.get(segment.stream_and_filename, NOTHING_READ).offset)
@@ -238,7 +238,7 @@ def count_unread_bytes(db: Connection, log: Path) -> int:
 
 
 def count_unread_lines(db: Connection, log: Path) -> int:
-    """Return the number of complete lines of the log that the read model has not read yet."""
+    """Return the number of complete log lines that the read model has not read yet."""
     known = checkpoints.load_checkpoints(db)
     count = 0
     for segment in list_segments(log)[0]:
@@ -347,7 +347,7 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
 def _find_unread_ranges(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream, including one for each missing segment with a checkpoint."""
+    """Return the ranges to read, keyed by stream; each missing segment with a checkpoint gets one."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
         stretch = _find_unread_range(segment, known.pop(segment.stream_and_filename, NOTHING_READ), bounds)

@@ -60,7 +60,7 @@ class Checkpoint(Struct, frozen=True):
         return self.is_open and segment.is_newest
 
     def matches_open_segment(self, segment: Segment, fd: int, hints: FileHints) -> bool:
-        """Whether the bytes of the open file before the offset are still those that were read.
+        """Whether the open file's bytes before the offset are still the bytes that were read.
 
         Hashes all of them unless the file has only grown; the same bytes under another inode count as
         unchanged. Growth can hide earlier changes, which `Maintenance.verify` finds.
@@ -87,7 +87,7 @@ _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ct
 def load_checkpoints(
     db: Connection, streams: Collection[str] | None = None
 ) -> dict[tuple[str, str], Checkpoint]:
-    """Return the checkpoints of `streams`, or of all streams if None, by (stream, segment)."""
+    """Return the checkpoints of `streams`, or of all streams if None, keyed by (stream, segment)."""
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (to_json_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
@@ -148,11 +148,11 @@ class ReadRange(NamedTuple):
     tail_is_a_line: bool
 
     def end_after(self, offset: int) -> int | None:
-        """Return where a read from `offset` ends; never before it, since another projector may be ahead."""
+        """Return the end of a read from `offset`; never before it, since another projector may be ahead."""
         return None if self.end is None else max(self.end, offset)
 
     def read_unread_lines(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
-        """Yield the lines of the open segment after a checkpoint."""
+        """Yield the open segment's lines after a checkpoint."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
         end, tail_is_a_line = self.end_after(offset), self.tail_is_a_line
         return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
@@ -175,12 +175,12 @@ class Tally(msgspec.Struct):
 
 
 def find_range_to_read(segment: Segment, size: int) -> ReadRange:
-    """Return the range to read of a segment of `size` bytes; older segments include their tail."""
+    """Return the range to read in a segment of `size` bytes; older segments include their tail."""
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):
-    """The rows of a stream would differ from a replay, so the stream must be replayed."""
+    """A stream's rows would differ from those of a replay, so the stream must be replayed."""
 
 
 @contextmanager

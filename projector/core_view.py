@@ -16,11 +16,11 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.projector.sqlite import Connection
 
 Sections = dict[str, dict[str, str]]
-"""The sections `user` and `agent`, each with its values by key."""
+"""The sections `user` and `agent`, each a dict of values."""
 
 
 def read_core_memory(db: Connection) -> Sections:
-    """Return the core memory in the scope of the whole store, sorted by key."""
+    """Return the store-wide core memory, sorted by key."""
     sections: Sections = {"user": {}, "agent": {}}
     rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
     for section, key, value in rows:

@@ -1,4 +1,4 @@
-"""A table by id that spills to disk, for what an import must remember of a large source."""
+"""A table keyed by id that spills to disk, for what an import must remember about a large source."""
 
 import os
 import tempfile
@@ -12,19 +12,19 @@ from memlog.projector.sqlite import Connection, choose_binding, converting_error
 Value = bytes | str
 
 _RECENT = 50_000
-"""How many entries are kept in memory. Sorted, so many are written in a tenth of the time of single ones."""
+"""The most entries kept in memory. Writing this many at once, sorted, is ten times as fast as one by one."""
 
 _RECENT_LENGTH = 32 * 2**20
-"""How long their values may be together."""
+"""The most characters or bytes in the values of these entries together."""
 
 _BITS = 2**26
 _CACHE_KIB = 8 * 1024
 
 
 class DiskTable:
-    """A table of values by id, of which a bounded part is in memory, however many entries it has.
+    """A table of values keyed by id, which keeps only a bounded part in memory.
 
-    Ids are kept as hashes. The file has no name, so that a killed process leaves none behind.
+    Ids are stored as hashes. The file has no name, so a killed process leaves no file behind.
     """
 
     def __init__(self) -> None:
@@ -32,10 +32,10 @@ class DiskTable:
         self._length = 0
         self._db: Connection | None = None
         self._filter = bytearray()
-        """A Bloom filter of the ids on disk: most ids are looked up once, before they are added."""
+        """A Bloom filter of the ids on disk. Most ids are looked up only once, before they are added."""
 
     def get(self, name: str) -> Value | None:
-        """Return the value of an id; None if it has none."""
+        """Return the value of an id, or None."""
         key = _hash_id(name)
         found = self._recent.get(key)
         if found is not None or self._db is None:
@@ -57,14 +57,14 @@ class DiskTable:
             self._spill()
 
     def add(self, name: str) -> bool:
-        """Add an id without a value of its own; return whether it is new."""
+        """Add an id with an empty value unless it has a value; return whether it is new."""
         is_new = name not in self
         if is_new:
             self[name] = b""
         return is_new
 
     def values(self) -> Iterator[Value]:
-        """Yield all values, in no order."""
+        """Yield all values, in no particular order."""
         if self._db is None:
             yield from self._recent.values()
             return

@@ -85,7 +85,7 @@ def fold_segment(
 
 
 def _why_segment_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint; file sync may just have brought more of it."""
+    """Return the reason why a segment differs from its checkpoint; file sync may just have extended it."""
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches_all_bytes(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -159,7 +159,7 @@ def _find_unrecorded_redactions(db: Connection, decoded: list[PositionedEvent]) 
 def _find_redacted_ids(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return which of `ids`, the ids in a batch, are redacted.
+    """Return the `ids`, those in a batch, that are redacted.
 
     redactions: the batch's redactions that have no rows yet. Raises HistoryChanged if a target of one of them
     is already projected.
@@ -204,7 +204,7 @@ def _has_rows_of_stream(db: Connection, table: Literal["redactions", "events"], 
 def _find_projected_events(
     db: Connection, stream: str, decoded: list[PositionedEvent]
 ) -> dict[str, tuple[_Place, bytes]]:
-    """Return, by id, the position and content hash of each projected event with an id from `decoded`."""
+    """Return the position and content hash of projected events with an id in `decoded`, keyed by id."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -376,7 +376,7 @@ def _load_valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _find_redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """Return, by segment, the offsets of lines that were read and whose projected events are now redacted."""
+    """Return the offsets of read lines whose projected events are now redacted, keyed by segment filename."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

@@ -38,7 +38,7 @@ class Generations:
         self._known: tuple[tuple[int, ...], Path | None] | None = None
 
     def find_live_file(self) -> Path | None:
-        """Return the path of the live generation; None if there is none."""
+        """Return the live generation's path, or None."""
         named = self._read_name_of_live_file()
         while named is not None and not is_regular_file(named):
             # Two successors may have replaced it since its name was read.
@@ -67,7 +67,7 @@ class Generations:
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def why_no_live_generation(self) -> str:
-        """Return why there is no live generation."""
+        """Return the reason why there is no live generation."""
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
@@ -124,7 +124,7 @@ T = TypeVar("T")
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
 _held_here: set[Path] = set()
-"""The projector locks that are held by threads of this process."""
+"""The projector locks held by threads of this process."""
 
 
 class Projection(msgspec.Struct):
@@ -348,7 +348,7 @@ class Projector:
                     raise
 
     def why_live_generation_unusable(self) -> str | None:
-        """Return why the live generation cannot be brought up to date; None if it can."""
+        """Return the reason why the live generation cannot be brought up to date, or None if it can."""
         try:
             db = self.connect_to_live()
             with sqlite.converting_errors("the read model"):

@@ -13,17 +13,17 @@ LONGEST_STRUCTURED = 500_000
 """The most characters in the texts of an event; longer ones are indexed only by their words, regardless of
 format.
 
-This length takes 0.2 s of CPU time in prose, 0.5 s in Chinese, 1.3 s in the slowest text tried (`# a`, a
-blank line, `b`, repeated).
+A text of this length takes 0.2 s of CPU time if it is prose, 0.5 s if it is Chinese, and 1.3 s in the slowest
+case tried (`# a`, a blank line, `b`, repeated).
 """
 
 LONGEST_NAMES = 4_096
-"""Characters of an event's names (speaker, title, source, chat, file), which each of its passages repeats.
-With longer names its text is one passage. A path on Linux may have this length."""
+"""The most characters in an event's names (speaker, title, source, chat, file), which each of its passages
+repeats. With longer names, its text is one passage. A Linux path may have this length."""
 
 LONGEST_LIST = 10_000
-"""Entries of a ranked list that become facts, in 0.7 s of CPU time; an event has room for millions. Each
-repeats the names, so long names reduce the number."""
+"""The most entries of a ranked list that become facts, in 0.7 s of CPU time; an event has room for millions.
+Each repeats the names, so long names reduce the number."""
 
 Reason = Literal["long_text", "long_names", "long_list"]
 """Why a text was indexed plainly, or a list only in part."""
@@ -63,7 +63,7 @@ def take_list_entries_within_limit(fact: ev.FactStored) -> list[str]:
 
 
 def why_indexed_plainly(event: Event) -> Reason | None:
-    """Return why a text is indexed as plain text or a list only in part; None if neither applies."""
+    """Return the reason why a text is indexed plainly or a list only in part; None if neither applies."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()

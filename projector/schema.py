@@ -32,12 +32,12 @@ def list_statements() -> tuple[str, ...]:
 
 
 def list_tables() -> dict[str, TableSchema]:
-    """Return the tables in schema.sql by name and in order, except virtual ones."""
+    """Return the tables in schema.sql, except virtual ones, in order and keyed by name."""
     return _describe_tables(list_statements())
 
 
 def create_tables(db: Connection) -> None:
-    """Create all tables in an empty file, with only those indexes that handlers need."""
+    """Create all tables in an empty file, with only the indexes that handlers need."""
     for statement in list_statements():
         if not _is_index_for_queries_only(statement):
             db.execute(statement)
@@ -83,7 +83,7 @@ _HANDLER_INDEXES = (
     "doc_chunks_by_document",
     "documents_by_source",
 )
-"""Indexes by which handlers find rows to change. Without them each change of a memory would read every
+"""Indexes that handlers use to find rows to change. Without them each change of a memory would read every
 passage: 8,000 changes after 100,000 messages took four minutes."""
 
 

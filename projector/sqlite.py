@@ -55,9 +55,9 @@ DISPOSABLE = "rebuild the read model: store.maintenance.project(from_scratch=Tru
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
 _NO_TEMPORARY_FILES = "temp_store = MEMORY"
-"""Otherwise SQLite's sorts, statement journals and the copy of VACUUM would go to the folder for temporary
-files, outside the store. It is the default of pysqlite3's wheels. With 80,000 messages a rebuild takes 122
-MB, 5 MB more than with half of them."""
+"""Otherwise SQLite would write its sorts, statement journals and VACUUM copies to the system's temporary
+folder, outside the store. This is the default in pysqlite3's wheels. With 80,000 messages, a rebuild takes
+122 MB, 5 MB more than with half of them."""
 
 _PRAGMAS: dict[Mode, tuple[str, ...]] = {
     # A build is worthless after a crash; it is synced once, before publication. Foreign keys are checked as a
@@ -103,7 +103,7 @@ def describe_binding() -> str:
 
 
 def why_no_vectors() -> str | None:
-    """Return why vector search does not work with this SQLite; None if it does."""
+    """Return the reason why vector search does not work with this SQLite; None if it does."""
     if not _loads_extensions(choose_binding()):
         return f"{describe_binding()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
@@ -164,7 +164,7 @@ def _open_database(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for another side file; None if it has."""
+    """Return the reason why the file system has no room for another side file; None if it has room."""
     # Zeros, which SQLite does not take for a journal if a kill leaves them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -333,7 +333,7 @@ def _vec0_path() -> Path | None:
 
 
 Row = dict[str, Any]
-"""The values of a row by column."""
+"""A row's values, keyed by column."""
 
 
 def to_json_list(values: Collection[Any]) -> str:

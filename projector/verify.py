@@ -47,7 +47,7 @@ _WHERE_AND_WHEN_APPENDED = {
     *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
     *("at", "precedence", "salience_precedence"),
 }
-"""Columns that tell where an event is and when it was appended, not what it contains."""
+"""Columns that say where an event is and when it was appended, not what it contains."""
 
 
 def dump_tables(db: sqlite.Connection, *, content: bool = False) -> Iterator[str]:
@@ -82,9 +82,7 @@ _ENTRIES = {
     "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
     " FROM doc_chunks",
 }
-"""Queries for the owner of each entry of a full-text table, and which part of the owner's text the entry
-is.
-"""
+"""Queries for each full-text entry's owner, and for the part of the owner's text that the entry holds."""
 
 
 def hash_fulltext_index(db: sqlite.Connection) -> str:

@@ -1,4 +1,4 @@
-"""The vector cache, from (model id, SHA-256 of the text) to vector. Disposable, but survives rebuilds."""
+"""The vector cache: maps (model id, SHA-256 of the text) to a vector. Disposable, but survives rebuilds."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS set_aside (
 
 
 class VectorCache:
-    """The vectors of one model, in `cache/embeddings.db` of the store at `store`."""
+    """One model's vectors, in `cache/embeddings.db` of the store at `store`."""
 
     def __init__(self, store: Path, model_id: str) -> None:
         self._path = store / EMBEDDINGS
@@ -46,7 +46,7 @@ class VectorCache:
         (self._model_no,) = number.fetchone()
 
     def find_vectors(self, texts: Sequence[str]) -> dict[str, bytes]:
-        """Return the cached vectors of `texts`, by text."""
+        """Return the cached vectors of `texts`, keyed by text."""
         return self._select_by_text("vector FROM vectors", texts)
 
     def add_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
@@ -58,7 +58,7 @@ class VectorCache:
         self._insert_rows("REPLACE INTO set_aside", ((text, day) for text in texts))
 
     def find_days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return, by text, the day on which each was set aside; texts that never were are omitted."""
+        """Return the day on which each text was set aside, keyed by text; omit texts that never were."""
         return self._select_by_text("day FROM set_aside", texts)
 
     def _select_by_text(self, column: str, texts: Iterable[str]) -> dict[str, Any]:

@@ -34,7 +34,7 @@ _MARK, _EVER = "9999-12-31", "99999"
 
 
 def list_names_of_texts_set_aside(db: Connection, store: Path) -> list[str]:
-    """Return the names of the texts that were set aside, such as `message 01a2160e-…`."""
+    """Return the names of texts that were set aside, such as `message 01a2160e-…`."""
     names: dict[str, None] = {}
     for of in vectors.SETS if status_at(store / EMBEDDINGS) is not None else ():
         model = vectors.read_model_of_vectors(db, of)
@@ -114,7 +114,7 @@ def fill_missing_vectors(
     counts: updated as vectors are stored. limit: the maximum number of vectors to compute, including those
       already in `counts`.
     batch: the number of passages per `turn`.
-    withheld_channels: those whose passages are not sent to a provider.
+    withheld_channels: channels whose passages are not sent to a provider.
     """
     told = progress or (lambda *_: None)
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, told, withheld_channels)
@@ -255,14 +255,14 @@ class _VectorFill(NamedTuple):
     def _update_cache(
         self, cache: VectorCache, shelf: PassageTables, batch: "_EmbeddedBatch", texts: set[str]
     ) -> None:
-        """Cache the computed vectors of `texts`, which still exist, and what was set aside."""
+        """Cache the computed vectors of `texts`, which still exist, and record the texts set aside."""
         cache.add_vectors((text, batch.computed[text]) for text in batch.computed.keys() & texts)
         cache.record_texts_set_aside(
             index.find_texts_still_present(self.db, shelf, batch.aside), timestamps.today()
         )
 
     def _count_batch_or_raise(self, batch: "_EmbeddedBatch") -> None:
-        """Add a batch to the counts; raise the error that it ended with, if any."""
+        """Add a batch to the counts; raise the error that ended it, if any."""
         self.counts.computed += len(batch.computed)
         self.counts.cached += batch.ready_count - len(batch.computed)
         self.counts.withheld += len(batch.withheld) + len(batch.aside)
@@ -271,10 +271,11 @@ class _VectorFill(NamedTuple):
 
 
 class _EmbeddedBatch(NamedTuple):
-    """Passages with what became of them.
+    """The outcome of embedding a batch of passages.
 
-    withheld, aside: those withheld, and those set aside today. known: all vectors by text. computed: the
-        computed ones among them. failed: the error that ended the computing, if any.
+    passages: the accepted ones. withheld, aside: those withheld, and those set aside.
+    known: the cached and computed vectors, keyed by text. computed: the computed ones.
+    failed: the error that ended the batch, if any.
     """
 
     passages: list[Pending]

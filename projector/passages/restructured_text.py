@@ -1,8 +1,8 @@
 """Finds the reStructuredText blocks of a text, in as much detail as splitting requires.
 
-https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title is underlined with a punctuation
-mark, over at least its own length, and may have the same line above it; the order in which the marks appear
-determines their levels.
+https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title is underlined with a repeated
+punctuation mark, at least as long as the title, and may have a matching overline; the order in which the
+marks appear determines their levels.
 """
 
 import re
@@ -24,7 +24,7 @@ _TABLE = re.compile(r"[ \t]*(?:\+[-=]+\+|=+[ \t]+=[= \t]*$)")
 _CODE = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|parsed-literal|prompt)::")
 
 _Style = tuple[str, bool]
-"""The mark of a title, and whether there is also a line of it above the title."""
+"""A title's punctuation mark, and whether the title also has an overline."""
 
 
 def split_into_blocks(text: str) -> Iterator[Block]:
@@ -33,7 +33,7 @@ def split_into_blocks(text: str) -> Iterator[Block]:
 
 
 def find_first_title(text: str) -> str | None:
-    """Return the title at the start of `text`; None if there is none."""
+    """Return the title at the start of `text`, or None."""
     first = next(split_into_blocks(text), None)
     return first.section if first is not None and first.kind == "heading" else None
 

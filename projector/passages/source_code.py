@@ -1,7 +1,7 @@
-"""Finds the blocks of source code: definitions are headings; splits are only at line ends.
+"""Splits source code into blocks at line ends, with definitions as headings.
 
-Blank lines are preferred for splitting. Definitions are recognised by the keywords of many languages; the
-lines below with a deeper indent belong to them.
+Prefers to split at blank lines. Recognises definitions by the keywords of many languages; the more deeply
+indented lines below a definition belong to it.
 """
 
 import re

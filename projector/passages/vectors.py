@@ -11,9 +11,7 @@ from memlog.projector.embedding.models import Model, is_multilingual_model
 from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 VERSION = 2
-"""To be raised whenever the sets of tables change: an unknown set would keep the vectors of forgotten
-texts.
-"""
+"""Increment whenever the sets of tables change: an unknown set would keep the vectors of forgotten texts."""
 
 
 class VectorSet(NamedTuple):
@@ -59,18 +57,18 @@ def choose_vector_set_for_model(model: Model) -> VectorSet:
 
 
 def read_model_of_vectors(db: Connection, of: VectorSet = FIRST) -> str | None:
-    """Return the id of the model whose vectors are in `db`; None if there are none."""
+    """Return the id of the model whose vectors are in `db`, or None if it has no vectors."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 
 
 def list_vector_tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
-    """Return the vector tables in `db`; () if there are none or this SQLite cannot read them."""
+    """Return the vector tables in `db`; () if it has none, or if this SQLite cannot read them."""
     return () if read_model_of_vectors(db, of) is None or why_no_vectors() is not None else of.tables
 
 
 def count_vectors(db: Connection, of: VectorSet = FIRST) -> int:
-    """Return the number of passages with a vector."""
+    """Return the number of passages that have a vector."""
     return sum(count_rows(db, table) for table in list_vector_tables(db, of))
 
 
@@ -107,14 +105,14 @@ def read_gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
 
 
 def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the numbers that `read_gathered_numbers` returns."""
+    """Store the numbers that `read_gathered_numbers` reads."""
     of = choose_vector_set_for_model(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
 def why_incomparable(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` cannot be compared with vectors of `model`; None if they can."""
+    """Return the reason why the vectors in `db` are not comparable with those of `model`, or None."""
     stored = read_model_of_vectors(db, choose_vector_set_for_model(model))
     if stored in (None, model.id):
         return None
@@ -129,7 +127,7 @@ def store_vectors(
     Passages that are no longer in `queue` are skipped: they were replaced or forgotten, or another process
     was faster.
 
-    known: float32 vectors by text.
+    known: float32 vectors, keyed by text.
     """
     stored = []
     for passage in passages:

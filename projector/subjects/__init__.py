@@ -26,7 +26,7 @@ from memlog.projector.subjects import (
 from memlog.projector.subjects.accepted import Handler, PositionedEvent
 
 VERSION = 21
-"""To be raised whenever handlers write different rows; part of the projection id."""
+"""Increment whenever handlers write different rows; part of the projection id."""
 
 _SUBJECTS = (conversations, memories, contexts, extractions, facts, documents, imports)
 _HANDLER_OF: dict[type[Event], Handler | None] = {
@@ -78,7 +78,7 @@ _PASSAGES_OF = {
     "documents": ((index.MEMORY, "stream = ?"), (index.DOCS, "stream = ?")),
 }
 _CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
-"""Tables of passages, which were already cleared together with their full text and vectors."""
+"""Passage tables, which are cleared beforehand, together with their full text and vectors."""
 
 _ONLY_STREAM_OF = {
     "memory_events": "memory",
@@ -92,5 +92,5 @@ _ONLY_STREAM_OF = {
     "documents": "documents",
     "hidden_events": "imports",
 }
-"""Tables without an index by stream, and the only stream with rows in each: scanning all memories for each of
-many conversations would be quadratic."""
+"""Tables without a stream index, each with the only stream that has rows in it: scanning all memories for
+each of many conversations would be quadratic."""

@@ -1,4 +1,4 @@
-"""Messages, their changes, chats, summaries, daily events, and the progress of extraction."""
+"""Messages, their changes, chats, summaries, daily events, and extraction progress."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -99,7 +99,7 @@ def _apply_changes_to_messages(db: Connection, stream: str, ids: Sequence[str], 
 
 
 def store_chat_descriptions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Set the members of chats' descriptions."""
+    """Set the members of chat descriptions."""
     for placed in events:
         for member in ("title", "parent_chat", "folder", "project", "labels"):
             if (value := getattr(placed.event, member)) is not None:
@@ -123,7 +123,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Record the last message of each conversation that was distilled."""
+    """Record the last distilled message of each conversation."""
     fields = ("id", "channel", "chat_id", "through_message_id")
     rows = [(each.stream, *each.list_values(*fields), each.ts, *each.place) for each in events]
     insert_rows(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)

@@ -44,7 +44,7 @@ _MEMBER = re.compile(
 def find_document_date(event: DocumentIndexed, ts: str) -> str:
     """Return a document's date as a canonical timestamp (a day as its first moment in UTC), or else `ts`.
 
-    A journal has the day of its name, and its front matter may give it a time of that day.
+    A journal's day comes from its file name; its front matter may add a time on that day.
     """
     written = _date_in_front_matter(event.content)
     day = find_day_of_journal(PurePosixPath(event.file).stem)
@@ -101,7 +101,7 @@ def fold_documents(db: Connection, events: Sequence[PositionedEvent], sizes: Chu
 
 
 def make_document_key(source_id: str, file: str) -> str:
-    """Return the key of a document, which is unambiguous because a source_id contains no `/`."""
+    """Return a document's key, which is unambiguous because a source_id contains no `/`."""
     return f"{source_id}/{file}"
 
 

@@ -1,7 +1,7 @@
-"""Extractions: what a language model distilled counts once the line that closes its extraction is written.
+"""Extractions: distilled events count once the event that closes their extraction is written.
 
-If a process is killed between those lines, none of them counts, the messages stay in the buffer, and another
-extraction distils them.
+If the process is killed before that, none of these events counts, the messages stay in the buffer, and
+another extraction distils them.
 """
 
 from collections.abc import Iterable, Sequence

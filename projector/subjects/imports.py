@@ -46,7 +46,7 @@ def mark_streams_with_hidden_events(db: Connection) -> None:
 
 
 def find_hidden_ids(db: Connection, stream: str, ids: Collection[str]) -> set[str]:
-    """Return which of `ids` are hidden in `stream`."""
+    """Return the `ids` that are hidden in `stream`."""
     if (
         db.execute("SELECT 1 FROM hidden_events WHERE target_stream = ? LIMIT 1", (stream,)).fetchone()
         is None
@@ -89,7 +89,7 @@ def _undone_row(placed: PositionedEvent) -> tuple[str, ...]:
 
 
 def _recompute_hidden_events(db: Connection) -> None:
-    """Compute the hidden events from all imports in the order of precedence; what changed is replayed."""
+    """Recompute the hidden events from all imports, by precedence; mark changed streams for a replay."""
     hidden: dict[Key, str] = {}
     rows = db.execute(
         "SELECT precedence, run, appended, NULL, NULL FROM imported_events"
@@ -129,7 +129,7 @@ def _bring_back_events(db: Connection, brought: Sequence[PositionedEvent]) -> No
 
 
 def _mark_for_replay(db: Connection, streams: Collection[str]) -> None:
-    """Mark streams for a replay, unless nothing of them was projected yet."""
+    """Mark streams for a replay, except those that have not been projected yet."""
     rows = db.execute(
         "SELECT DISTINCT stream FROM checkpoints WHERE stream IN (SELECT value FROM json_each(?))"
         " AND stream NOT IN (SELECT target_stream FROM streams_to_replay)",

@@ -32,7 +32,7 @@ from memlog.projector.text import stemming, tokens
 from memlog.projector.text.stemming import ENGLISH, latin_languages
 
 VERSION = 4
-"""To be raised whenever the output of this module or the language files change; part of the projection id."""
+"""Increment whenever the output of this module or the language files change; part of the projection id."""
 
 # FTS5 treats a private-use character as a letter, and no indexed text contains one.
 _STEM = "\ue000"
@@ -279,7 +279,7 @@ def _make_search_word(
 
 
 def _least_stem_length(word: str, spoken: Sequence[str]) -> float:
-    """Return the length from which few unrelated words start with the same stem; infinity if none."""
+    """Return the length from which few unrelated words start with the same stem, or infinity."""
     if not stemming.starts_with_latin_letter(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf

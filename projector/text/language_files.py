@@ -17,7 +17,7 @@ Unit = Literal["day", "week", "month", "year"]
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Words and letters for detecting and indexing texts in a language; covered by `TEXT_SHA256`.
 
-    stemmer: a Snowball algorithm; defaults to the one named like the language. FTS5 stems English.
+    stemmer: a Snowball algorithm; defaults to the one named after the language. FTS5 stems English.
     dropped_endings: final letters to drop from a stem where Snowball does not unify the forms of a word.
     characters: ranges of code points that only this language uses; without any, it uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
@@ -25,7 +25,7 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     letters: letters other than a to z.
     endings: three-letter endings that are common in its words but rare in other languages.
     pairs: pairs of letters that are common in it but rare in English.
-    signs: parts of sentences that only occur in it.
+    signs: parts of sentences that occur only in it.
     stop_words: function words, as listed by the Snowball project. more_stop_words: those added by memlog.
     """
 
@@ -66,8 +66,8 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
-    leads: start a question; there may be several. listing: leads that ask for a whole list. tails: end one.
-    leads_behind: end one and ask, too: `my second favourite colour was which`.
+    leads: start a question; there may be several. listing: leads that ask for a whole list.
+    tails: end a question. leads_behind: end a question and also ask: `my second favourite colour was which`.
     copulas: between the topic and the favourite: `which colour is my favourite`.
     past: verbs that may ask for an earlier value, unless the question has a rank.
     owners, owners_behind: mean "my", before the topic like `FactWords.own`, and after it.
@@ -119,7 +119,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         and `%(number)s` are words.
     ranked_statement: the same for a sentence that names a rank.
     ordinal: a regular expression for what precedes a value; `%(ordinal)s` are words.
-    doubts: phrases next to the list that make it doubtful whether it is meant, or whose it is.
+    doubts: phrases next to the list that cast doubt on whether it is meant, or whose it is.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that occur in no topic's name.
     name: the name of the topic, from which its key is made; `%(topic)s` are the words in the text.
@@ -146,7 +146,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     other_suffixes: endings for "your", "his" and the like.
     gradation: letters in stems, and the letters that replace them.
     plural_ending: the ending of a topic whose whole list is wanted.
-    topics: by key, words for topics with the same key in all languages; `_` joins words.
+    topics: words for topics with the same key in all languages, keyed by it; `_` joins words.
     """
 
     favorite: str = ""
@@ -164,17 +164,17 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lower-case words that tell near duplicates of a memory from memories that differ.
+    """Lower-case words that distinguish near duplicates of a memory from different memories.
 
-    known: that the dictionary of English lacks, and that preferences of answers have.
+    known: words that the English dictionary lacks, but that occur in preferences about answers.
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the start of a word.
         One word too many prevents a merge; one too few may lose a memory.
     negating: similar words that also change what a filler after them says: "not always" is not "not".
     turning_endings: like `turning`, but endings; `ending*` may be followed by up to 20 letters.
-    filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
-        without fillers is not understood. joints: join two parts that may swap places.
+    filling: do not change the meaning of a sentence; in Chinese, perhaps together with the preceding
+        character. A language without fillers is not understood. joints: join two parts that may swap places.
     light: function words in a sentence that a merge may join; without any, a language's sentences stay apart.
-        reaching: words that no such sentence has, as they reach beyond their part; matched like `turning`.
+        reaching: words that no such sentence may have, since they reach beyond it; matched like `turning`.
     certain, foreign: regular expressions for text that occurs in this language but not in similar ones, and
         vice versa.
     """
@@ -197,7 +197,7 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Folded like `GateWords`; in addition, `*word*` matches any part of a word.
 
     allergies: about allergies and intolerances. health: about illnesses, medicines and diets.
-    prohibitions: say what must not be. idioms: phrases in which such words mean no such thing: `never mind`.
+    prohibitions: about what must not happen. idioms: in which such words mean something else: `never mind`.
     """
 
     allergies: str = ""
@@ -209,8 +209,8 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases with which a memory says that an earlier one no longer holds; folded like `GateWords`.
 
-    cues: phrases that are enough on their own. present: phrases that only say that it holds now. several:
-      verbs for things of which several may hold at the same time.
+    cues: phrases that are enough on their own. present: phrases that merely say that something holds now.
+    several: verbs that may apply to several things at the same time.
     """
 
     cues: str = ""
@@ -226,10 +226,11 @@ class TimeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     past, future: words that mark a sentence as being about the past, or the future; without line breaks.
     bounds: words that make the time after them a mere bound.
-    numbers: the words for one, two, … units. units: the beginnings of those for day, week, month and year.
+    numbers: the words for one, two, … units. units: the beginnings of the words for day, week,
+        month and year.
     weekdays, months: from Monday, and from January. ordinals: the words for the days of a month.
-    ago, rolling: a number of units back: one of them, or all up to today. date: one pattern a line.
-    calendar: by unit, the words for units before the current one, and last those for the current one.
+    ago: some units ago. rolling: the last few units, up to today. date: one pattern per line.
+    calendar: for each unit, the words for units before the current one, then those for the current one.
     """
 
     past: str
@@ -265,7 +266,7 @@ class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The contents of a language file."""
+    """A language file's contents."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
@@ -296,7 +297,7 @@ def split_pairs(table: str) -> dict[str, str]:
 
 @cache
 def load_languages_with_table(table: Table) -> Mapping[str, Language]:
-    """Return the languages whose files have the table, by name in alphabetical order.
+    """Return the languages whose files have the table, keyed by name in alphabetical order.
 
     Raises ValueError like `parse_language`, and OSError if the files are missing from the installation.
     """

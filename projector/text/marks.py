@@ -13,7 +13,7 @@ _SHORTEST_STEM = 3
 
 
 class Marks(NamedTuple):
-    """What a question looks for in a text: n-grams and word prefixes."""
+    """The n-grams and word prefixes that a question looks for in a text."""
 
     pairs: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()

@@ -38,7 +38,7 @@ class Phrases:
         self._ends = re.compile("|".join(ends) or "(?!)").search
 
     def length_of_phrase_at(self, words: Sequence[str], place: int) -> int:
-        """Return the number of words in the longest phrase at `place`; 0 if there is none."""
+        """Return the number of words in the longest phrase at `place`, or 0."""
         return max(
             (
                 len(parts)
@@ -99,7 +99,7 @@ _PREFERENCES = frozenset(["preference", "preferences"])
 """Categories that mean the same as the kind `preference`."""
 
 _READ = 4000
-"""How many characters of a memory to inspect: longer memories do not fit on a line of a context."""
+"""The number of characters of a memory to inspect: longer memories do not fit on a context line."""
 
 
 class Holds(IntFlag):
@@ -122,7 +122,7 @@ def reasons_to_always_tell_memory(title: str | None, content: str, kind: str, ca
 
 
 def reasons_to_always_tell_text(text: str) -> Holds:
-    """Return the reasons, according to its words, for including this text in every context."""
+    """Return the reasons for including `text` in every context, judging by its words."""
     words = WORD.findall(put_spaces_around_chinese(fold_phrase(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.
     likely = _build_phrases("allergies", "health", "prohibitions").possible_places(words)
@@ -141,7 +141,7 @@ def reasons_to_always_tell_text(text: str) -> Holds:
 
 @cache
 def _build_phrases(*members: str) -> Phrases:
-    """Return the phrases in members of `AlwaysWords`, of all languages together."""
+    """Return the phrases in the given members of `AlwaysWords`, for all languages combined."""
     languages = language_files.load_languages_with_table("always").values()
     words = (getattr(each.always, name) for each in languages for name in members)
     return Phrases(

@@ -47,7 +47,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """Return the version of the stemmers, which determines the stems."""
+    """Return the stemmers' version, which determines the stems."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -127,7 +127,7 @@ def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[
 
 
 def detect_language(text: str) -> str:
-    """Return the language of the start of `text`; English if there are no signs of another language.
+    """Detect the language at the start of `text`; return English if nothing suggests another language.
 
     In mostly non-Latin text, the first word in a script of only one language decides; OTHER_SCRIPT if none.
 
@@ -268,10 +268,10 @@ def _stemmer(language: str) -> _Stemmer:
 
 
 class _Signs(NamedTuple):
-    """Languages by their signs: stop words, endings, pairs of letters, and special letters.
+    """Languages, keyed by their signs: stop words, endings, pairs of letters, and special letters.
 
     letters: with the weight for each language, negative for languages without the letter.
-    english: stop words of no other language. foreign, foreign_endings: those that English lacks.
+    english: stop words found in no other language. foreign, foreign_endings: those that English lacks.
     """
 
     words: dict[str, list[str]]
