@@ -181,7 +181,7 @@ class SetAside(msgspec.Struct, kw_only=True):
 
 
 class Failures:
-    """A day's failed requests, by task, chat and event."""
+    """A day's failed requests, keyed by task, chat and event."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[ModelTask, str | None, str]] = Counter()

@@ -171,7 +171,7 @@ class Merge(msgspec.Struct):
 
 
 MERGED = "merge"
-"""The source of memories that were made by merging distilled ones."""
+"""The source of memories made by merging distilled ones."""
 
 DISTILLED = ("extraction", MERGED)
 """Sources of memories that nobody saved by hand."""
@@ -227,12 +227,12 @@ def find_last_merge_not_undone(db: Connection, memory_id: str) -> Merge | None:
 
 
 def last_merge_target(db: Connection, memory_id: str) -> str | None:
-    """Return the id of the memory that `memory_id` was last merged into; None unless a merge stands."""
+    """Return the id of the memory that `memory_id` was last merged into; None if no merge is in effect."""
     row = db.execute(_INTO, (memory_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def content_events_of_undone_merges(db: Connection) -> list[frozenset[str]]:
-    """Return the ids of the merged content events of each merge that a person undid."""
+    """Return, for each merge that a person undid, the ids of the content events it merged."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

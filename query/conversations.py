@@ -66,7 +66,7 @@ def sql_condition_on_chat(db: Connection, chat: Chat | None) -> tuple[str, Chat 
 
 
 DEFAULT_LAST = 50
-"""The most messages of a window for which neither a limit nor a budget is given."""
+"""The most messages in a window if neither a limit nor a budget is given."""
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):

@@ -93,7 +93,7 @@ class DocumentFile(msgspec.Struct, kw_only=True):
 
 
 FILE_PATH = "rtrim(s.root, '/') || '/' || d.file"
-"""The path of a document `d` of a source `s`."""
+"""The SQL expression for the path of document `d` in source `s`."""
 
 _PASSAGES = (
     "(SELECT count(*) FROM doc_chunks c WHERE c.document_id = d.document_id)"
@@ -104,7 +104,7 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def list_sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources by name, or just `source_id`, including those only documents mention."""
+    """Return all sources, sorted by name, or just `source_id`; includes those that only documents mention."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
@@ -119,7 +119,7 @@ def list_sources(db: Connection, source_id: str | None = None) -> list[Source]:
 
 
 def list_registered_sources(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """Return all registered sources by name, or just `source_id`."""
+    """Return all registered sources, sorted by name, or just `source_id`."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
@@ -149,7 +149,7 @@ def document_with_text(db: Connection, document_id: str) -> DocumentText | None:
 
 
 def hashes_by_file(db: Connection, source_id: str) -> dict[str, str]:
-    """Return the sha256 of each document in a source, by file."""
+    """Return the SHA-256 of each document in a source, keyed by file."""
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )

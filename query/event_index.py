@@ -92,7 +92,7 @@ def events_touching_memories(db: Connection, memory_ids: Iterable[str]) -> set[K
 
 
 def find_memory_and_those_merged_into_it(db: Connection, memory_id: str) -> list[str]:
-    """Return `memory_id` and whatever was merged into it, transitively, unless rejected or undone."""
+    """Return `memory_id` and the ids merged into it, transitively, except in rejected or undone merges."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"

@@ -31,7 +31,7 @@ SUMMARIES, FACTS, DAILY_EVENTS = "summaries", "facts", "daily_events"
 """The categories of summaries, facts and daily events, which are hits of kind `memory`."""
 
 FOUND_UNDER = (*CATEGORIES, FACTS, DAILY_EVENTS)
-"""Every category by which a search filters."""
+"""Every category that a search can filter by."""
 
 _CATEGORY = (
     f"CASE WHEN c.summary_id IS NOT NULL THEN '{SUMMARIES}' WHEN c.fact_id IS NOT NULL THEN '{FACTS}'"
@@ -96,7 +96,7 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is allowed."""
+        """Whether no filter is set."""
         return self == _NONE
 
     def of_messages(self) -> Sql | None:

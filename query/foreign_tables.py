@@ -37,9 +37,9 @@ _LONGEST_DEFAULT = 100
 class TablePage(msgspec.Struct, tag=True):
     """Some rows of a table, each a list of values.
 
-    unknown: the number of rows with a value, by unrequested column. too_long: the number of rows skipped.
-    error: why reading stopped, if it failed. is_known: whether the table exists. is_last: whether this is the
-        last page.
+    unknown: for each unrequested column, the number of rows with a value.
+    too_long: the number of rows skipped. error: why reading stopped, if it failed.
+    is_known: whether the table exists. is_last: whether this is the last page.
     """
 
     rows: list[list[Any]]

@@ -1,6 +1,6 @@
 """Decides whether answering a message needs the memory, using tables and rules, without a model or a store.
 
-A needless look costs a few hundred tokens; a missed one may cost the answer. So a message is only stopped if
+A needless look costs a few hundred tokens; a missed one may cost the answer. So a message is stopped only if
 nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
 """
 
@@ -110,13 +110,13 @@ Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "
 """Why a look into the memory is worthwhile (the first three reasons) or not (the others)."""
 
 LONGEST = 100_000
-"""Characters of the beginning, and of the end, of a long text that are searched for fenced blocks."""
+"""The number of characters at each end of a long text that are searched for fenced blocks."""
 
 LOOKED_AT = 1000
-"""Characters of the beginning, and of the end, of a long text that are searched for code."""
+"""The number of characters at each end of a long text that are searched for code."""
 
 _READ = 200
-"""The same for counting words: a text with more characters is worth a look in any case."""
+"""The most characters of a text whose words are counted; a longer text is always worth a look."""
 
 LEAST_WORDS = 4
 """Words that make a text worth a look; three Chinese characters count as two words."""
@@ -130,7 +130,7 @@ _AFTER_OPENING = 6
 _WEIGHT = 3
 _WEIGHT_OF_A_CHARACTER = 2
 _NAME = re.compile(r"(?<=[,\s])[^\W\d_a-z][^\W\d_]+")
-"""`Anna` of `Good morning, Anna!`."""
+"""Matches a name, such as `Anna` in `Good morning, Anna!`."""
 
 _CLAUSE = re.compile(r"[.,;:!?…\n()。、—~]+")
 _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
@@ -199,7 +199,7 @@ def is_social_text(text: str) -> bool:
 
 
 def _load_words_around_topic_names(facts: FactWords) -> Iterator[str]:
-    """Yield words such as `my` and `favourite`, which start or end the name of a fact."""
+    """Yield words such as `my` and `favourite`, which start or end a fact's name."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"
@@ -222,8 +222,8 @@ def _load_phrases(name: str) -> Phrases:
 class _Clause:
     """The words between two punctuation marks.
 
-    begins: how many words at the start belong to greetings, acknowledgements and fillers.
-    kinds: the tables those are from. memory: the first phrase that refers to the memory, if any.
+    begins: the number of words at the start that belong to greetings, acknowledgements and fillers.
+    kinds: the tables that these words come from. memory: the first phrase that refers to the memory, if any.
     """
 
     def __init__(self, text: str) -> None:
@@ -254,7 +254,7 @@ class _Clause:
 
 
 def _count_words_of_social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
-    """Return how many words at the start belong to social phrases, and the kinds of those phrases."""
+    """Return the number of words at the start that belong to social phrases, and these phrases' kinds."""
     place, kinds = 0, set[str]()
     while place < len(words):
         lengths = {kind: _load_phrases(kind).length_of_phrase_at(words, place) for kind in _SOCIAL}
@@ -280,7 +280,7 @@ def _find_phrase(
 
 
 def _why_social_text_needs_no_context(clauses: Sequence[_Clause]) -> Reason:
-    """Return why a short text needs no context. A greeting outranks an acknowledgement."""
+    """Return the reason why a short text needs no context. A greeting outranks an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

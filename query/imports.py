@@ -1,4 +1,4 @@
-"""Finds the imports of a store, their events, and what has changed or was derived from these since."""
+"""Finds a store's imports, their events, and the messages and memories changed since."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ class ImportRun(msgspec.Struct, kw_only=True):
 
 
 def list_imports(db: Connection) -> list[ImportRun]:
-    """Return all imports, the newest last."""
+    """Return all imports, newest last."""
     undone = {run for (run,) in db.execute("SELECT DISTINCT run FROM undone_imports")}
     counted = "(SELECT coalesce(sum(json_array_length(value)), 0) FROM json_each({}))"
     rows = db.execute(
@@ -57,13 +57,13 @@ def list_imports(db: Connection) -> list[ImportRun]:
 
 
 def events_of_import(db: Connection, run: str) -> Iterator[Key]:
-    """Yield the keys of the events that an import appended, in no order."""
+    """Yield the keys of the events that an import appended, in no particular order."""
     for (appended,) in db.execute("SELECT appended FROM imported_events WHERE run = ?", (run,)):
         yield from keys_in_json(appended)
 
 
 def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[str]:
-    """Return the imports of other sources, not undone, that met or appended any of the `events` of `run`."""
+    """Return the imports from other sources that were not undone and met or appended any of `events`."""
     rows = db.execute(
         "SELECT run, appended, met FROM imported_events WHERE run <> ?1"
         " AND path NOT IN (SELECT path FROM imported_events WHERE run = ?1)"
@@ -79,7 +79,7 @@ def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[
 
 
 def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[Key]:
-    """Yield the keys of events that other sources of a format brought, and `path` never met."""
+    """Yield the keys of events that other sources in a format brought and that `path` never met."""
     own = "SELECT 1 FROM imported_events WHERE format = ?1 AND path {} ?2 LIMIT 1"
     if db.execute(own.format("<>"), (format, path)).fetchone() is None:
         return
@@ -95,9 +95,10 @@ def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[
 
 
 def hidden_by_record(db: Connection, keys: Sequence[Key], streams: Sequence[str]) -> dict[str, set[Key]]:
-    """Return by id the keys of the hidden events among `keys`, and in `streams` of those below their ids.
+    """Map each id in `keys` to the keys of hidden events that have this id or one that extends it.
 
-    The changes of the record `tiered/7` are named `tiered/7/updated/…`, for example.
+    For example, changes to the record `tiered/7` have ids such as `tiered/7/updated/…`. Events with extended
+    ids are looked up only in `streams`.
     """
     if db.execute("SELECT 1 FROM hidden_events LIMIT 1").fetchone() is None:
         return {}
@@ -121,7 +122,7 @@ def hidden_by_record(db: Connection, keys: Sequence[Key], streams: Sequence[str]
 
 
 def hidden_among(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return which events are hidden."""
+    """Return the `events` that are hidden."""
     by_stream = group_by_stream(events)
     return {(stream, name) for stream, ids in by_stream.items() for name in find_hidden_ids(db, stream, ids)}
 
@@ -129,11 +130,11 @@ def hidden_among(db: Connection, events: Collection[Key]) -> set[Key]:
 def changed_since(
     db: Connection, events: Collection[Key], is_imported: Callable[[str], bool]
 ) -> dict[str, set[Key]]:
-    """Return the messages and memories among imported `events` that people or agents have changed since.
+    """Return the imported messages and memories that people or agents have since changed.
 
-    The result has, by the id of the message or memory, the events among `events` that it is made of.
+    The result maps each one's id to the keys, among `events`, of the events that it was made from.
 
-    is_imported: tells whether an event was imported by its id.
+    events: the imported events. is_imported: returns whether the event with an id was imported.
     """
     keys = to_json_list(list(events))
     imported = (
@@ -167,14 +168,14 @@ def changed_since(
 
 
 class StreamsOfChannel(NamedTuple):
-    """The folders of a channel's conversations with messages that count, and with forgotten ones."""
+    """The folders of a channel's conversations that have messages (`shown`) and forgotten events."""
 
     shown: set[str]
     forgotten: set[str]
 
 
 def read_streams_of_channel(db: Connection, channel: str) -> StreamsOfChannel:
-    """Return which conversations of a channel have messages that count, and which have forgotten ones."""
+    """Return the conversations of a channel that have messages, and those that have forgotten events."""
     head = conversation_stream(channel, "")
     tables = ("messages", "withdrawn_messages", "summaries", "redactions")
     found = [
@@ -191,7 +192,7 @@ def read_streams_of_channel(db: Connection, channel: str) -> StreamsOfChannel:
 
 
 def group_by_stream(events: Iterable[Key]) -> dict[str, list[str]]:
-    """Group the keys of events: their ids by stream, both sorted."""
+    """Group event keys into lists of ids keyed by stream, with both sorted."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for stream, name in sorted({*events}):
         found[stream].append(name)

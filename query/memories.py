@@ -24,7 +24,7 @@ from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, read_event_of_ro
 
 
 def compute_freshness(category: str, age_days: int) -> float:
-    """Return how fresh a memory is at this age, from 0 to 1.
+    """Return a memory's freshness at this age, from 0 to 1.
 
     Freshness halves with every half-life of the category, down to the category's floor. It changes daily, so
     it is never stored.
@@ -39,7 +39,7 @@ def compute_relevance(importance: float, salience: float, category: str, age_day
 
 
 def age_in_days(since: str, today: str) -> int:
-    """Return the whole days from `since` to `today`, at least 0. Answers are thus stable within a day.
+    """Return the whole days from `since` to `today`, at least 0. Answers therefore stay the same all day.
 
     since: a timestamp in the log's format. today: a UTC date, 2026-02-24.
     """
@@ -175,7 +175,7 @@ def find_faded_memories(db: Connection, *, categories: Iterable[str], at_most: f
 
 
 def history_of_memory(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """Return a memory's events, and those that undid them, by precedence. Works for deleted memories too."""
+    """Return a memory's events, and those that undid them, by precedence, even if it was deleted."""
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
         f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"

@@ -34,7 +34,7 @@ it, 15 of 15 marked pairs of fixtures/told are right."""
 
 _READ = 1000
 _FOUND = 4
-"""How many of the nearest memories are read, since a memory may be found more than once."""
+"""The number of nearest memories to read, since a memory may be found more than once."""
 
 _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
@@ -197,7 +197,7 @@ def _weighted_cover(db: Connection, terms: Sequence[str], older: str) -> float:
 
 
 def _nearest_memory(db: Connection, memory: _DatedText) -> str | None:
-    """Return the id of the nearest other memory, by meaning or else by words; None if there is none."""
+    """Return the id of the nearest other memory, by meaning or else by words, or None."""
     found = _nearest_by_meaning(db, memory) or _nearest_by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 

@@ -147,7 +147,7 @@ def unknown_ids(db: Connection, ids: Sequence[str], table: Literal["memories", "
 
 
 def line_places_of_ids(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """Return (segment, offset, length) of the line of each known id in `stream`."""
+    """Return the (segment, offset, length) of each known id's line in `stream`, keyed by id."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -157,7 +157,7 @@ def line_places_of_ids(db: Connection, stream: str, ids: Sequence[str]) -> dict[
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Return which of `ids` were forgotten in `stream`."""
+    """Return the `ids` that were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, to_json_list(ids)),
@@ -166,7 +166,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 def undone_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Return which of `ids` in `stream` do not count, since their import was undone."""
+    """Return the `ids` in `stream` that do not count because their import was undone."""
     rows = db.execute(
         "SELECT target_id FROM hidden_events"
         " WHERE target_stream = ? AND target_id IN (SELECT value FROM json_each(?))",
@@ -196,7 +196,7 @@ def find_ids_with_prefix(db: Connection, prefix: str) -> Iterator[tuple[str, str
 def ids_in_use(
     db: Connection, keys: Sequence[tuple[str, str]], ids: Sequence[str]
 ) -> tuple[list[IdInUse], set[str]]:
-    """Return which of `keys`, pairs of (id, stream), have an event, and which of `ids` were forgotten."""
+    """Return the `keys`, pairs of (id, stream), that have an event, and the `ids` that were forgotten."""
     # CROSS JOIN fixes the order: each key is found by the index.
     known = db.execute(
         "SELECT e.id, e.stream, e.segment, e.offset, e.length FROM json_each(?) AS k CROSS JOIN events AS e"
@@ -213,7 +213,7 @@ def ids_in_use(
 def edits_of_messages(
     db: Connection, messages: Sequence[tuple[str, str]]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return by message id the (event id, content) of each edit, oldest first. messages: stream and id."""
+    """Return each edit's (event id, content), oldest first, keyed by message id. messages: (stream, id)."""
     rows = db.execute(
         "SELECT message_id, event_id, content FROM message_changes WHERE content IS NOT NULL"
         " AND (stream, message_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))"
@@ -284,9 +284,10 @@ def conflicting_lines(db: Connection, limit: int) -> list[Conflict]:
 
 
 class PlainTexts(msgspec.Struct, frozen=True):
-    """How many events were indexed as plain text for one reason.
+    """The number of events indexed as plain text for one reason.
 
-    reason: see `memlog.projector.limits`. place: of one of them: `conversations/c_1/2026-02-24.jsonl:1042`.
+    reason: see `memlog.projector.limits`.
+    place: the position of one of them: `conversations/c_1/2026-02-24.jsonl:1042`.
     """
 
     reason: str

@@ -133,21 +133,21 @@ def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
 
 
 def last_extraction_time(db: Connection) -> str | None:
-    """Return when messages were last distilled, or None."""
+    """Return the time at which messages were last distilled, or None."""
     rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
     (last,) = rows.fetchone()
     return None if last is None else str(last)
 
 
 def last_summary_time(db: Connection) -> str | None:
-    """Return when a language model last summarised a conversation, or None."""
+    """Return the time at which a language model last summarised a conversation, or None."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
 
 
 _AHEAD = 60
-"""Days. If nobody has written to a store for so long, its clock may be wrong: what a job archives then stays
-archived, and what it keeps can still be pruned next week."""
+"""Days. If nobody has written to a store for this long, its clock may be wrong: what a job archives then
+stays archived, and what it keeps can still be pruned next week."""
 
 _ANY_OF = """
 SELECT 1 FROM memories WHERE category IN (SELECT value FROM json_each(?)) AND archived_at IS NULL LIMIT 1
@@ -176,9 +176,9 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs must not prune: the clock is far ahead of the last event not written by a job.
+    """Return the reason why jobs must not prune: the clock is far ahead of the last event not from a job.
 
-    None if it isn't, or if there is no active memory in `categories`, those that jobs prune.
+    None if it is not, or if no memory is active in `categories`, which are those that jobs prune.
     """
     if db.execute(_ANY_OF, (to_json_list([*categories]),)).fetchone() is None:
         return None
@@ -192,7 +192,7 @@ def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) ->
 
 
 Counts = dict[str, int]
-"""Numbers by name, sorted by name."""
+"""Numbers, keyed and sorted by name."""
 
 
 def count_rows_by_column(db: Connection, column: str, rows: str) -> Counts:
@@ -344,7 +344,7 @@ SELECT day, number, writer, offset, length, segment FROM counting_events
 WHERE stream = 'core' AND type IN ('core_memory_updated', 'core_memory_deleted')
 ORDER BY day, number, writer, offset
 """
-"""Forgotten values are not in it."""
+"""Selects the changes to core memory in order, except forgotten ones."""
 
 
 class RejectedValue(NamedTuple):

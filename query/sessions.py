@@ -64,7 +64,7 @@ def current_sessions(db: Connection, chat: Chat | None = None, *, is_all: bool =
 
 
 def _descriptions_by_chat(db: Connection) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the members of each chat's description; of a chat with two streams, the latest."""
+    """Return each chat's description; for a chat with two streams, the latest."""
     found: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     for channel, chat_id, member, value in db.execute(
         "SELECT channel, chat_id, member, value FROM chat_descriptions ORDER BY precedence"

@@ -119,7 +119,7 @@ def parse_days(text: str, today: date) -> Days | None:
 
 
 def _choose_most_precise_time(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time; a weekday is that of the week, if one is named, and dates are joined."""
+    """Return the most precise time. A weekday is in the named week, if any; dates are joined into a range."""
     known = [*found]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What always holds: memories that go into every context in their scope, whatever the prompt.
+"""Finds what always holds: the memories that go into every context in their scope, whatever the prompt.
 
 Health comes first, then preferences and prohibitions, each with its own budget. See docs/tools/context.md.
 """
@@ -80,7 +80,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def find_entries_that_always_hold(
     db: Connection, request: BuildContext, changes: OutdatedMemoryFinder, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds within the request's scope; with `explain`, also what does not fit.
+    """Return entries for what always holds in the request's scope; with `explain`, also ones that do not fit.
 
     line: formats an entry as a line of text. Its size decides what fits, whatever the form.
 
@@ -128,7 +128,7 @@ def find_entries_that_always_hold(
 
 
 def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Return the memories that are always told within the request's scope, by id, and why each is."""
+    """Return the memories that always hold in the request's scope: the reasons, keyed by memory id."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = to_json_list(request.chats_of_scope)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
@@ -140,7 +140,7 @@ def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[st
 def _make_vouched_entries(
     db: Connection, request: BuildContext, found: dict[str, Holds]
 ) -> Iterator[ContextEntry]:
-    """Yield entries for the memories in `found` vouched for by two extractions or a person, by importance."""
+    """Yield entries for memories in `found` that a person or two extractions vouch for, by importance."""
     names = to_json_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = ids_of_contested_memories(db)
@@ -171,7 +171,7 @@ def _make_vouched_entries(
 
 
 _ByTopic = dict[str, list[tuple[str, str]]]
-"""The time and content of each memory, by topic."""
+"""The time and content of each memory, keyed by topic."""
 
 
 def _is_memory_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -> bool:
@@ -189,7 +189,7 @@ def _is_memory_outdated(entry: ContextEntry, by_topic: Callable[[], _ByTopic]) -
 
 
 def _memories_by_topic(db: Connection, request: BuildContext) -> _ByTopic:
-    """Return the memories of each topic in the request's scope."""
+    """Return the memories in the request's scope, keyed by topic."""
     rows = db.execute(_OF_TOPICS, (request.scope == "store", to_json_list(request.chats_of_scope))).fetchall()
     foreign = memories_outside_scope(db, request, [memory_id for memory_id, *_ in rows])
     found: _ByTopic = {}

@@ -38,7 +38,7 @@ MULTILINGUAL_VECTORS = Path(__file__).with_name("background-multilingual.f16")
 """The multilingual model's vectors of all `TEXTS`."""
 
 _LARGEST_SAMPLE = (400, 100)
-"""The most sampled passages of each shelf, which bounds the cost of a large store. The sample includes all
+"""The most passages sampled from each shelf, which bounds the cost of a large store. The sample includes all
 passages of fixtures/told."""
 
 
@@ -62,7 +62,7 @@ class BackgroundVectors(NamedTuple):
 
 
 def load_background_texts(name: str) -> dict[str, list[str]]:
-    """Return a language's background texts by kind: sentences, personal prompts, general prompts."""
+    """Return a language's background texts, keyed by kind: sentences, personal prompts, general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
@@ -75,7 +75,7 @@ def english_background_vectors() -> BackgroundVectors:
 
 @cache
 def multilingual_background_vectors() -> dict[str, BackgroundVectors]:
-    """Return the multilingual model's vectors for the background texts, by language."""
+    """Return the multilingual model's vectors for the background texts, keyed by language."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
 
@@ -89,7 +89,7 @@ def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVecto
 
 
 class StoreSample:
-    """Vectors of a sample of the store's passages, by language, cached between prompts.
+    """Vectors of a sample of the store's passages, keyed by language and cached between prompts.
 
     The sample is every 2ⁿth passage by number, so it is deterministic and a new message rarely changes it.
     """
@@ -99,7 +99,7 @@ class StoreSample:
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
     def load_vectors_by_language(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
-        """Return the model's vectors of the sample by language, each of shape [passages, dimension]."""
+        """Return the model's vectors of the sample, keyed by language, of shape [passages, dimension]."""
         import numpy as np
 
         vector_set = vectors.choose_vector_set_for_model(model)

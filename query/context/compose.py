@@ -166,8 +166,8 @@ def _omitted_hits(hits: ContextHits) -> Iterator[OmittedEntry]:
 
 
 _NAMED = {"facts": "fact_id", "documents": "document_id"}
-"""The streams of entries whose id is that of a fact or document, not of an event; and its column in the table
-of that name."""
+"""For each stream whose entries have a fact's or document's id instead of an event's, the id's column in the
+table with the stream's name."""
 
 
 class GivenContext(msgspec.Struct, frozen=True):
@@ -184,7 +184,7 @@ class GivenContext(msgspec.Struct, frozen=True):
 def make_record_of_context(
     db: Connection, request: BuildContext, context: Context, prompt_key: Key | None
 ) -> GivenContext:
-    """Return what to record about `context`. Call this in the transaction that composed it.
+    """Build the record of `context`. Call this in the transaction that composed it.
 
     prompt_key: the key of the message the context is for; None if it is not in the read model.
     """
@@ -208,7 +208,7 @@ def make_record_of_context(
 
 
 def _format_memory_block(context: Context) -> str | None:
-    """Return the memory block as it appears in an agent's prompt; None if there is none."""
+    """Return the memory block as it appears in an agent's prompt, or None if it is empty."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form in ("text", "session") and context.text else None

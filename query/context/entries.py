@@ -23,7 +23,7 @@ PARTS: tuple[Part, ...] = ("core", "always", "fact", "memory", "document", "pass
 """The parts of a context, in the order in which they are printed."""
 
 STABLE: tuple[Part, ...] = ("core", "always")
-"""The parts of the stable half, which seldom changes."""
+"""The parts in the stable half, which seldom changes."""
 
 
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -95,7 +95,7 @@ _MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION.pattern}|(?i:(?={_LINES})))")
 _ROLES = re.compile(
     rf"(?im)^((?:[^\S\n]|[\\{_COMBINED}])*+)([{re.escape(_BRACKETS)}])(?=(?:[^\S\n]|[{_COMBINED}])*(?:tool|system)\b)"
 )
-"""The beginning of a line that could pass for a message of a tool or of the system."""
+"""The start of a line that could pass for a tool or system message."""
 
 _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 

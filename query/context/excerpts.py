@@ -17,7 +17,7 @@ EXCERPT_TOKENS = 80
 """The approximate size of an excerpt, in tokens."""
 
 _LONGEST = 20_000
-"""How many characters of a text are split into sentences; a passage has fewer."""
+"""The most characters of a text that are split into sentences; a passage has fewer."""
 
 _SENTENCE = re.compile(
     r"(?:[^\n\r.!?。！？…।॥؟۔;]|[.!?…;](?![\s\"')\]]))*+(?:[.!?。！？…।॥؟۔;]+[\"')\]]*|[\n\r]|$)\s*"

@@ -53,7 +53,7 @@ class ChatMessage(NamedTuple):
 
 
 def superseded_messages(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of messages that facts were taken from and whose facts are all superseded."""
+    """Return the keys of messages that yielded facts, all of which are superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -115,7 +115,7 @@ def _find_place_of_message(db: Connection, streams: str, message_id: str | None)
 def _may_be_source_of_fact(db: Connection, chat: str, message: ChatMessage) -> bool:
     """Whether a fact's source is this message, rather than one with the same id in the fact's own chat.
 
-    chat: of the fact; "" for the store's own scope.
+    chat: the fact's chat; "" for the store's own scope.
     """
     return chat in ("", message.chat) or not _find_place_of_message(
         db, _streams_of_chat(db, chat), message.id
@@ -357,10 +357,10 @@ _MIN_REDUNDANT = 12
 """A passage with fewer characters is not redundant, even if another entry contains it."""
 
 _BEST = 2
-"""How many entries for the prompt come before core memory."""
+"""The number of entries for the prompt that come before core memory."""
 
 _LAST_TURNS = 4
-"""The most messages of the window that come before the other entries for the prompt."""
+"""The most window messages that come before the other entries for the prompt."""
 
 _FEWEST_TURNS = 2
 _SHARE_OF_TURNS = 4
@@ -400,7 +400,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def why_full(self, entry: ContextEntry) -> str | None:
-        """Return which limit rules an entry out, as a message; None if none does."""
+        """Return a message about the limit that rules an entry out; None if no limit does."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if (
@@ -417,7 +417,7 @@ class _Share:
 
 
 def _key_to_count_entry_by(entry: ContextEntry) -> str:
-    """Return what an entry counts as towards a limit: all ranks of a list count as one."""
+    """Return the key under which an entry counts towards a limit; all ranks of a list share one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -492,7 +492,7 @@ class Filling:
         return Excerpts(self._request.search_for_text.parsed_question, self._request.counter)
 
     def _replace_held_memories(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries, replacing memories that always hold by their entry in the stable half.
+        """Yield the listed entries, with stable-half entries in place of memories that always hold.
 
         If the stable half is printed by another call, such a memory is marked as left out.
         """
@@ -594,7 +594,7 @@ class Filling:
         return False
 
     def _why_redundant(self, entry: ContextEntry) -> str | None:
-        """Return why a memory or passage is redundant; None if no entry taken so far contains its text."""
+        """Return the reason why a memory or passage is redundant; None if no taken entry has its text."""
         if entry.part not in ("memory", "passage"):
             return None
         content = fold_content(entry.content)

@@ -53,9 +53,9 @@ def terms_by_line_of_long_prompt(text: str) -> dict[str, list[str]]:
 class LookedUp(NamedTuple):
     """Matches between the lines of a long prompt and a full-text table.
 
-    covers: by row, its best cover of a line: the share of the line's words in the row, weighted by rarity,
+    covers: each row's best cover of a line: the share of the line's words in the row, weighted by rarity,
         times √(words in the line).
-    rarest: by line, the rarity of its rarest word that is stored but not too common.
+    rarest: the rarity of each line's rarest word that is stored but not too common, keyed by line.
     """
 
     covers: Mapping[int, float]
@@ -114,8 +114,8 @@ At .38, .42 and .43, XQuAD's German questions lose .007, .017 and .027 of their 
 and Chinese questions lose fewer."""
 
 OTHER_LANGUAGE = 0.59
-"""The same if the model supports the language of only one of the question and the passage: names occur in
-both languages, but other words match by chance. At .42, .053 of the small talk in five languages finds
+"""Like `WORDS_ONLY`, if the model supports the language of only the question or only the passage: names occur
+in both languages, but other words match by chance. At .42, .053 of the small talk in five languages finds
 something in LoCoMo; at .59, .015."""
 
 OF_FEW = 0.74
@@ -303,7 +303,7 @@ def measure_term_covers(
 
 
 def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return a word's weight, by message number, for messages that contain it and for their neighbours."""
+    """Return a word's weight for messages that contain it and for their neighbours, keyed by number."""
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.

@@ -37,7 +37,7 @@ _HITS = 50
 """The fewest candidates among memories, facts, summaries, daily events and files together."""
 
 _MAX_BY_LINES = 20
-"""The most candidates of each kind that only the words of a single line of a long prompt find."""
+"""The most candidates of each kind found only by the words of a single line of a long prompt."""
 
 _MAX_BY_MEANING = 5
 """The most candidates that each of the most distinctive lines of a long prompt finds by meaning."""
@@ -266,7 +266,7 @@ class PromptSearches:
 
     @cached_property
     def _line_matches(self) -> dict[Kind, floor.LookedUp]:
-        """Rows that match lines of a long prompt, by kind; {} for a short prompt."""
+        """Rows that match lines of a long prompt, keyed by kind; {} for a short prompt."""
         lines = floor.terms_by_line_of_long_prompt(self._prompt.text)
         kinds = self._listed_kinds if lines else ()
         return {kind: floor.match_lines(self._db, fulltext.INDEXES[kind].table, lines) for kind in kinds}
@@ -315,7 +315,7 @@ def _event_key(hit: Hit) -> Key:
 
 
 NOTHING = "nothing_relevant"
-"""The key in `silent` of the reason why only core memory, what always holds, the window and the newest
+"""The key in `silent` for the reason why only core memory, what always holds, the window and the newest
 summary are given."""
 
 _IRRELEVANT = "nothing that was found is relevant to the message"

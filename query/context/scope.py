@@ -215,7 +215,7 @@ SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SE
 class SourceEvent(NamedTuple):
     """A source: a message, a daily event, a memory, or the event holding a memory's content.
 
-    channel: of the source's chat, if any. event_id: the id of its event, or the memory_id.
+    channel: the source's channel, if it has a chat. event_id: the id of its event, or the memory_id.
     """
 
     channel: str | None
@@ -273,7 +273,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
 
 def memories_outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return which of `memory_ids` have a source outside the request's scope."""
+    """Return the `memory_ids` that have a source outside the request's scope."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.chats_of_scope}
@@ -409,7 +409,7 @@ def can_tell_messenger_chats_apart(db: Connection) -> bool:
 
 
 def why_messengers_separate(db: Connection, people: People) -> str | None:
-    """Return why chats are kept apart although user messages have at most one name; None if they aren't."""
+    """Return the reason why chats are kept apart although user messages have at most one name, or None."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = choose_automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None

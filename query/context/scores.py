@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # docs/tools/context-details.md has all figures; `python -m tests.eval.told --fit` fits the weights.
 
 _NEIGHBOURS = 3
-"""How many of the nearest background prompts of each kind a prompt is compared with."""
+"""The number of nearest background prompts of each kind that a prompt is compared with."""
 
 
 class Nearness(NamedTuple):
@@ -83,7 +83,7 @@ class MultilingualPrompt:
         return np.frombuffer(found, np.float32)
 
     def nearness_by_hit(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
-        """Return the nearness of each hit that has a vector, by place in `found`."""
+        """Return the nearness of each hit that has a vector, keyed by place in `found`."""
         if self.vector is None:
             return {}
         import numpy as np
@@ -215,7 +215,7 @@ BELOW_BEST = 3.0
 """How far the score of an entry may be below the best score."""
 
 _SOCIAL = ("greeting", "acknowledgement")
-"""Reasons of the gate that raise the floor; they close nothing, since "ok, wifi password" has one, too."""
+"""Gate reasons that raise the floor but rule nothing out, since "ok, wifi password" has such a reason too."""
 
 OF_A_LINE = 0.5
 """Subtracted from the score that an entry has for a single line of a long prompt."""
@@ -228,7 +228,7 @@ FIRST_PERSON = re.compile(
     "|[我咱俺]",
     re.IGNORECASE,
 )
-"""Pronouns of the first person in English, Russian, Finnish, German and Chinese."""
+"""First-person pronouns in English, Russian, Finnish, German and Chinese."""
 
 _NAME = re.compile(r"\b[A-Z][a-z][\w'’-]*")
 _BEGINS_A_SENTENCE = frozenset('.!?:;\n"“”«(*-–—')

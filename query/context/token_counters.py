@@ -22,7 +22,7 @@ from memlog.projector.text.tokens import count_tokens
 # would be one unknown token: so these are counted by their characters, at the rates below.
 
 CHARACTERS = 16
-"""The most characters that a token has: a long run of spaces is several tokens."""
+"""The most characters in a token: a long run of spaces is several tokens."""
 
 _LATIN = (
     r"\x00-\x7f\xa0-\xff\u0100-\u0131\u0134-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e"

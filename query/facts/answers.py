@@ -48,7 +48,7 @@ class Topic(msgspec.Struct, frozen=True):
     """The current facts on one topic in one chat: a ranked list or a single value, whichever was set last.
 
     key: see `make_topic_key`. keys: all spellings in events.
-    facts: by rank; at least one, in the latest spelling. precedence: that of the newest fact.
+    facts: by rank; at least one, in the latest spelling. precedence: the newest fact's.
     """
 
     key: str
@@ -135,7 +135,7 @@ single: the topic has one value. first: by a question in the singular, which ask
 """
 
 Choice = Callable[[Sequence[Topic]], Topic | None]
-"""Chooses one of the topics of a chat, which are sorted newest first."""
+"""Chooses one of a chat's topics, which are sorted newest first."""
 
 
 class Route(msgspec.Struct, kw_only=True):
@@ -225,7 +225,7 @@ def find_topic(db: Connection, choose: Choice, *, chat: str | None, any_chat: bo
 
 
 def describe_place(chat: str | None, *, any_chat: bool) -> str:
-    """Return where facts were looked for, for use in messages: `in telegram:7`."""
+    """Describe where facts were looked up, for use in messages: `in telegram:7`."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"

@@ -26,7 +26,7 @@ _NUMBER = r"\d{1,7}"
 
 
 def parse_ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """Return the ordinal at `place` in folded words and how many words it spans; None if there is none."""
+    """Return the ordinal at `place` in folded words and the number of words it spans, or None."""
     word = words[place]
     if word in _load_ordinals(language):
         return _load_ordinals(language)[word], 1
@@ -83,7 +83,7 @@ def _load_number_forms(table: str) -> Iterator[tuple[str, int]]:
 
 
 LONGEST = 1000
-"""The most characters of a question."""
+"""The most characters in a question."""
 
 # `re` compiles these on first use.
 _ENDING_HYPHEN = r"(?<=\d)-(?=[а-яё]{1,3}\b)"

@@ -18,7 +18,7 @@ from memlog.projector.text.stemming import ENGLISH
 from memlog.projector.text.tokens import to_american
 
 LONGEST = 128
-"""The most characters of a key."""
+"""The most characters in a key."""
 
 _PLURALS = (
     (r"(?:ss|us|is)$", None),
@@ -47,7 +47,7 @@ def load_fact_words() -> Mapping[str, FactWords]:
 
 
 def make_topic_key(name: str) -> str:
-    """Return the key of a topic: `My-City` becomes `city`, `favourite colour` becomes `favorite_colors`.
+    """Return a topic's key: `My-City` becomes `city`, `favourite colour` becomes `favorite_colors`.
 
     Raises:
         BadInput: the name is empty or has a control character, or its key exceeds 128 characters.
@@ -70,7 +70,7 @@ def make_topic_key(name: str) -> str:
 
 
 def normalise_stored_topic_key(stored: str) -> str:
-    """Return the key of a topic as stored by any program; `stored` itself if it yields no key."""
+    """Return the key of a topic that any program stored; `stored` itself if it yields no key."""
     return _make_key_of_words(split_into_folded_words(stored)) or stored
 
 
@@ -122,7 +122,7 @@ def find_built_in_topic_key(words: Sequence[str], language: str) -> str | None:
 
 
 def strip_word_for_favorite(words: Sequence[str], language: str) -> list[str] | None:
-    """Return `words` without the one for "favourite"; None if there is none."""
+    """Return `words` without the one for "favourite"; None if they have no such word."""
     table = load_fact_words()[language]
     if not words:
         return None

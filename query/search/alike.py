@@ -12,7 +12,7 @@ from memlog.query.memories import Memory, select_memories
 from memlog.query.search.request import parse_query
 
 _COMPARED_CHARACTERS = 1000
-"""The words of so many characters of a text are compared."""
+"""The number of characters of a text whose words are compared."""
 
 _COMMON = 20
 """A word in at most this many texts is never too common, however few texts there are."""
@@ -28,7 +28,7 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 def find_similar_memories(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Return the ids of the `others` most similar to each memory in `wanted`, by its id.
+    """Return the ids of the `others` most similar to each memory in `wanted`, keyed by its id.
 
     Up to `limit` are found by words, and as many by meaning if both memories have a vector.
     """
@@ -89,7 +89,7 @@ def _nearest_by_meaning(
 
 
 _SEARCHED_CHARACTERS = 2000
-"""The words of so many characters of a text are searched for: more words find nothing new."""
+"""The number of characters of a text whose words are searched for; more words find nothing new."""
 
 
 def memories_matching_words(

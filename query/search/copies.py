@@ -29,7 +29,7 @@ def drop_copies_in_nested_sources(db: Connection, sides: Mapping[str, Lists]) ->
 
 
 def _copies_in_outer_sources(db: Connection, candidates: Iterable[Candidate]) -> set[Ref]:
-    """Return which are documents that share a file with another of them whose source has a longer root."""
+    """Return the documents that share a file with another candidate whose source has a longer root."""
     refs = {each.key[1]: each.ref for each in candidates if each.owner == "document"}
     if len(refs) < 2:
         return set()
@@ -74,7 +74,7 @@ _WHOLE_TEXTS = {
         ("document", "documents", "o.document_id = c.document_id", "NULL, NULL, o.content"),
     )
 }
-"""For each owner of passages, the query for the columns that copies share, the text last.
+"""For each passage owner, the query for the columns that copies share, with the text last.
 
 The title of a memory counts unless the content begins with it. A fact is a key's value, and has no copies.
 """

@@ -32,7 +32,7 @@ LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
     f" - {_QUESTION_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, QUESTION_MARKS))}))"
 )
-"""The SQL template of a text's prior, that is how likely it answers any question: lower for short texts and
+"""The SQL template of a text's prior, that is, how likely it answers any question: lower for short texts and
 for questions. It is added to scores from 0 to 1, and is formatted with the column of the text."""
 
 
@@ -62,7 +62,7 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """What to multiply its score by: 0.9 (faded) to 1.1 for a memory, 1 for anything else."""
+        """The factor for its score: 0.9 (faded) to 1.1 for a memory, 1 for anything else."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
@@ -139,11 +139,11 @@ _DOCUMENTS = (
 
 
 SPAN = 2
-"""How many turns on each side of a message are its neighbours."""
+"""The number of turns on each side of a message that count as its neighbours."""
 
 
 class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
-    """Messages and their neighbours, by message number.
+    """Messages and their neighbours, keyed by message number.
 
     line: the numbers in order, with a gap where a session ends or the next message is not a neighbour.
     """
@@ -289,7 +289,7 @@ def find_best_matches(
 def find_allowed_candidates_among(
     db: Connection, kind: Kind, numbers: Sequence[int], filters: Filters
 ) -> list[hits.Candidate]:
-    """Return those of the rows `numbers` in a full-text table that the filters allow, as candidates."""
+    """Return the rows `numbers` of a full-text table that the filters allow, as candidates."""
     among = f"AND {INDEXES[kind].rowid} IN (SELECT value FROM json_each(?))"
     return _unscored_candidates(db, kind, filters, among, to_json_list([*numbers]))
 
@@ -342,7 +342,8 @@ _OWN_SHARE = 0.1
 """The share of its own score that a message gets on top of the limit, so that it precedes its neighbours."""
 
 _DIGITS = 9
-"""Six digits do not suffice: the bm25 of a word that most texts contain is about a millionth."""
+"""The digits to which scores are rounded. Six are too few: the bm25 of a word that most texts contain is
+about a millionth."""
 
 
 # The plus keeps SQLite from running the match again for each number.

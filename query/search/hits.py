@@ -17,7 +17,7 @@ Owner = Literal["message", "memory", "summary", "fact", "daily_event", "document
 others are hits of kind `memory`."""
 
 SCORE_DIGITS = 6
-"""Digits of a score: noise in the last ones decides nothing."""
+"""The digits to which scores are rounded, so that noise does not affect the order."""
 
 Ref = int | tuple[Owner, tuple[str, str]]
 """Identifies a candidate: a message by its number, anything else by its owner and key."""
@@ -40,7 +40,7 @@ class Candidate(NamedTuple):
     message_no: a message's number; None for other owners.
     chunk_no: the number of its best passage; None for a message found as a whole.
     start, end: of the passage in its owner, in code points; the rest of it if `end` is None.
-    text_key: the key shared by the copies it stands for. place: in the log, for a message.
+    text_key: the key shared by the copies it represents. place: in the log, for a message.
     copies: the number of copies, including itself.
     """
 

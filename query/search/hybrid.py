@@ -198,7 +198,7 @@ class _Pool:
         return self._beside[ref]
 
     def sort_equal_scores(self, refs: Iterable[Ref]) -> list[Ref]:
-        """Sort entries that have equal scores."""
+        """Sort entries with equal scores."""
         return [each.ref for each in sort_candidates_with_equal_scores(map(self.find_candidate, refs))]
 
 

@@ -35,12 +35,12 @@ from memlog.query.search.vector_cache import (
 _NEAREST_LIMIT = 4096
 
 _SELECTIVE = 20
-"""If the filters allow at most one passage in so many, these are looked up one by one, at 16 µs each;
+"""If the filters allow at most one passage in this many, those are looked up one by one, at 16 µs each;
 otherwise vec0 compares all passages, at 1 µs each. If they allow one in 1,000 of 50,000, this takes 1 ms
 instead of 30."""
 
 _SCRIPT_SAMPLE = 400
-"""The language of a passage is determined from so many code points."""
+"""The number of code points from which a passage's language is determined."""
 
 _EMBEDDED_CHARACTERS, _EMBEDDED_BY_MULTILINGUAL = 4000, 256
 """How many characters of a question are embedded: more take seconds and add no meaning. The multilingual
@@ -129,7 +129,7 @@ def drop_dissimilar_candidates(
 ) -> list[hits.Candidate]:
     """Return the candidates that have no vector, or one whose cosine similarity is at least `least`.
 
-    vectors: of the question, each with the model that it is of.
+    vectors: the question's vectors, each with its model.
     """
     best: dict[int, float] = {}
     for comparison, vector in vectors:
@@ -151,7 +151,7 @@ def drop_dissimilar_candidates(
 
 
 def cosines_by_place(db: Connection, found: Sequence[hits.Candidate], vector: bytes) -> dict[int, float]:
-    """Return each candidate's cosine with `vector`, by place in `found`; for a message, the best of all."""
+    """Return each candidate's cosine with `vector`, keyed by place in `found`; for a message, the highest."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_by_place(db, found).items():
         for chunk, cosine in (
@@ -199,7 +199,7 @@ class Compared(NamedTuple):
 def models_comparing_question(models: Models, text: str) -> list[Compared]:
     """Return the models that compare a question by meaning.
 
-    Alongside the multilingual model, the bundled one only compares English with English, which it does
+    Alongside the multilingual model, the bundled one compares only English with English, which it does
     better: see docs/languages.md.
     """
     first, multilingual = models

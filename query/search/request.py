@@ -73,11 +73,11 @@ class Ranking(Request, frozen=True, kw_only=True):
             raise BadInput("text_weight and vector_weight are both 0", hint="set at least one above 0")
 
     def text_pool(self, k: int) -> int:
-        """Return how many candidates full text must find for `k` hits."""
+        """Return the number of candidates that full text must find for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
     def vector_pool(self, k: int, *, alone: bool) -> int:
-        """Return how many candidates the vectors must find for `k` hits.
+        """Return the number of candidates that the vectors must find for `k` hits.
 
         alone: whether only vectors are searched.
         """
@@ -85,7 +85,7 @@ class Ranking(Request, frozen=True, kw_only=True):
         return int(times * max(self.depth, k))
 
     def cut(self, k: int) -> int:
-        """Return how many candidates each side contributes for `k` hits."""
+        """Return the number of candidates that each side contributes for `k` hits."""
         return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
 
 
@@ -162,7 +162,7 @@ MAX_WORDS = 64
 """The most distinct words of a query: more make a search slower and no better."""
 
 LONGEST_QUESTION = 100_000
-"""The most characters of a question that are analysed, which takes 0.2 s of CPU time."""
+"""The most characters of a question that are analysed; this many take 0.2 s of CPU time."""
 
 _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
@@ -209,7 +209,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def expression(self) -> str | None:
-        """All terms, joined by OR in FTS5's syntax; None if there are none."""
+        """All terms, joined by OR in FTS5's syntax, or None."""
         return " OR ".join(self.terms) or None
 
 

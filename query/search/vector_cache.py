@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 
 _SCANS = 20
-"""After this many questions, the vectors are cached: reading them takes as long as so many scans by vec0."""
+"""After this many questions, the vectors are cached: reading them takes as long as this many vec0 scans."""
 
 _MOST_BYTES = 64 * 1024 * 1024
 """The most bytes of cached vectors: 43,690 vectors of 384 dimensions."""
@@ -29,16 +29,16 @@ _MAX_UNCACHED = 256
 is reread."""
 
 _SLACK = 16
-"""How many additional candidates are taken, since some passages may have been deleted."""
+"""The number of additional candidates taken, since some passages may have been deleted."""
 
 _ROUNDING = 1e-5
-"""More than the rounding error between two sums of the same products in another order."""
+"""More than the rounding error between sums of the same products in different orders."""
 
 _MIN_LENGTH = 1e-12
 
 
 class _ShelfVectors(msgspec.Struct):
-    """A snapshot of a shelf's vectors by chunk number. Chunk numbers are never reused.
+    """A snapshot of a shelf's vectors, in order of chunk number. Chunk numbers are never reused.
 
     vectors: [passages, dimension]. lengths: their norms. uncached: passages without a vector at the time.
     last: the highest chunk number.
@@ -150,7 +150,7 @@ def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> "tuple[NDArray
 def compute_similarities_of_passages(
     db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes
 ) -> dict[int, float]:
-    """Return the cosine similarity to `vector` of each passage that has one, by chunk number.
+    """Return the cosine similarity to `vector` of each passage that has a vector, keyed by chunk number.
 
     vector: float32, little-endian, with the dimension of the generation's model. Takes 16 µs per passage.
     """
@@ -161,7 +161,7 @@ def compute_similarities_of_passages(
 def stored_vectors(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "tuple[list[int], NDArray[np.float32]]":
-    """Return which of `numbers` have a vector, and their vectors, of shape [passages, dimension]."""
+    """Return the `numbers` that have a vector, and their vectors, of shape [passages, dimension]."""
     import numpy as np
 
     # CROSS JOIN: vec0 looks each of them up, and never scans.
