@@ -1,4 +1,4 @@
-"""Imports into the stores of projects, each record into that of its project; searches all of them."""
+"""Imports each record into its project's store, and searches all projects' stores."""
 
 import time
 from collections import defaultdict
@@ -34,7 +34,7 @@ from memlog.service.upkeep.undoing import ImportUndo
 class ProjectStores(NamedTuple):
     """The stores of projects.
 
-    names: of the projects that have one. path: returns the folder of a project's store.
+    names: the projects that have a store. path: returns the folder of a project's store.
     open: opens the store in a folder.
     """
 
@@ -44,9 +44,10 @@ class ProjectStores(NamedTuple):
 
 
 class StayingSessions(msgspec.Struct, kw_only=True):
-    """Sessions of linked folders that stay in a project which has them already.
+    """Sessions from linked folders that stay in the project that already has them.
 
-    project: that has them. linked_to: where they would go, if the import that brought them were undone.
+    project: the project that has them. linked_to: the project to which they would go if the import that
+        brought them were undone.
     """
 
     project: str
@@ -57,8 +58,9 @@ class StayingSessions(msgspec.Struct, kw_only=True):
 class ProjectImports(msgspec.Struct, kw_only=True):
     """The reports of an import, one for each project.
 
-    left_out: projects whose names no store can have. staying: sessions of linked folders that stay elsewhere.
-    notes: why folders stand for projects that git might have named.
+    left_out: notes on projects that were left out, because no store can have their names.
+    staying: sessions from linked folders that stay in another project.
+    notes: why projects are named after folders, not by git.
     """
 
     projects: list[ImportReport] = []
@@ -68,7 +70,7 @@ class ProjectImports(msgspec.Struct, kw_only=True):
 
 
 class _Pass(NamedTuple):
-    """The import of one project of a format. chosen: its sessions; None for a format without sessions."""
+    """The import of one project from one format. chosen: its sessions; None for a format without sessions."""
 
     project: str
     format: str
@@ -137,7 +139,7 @@ def _find_passes(
 
 
 class _SessionSorting:
-    """Chooses the projects of sessions: the one that has them, else one by a link, else by their checkout."""
+    """Chooses a session's project: the one that already has it, else the linked one, else its checkout's."""
 
     def __init__(
         self, stores: ProjectStores, links: Sequence[ProjectLink], format: str, checkouts: Checkouts
@@ -152,7 +154,7 @@ class _SessionSorting:
         self._streams_of = cache(self._find_streams_of_project)
 
     def project_of(self, session: ForeignSession) -> str:
-        """Return the project of a session."""
+        """Return a session's project."""
         linked = project_linked_to(session.folder, self._links)
         chosen = linked or self._project_of_checkout(session)
         stream = conversation_stream(self._format, session.name).removeprefix(f"{CONVERSATIONS}/")
@@ -170,21 +172,24 @@ class _SessionSorting:
         return having[0]
 
     def _has(self, project: str, stream: str, what: Literal["shown", "forgotten"]) -> bool:
-        """Whether a project shows, or has forgotten, messages of a session or its subagents."""
+        """Whether a project shows, or has forgotten, messages of a session or its subagents.
+
+        Also true if the project cannot be read.
+        """
         streams = self._streams_of(project)
         return streams is None or any(
             each == stream or each.startswith(f"{stream}.") for each in getattr(streams, what)
         )
 
     def staying(self) -> list[StayingSessions]:
-        """Return the sessions of linked folders that stay where an earlier import put them."""
+        """Return how many sessions from linked folders stay where an earlier import put them."""
         return [
             StayingSessions(project=holder, linked_to=linked, sessions=count)
             for (holder, linked), count in sorted(self._elsewhere.items())
         ]
 
     def _find_streams_of_project(self, project: str) -> StreamsOfChannel | None:
-        """Return what a project shows and has forgotten of the sessions; None if it cannot be read."""
+        """Return the format's streams that a project shows or has forgotten; None if it cannot be read."""
         try:
             with self._stores.open(self._stores.path(project)) as store:
                 return store._engine.decide(lambda db: read_streams_of_channel(db, self._format))
@@ -195,7 +200,7 @@ class _SessionSorting:
 
 
 def _find_streams(folder: Path, format: str) -> Iterator[str]:
-    """Yield the names of the folders of a format's conversations, and those of the sessions of subagents."""
+    """Yield the folder names of a format's conversations and, for subagents, of their sessions."""
     if disk.is_folder(folder):
         with disk.scan_folder(folder) as entries:
             for entry in entries:
@@ -204,13 +209,13 @@ def _find_streams(folder: Path, format: str) -> Iterator[str]:
 
 
 class ProjectImportRun(ImportRun, kw_only=True):
-    """An import into the store of a project. One import of several projects has one id."""
+    """An import into one project's store. An import of several projects has the same id in each."""
 
     project: str
 
 
 class ProjectImportUndo(ImportUndo, kw_only=True):
-    """What undoing an import takes back in the store of a project."""
+    """The result of undoing an import in one project's store."""
 
     project: str
 
@@ -218,9 +223,9 @@ class ProjectImportUndo(ImportUndo, kw_only=True):
 def list_imports_of_projects(
     stores: ProjectStores, failed: dict[str, MemlogError] | None = None
 ) -> list[ProjectImportRun]:
-    """Return the imports into the stores of all projects, the newest last.
+    """Return the imports into all projects' stores, newest last.
 
-    failed: filled with the errors of stores by project; None to raise the first.
+    failed: filled with the stores' errors, keyed by project; None to raise the first error.
     """
     found = []
     for project in stores.names:
@@ -242,7 +247,7 @@ def list_imports_of_projects(
 def undo_import_of_projects(
     stores: ProjectStores, run: str, *, anyway: bool, erase: bool, dry_run: bool
 ) -> list[ProjectImportUndo]:
-    """Undo an import in the stores of all projects; see `Projects.undo_import`."""
+    """Undo an import in the store of every project; see `Projects.undo_import`."""
     failed: dict[str, MemlogError] = {}
     runs = [each for each in list_imports_of_projects(stores, failed) if each.run == run]
     if not runs:
@@ -260,16 +265,16 @@ def undo_import_of_projects(
 
 
 class ProjectHit(Hit, kw_only=True):
-    """A hit in the store of a project."""
+    """A hit in a project's store."""
 
     project: str
 
 
 class ProjectsSearchResult(msgspec.Struct, kw_only=True):
-    """The hits in the stores of all projects, best first.
+    """The hits in all projects' stores, best first.
 
-    synced: whether all read models had caught up with their logs.
-    silent: by project, what was left out, and why: sides as in a `SearchResult`; `store`, if it failed.
+    synced: whether every read model had caught up with its log.
+    silent: what was left out and why, keyed by project: sides as in a `SearchResult`; `store` if it failed.
     took_ms: milliseconds.
     """
 
@@ -281,7 +286,7 @@ class ProjectsSearchResult(msgspec.Struct, kw_only=True):
 
 
 def search_projects(stores: ProjectStores, request: Search) -> ProjectsSearchResult:
-    """Search the stores of all projects; see `Projects.search`."""
+    """Search all projects' stores; see `Projects.search`."""
     started = time.perf_counter()
     result = ProjectsSearchResult(hits=[], mode=request.mode, synced=True, silent={}, took_ms=0.0)
     answered = 0

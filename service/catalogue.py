@@ -1,4 +1,4 @@
-"""All operations of a store by name, for adapters and reference pages."""
+"""Looks up a store's operations by name, for adapters and reference pages."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -23,27 +23,27 @@ from memlog.service.engine.readable import EVERYTHING, allowing_files_below, res
 from memlog.service.projects import Projects
 
 GROUPS: dict[str, type] = {name: import_group_named(name) for name in PLACES}
-"""The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
+"""The classes of a store's operation groups, keyed by attribute name; the store itself comes first."""
 
 
 Operations = dict[str, Operation]
-"""Operations by name."""
+"""Operations, keyed by name."""
 
 
 @cache
 def operations() -> Operations:
-    """Return all operations of a store by name, such as `search` or `memories.save`."""
+    """Return all operations of a store, keyed by name, such as `search` or `memories.save`."""
     return _operations_of_groups(GROUPS)
 
 
 @cache
 def project_operations() -> Operations:
-    """Return all operations of `Projects` by name, such as `projects.list`."""
+    """Return all operations of `Projects`, keyed by name, such as `projects.list`."""
     return _operations_of_groups(["projects"])
 
 
 def tool_operations() -> Operations:
-    """Return the operations that agents may use as tools by name, such as `tools.memory_search`."""
+    """Return the operations that agents may use as tools, keyed by name, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -115,7 +115,7 @@ def answer_schema(name: str) -> dict[str, Any]:
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Return the JSON schemas of all operations' answers by name, and the schemas that they refer to.
+    """Return the answer schemas of all operations, keyed by name, and the schemas that they refer to.
 
     ref_template: how to refer to a schema, such as `#/components/schemas/{name}`.
     """

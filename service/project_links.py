@@ -1,4 +1,4 @@
-"""Links of folders to projects: sessions of coding agents in such a folder go into that project."""
+"""Links from folders to projects: coding-agent sessions in a linked folder go into the project."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -11,21 +11,21 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.service.engine.create import replace_settings_file
 
 _FILE = "project_links.json"
-"""In the folder of the projects, of which none has a `_` in its name."""
+"""The links file in the projects folder. No project folder has a `_` in its name."""
 
 
 class ProjectLink(msgspec.Struct, kw_only=True, frozen=True):
-    """A folder whose sessions, and those of the folders below it, go into a project."""
+    """A link from a folder to a project: sessions in the folder, or below it, go into the project."""
 
     folder: str
     project: str
 
 
 def read_links(projects: Path) -> list[ProjectLink]:
-    """Return the links by folder. projects: the folder of the projects.
+    """Return the links, sorted by folder. projects: the projects folder.
 
     Raises:
-        BadInput: the file of the links holds something else.
+        BadInput: the links file is damaged.
     """
     path = projects / _FILE
     try:
@@ -42,19 +42,19 @@ def write_links(projects: Path, links: Iterable[ProjectLink]) -> None:
     """Replace the links.
 
     Raises:
-        LogError: the file cannot be written.
+        LogError: the links file cannot be written.
     """
     data = msgspec.json.encode(sorted(links, key=lambda link: link.folder))
     replace_settings_file(projects / _FILE, msgspec.json.format(data).decode() + "\n")
 
 
 def folder_to_link(folder: Path) -> str:
-    """Return the name under which a folder is linked: its path without links of the file system."""
+    """Return the path under which a folder is linked, with symbolic links resolved."""
     return escape_invalid_utf8(os.path.realpath(folder))
 
 
 def project_linked_to(folder: str | None, links: Sequence[ProjectLink]) -> str | None:
-    """Return the project to which a folder, or the nearest one above it, is linked; None if there is none."""
+    """Return the project linked to a folder, or to the nearest folder above it; None if there is none."""
     if folder is None or not folder.startswith("/") or "\0" in folder:
         return None
     path = Path(os.path.realpath(folder))

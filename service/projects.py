@@ -63,7 +63,7 @@ _NOT_WRITTEN = "make everything in it writable, then remove it again"
 class Project(msgspec.Struct, kw_only=True):
     """A project, described without reading its log.
 
-    folder: the folder of its store.
+    folder: its store's folder.
     conversations: how many conversations have a folder in the log. log_bytes: the size of all segments.
     last_append: when memlog last appended to it; None if never.
     is_being_removed: whether the project is only the remains of an unfinished removal.
@@ -89,10 +89,10 @@ class SearchProjects(Search, frozen=True, kw_only=True, dict=True):
 
 
 class ProjectRemoval(msgspec.Struct, kw_only=True):
-    """What the removal of a project deletes or, if `done`, has deleted.
+    """The result of removing a project: the data to delete or, if `done`, already deleted.
 
     files, bytes: how many files the store's folder has, and their total size.
-    others: names of other programs' files in the folder, which are deleted, too.
+    others: names of other programs' files in the folder, which are also deleted.
     links: the links below the folder; their targets stay.
     finished: the projects whose interrupted removal this call has finished.
     done: whether the store is deleted; False after a dry run.
@@ -110,7 +110,7 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
 
 
 _Listed = list[Project]
-"""An alias, because inside the class `list` is a method."""
+"""An alias for use in the class, where `list` is a method."""
 
 _Links = list[ProjectLink]
 _Imports = list["ProjectImportRun"]
@@ -226,15 +226,15 @@ class Projects:
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ProjectImports":
-        """Import another program's data, each project of it into the store of the project with its name.
+        """Import another program's data, each of its projects into the store of the project of that name.
 
-        Sessions of coding agents belong to the project of the folder in which they worked first: that of its
-        git remote, such as `github.com/anna/tea`; without one, of its main checkout; without git, of the
-        folder. A session stays in the project that has it already; otherwise a link decides first.
+        A coding-agent session belongs to the project of the folder where it first worked, named after the git
+        remote, such as `github.com/anna/tea`; without a remote, after the main checkout; without git, after
+        the folder. A session stays in the project that already has it; otherwise a link takes precedence.
 
         Raises:
             BadInput: the format has no projects; or as `DataExchange.import_from`.
-            Busy, LogError: as `Store.append`; what was imported before stays.
+            Busy, LogError: as `Store.append`; earlier imported records stay.
         """
         sources = {format: [Path(path) for path in paths]}
         return self.import_sources(
@@ -251,7 +251,7 @@ class Projects:
         progress: "Progress | None" = None,
         dry_run: bool = False,
     ) -> "ProjectImports":
-        """Import the data of several programs; see `import_from`. sources: the paths by format."""
+        """Import the data of several programs; see `import_from`. sources: the paths, keyed by format."""
         from memlog.service.by_project import import_by_project
 
         return import_by_project(
@@ -266,9 +266,9 @@ class Projects:
         )
 
     def list_imports(self, failed: dict[str, MemlogError] | None = None) -> "_Imports":
-        """List the imports into the stores of all projects, the newest last.
+        """List the imports into all projects' stores, newest last.
 
-        failed: filled with the errors of stores by project; None to raise the first.
+        failed: filled with the stores' errors, keyed by project; None to raise the first error.
 
         Raises:
             BadInput, DatabaseError: a store cannot be read.
@@ -294,7 +294,7 @@ class Projects:
         """List the folders that are linked to projects.
 
         Raises:
-            BadInput: the file of the links is damaged.
+            BadInput: the links file is damaged.
         """
         return read_links(self.folder)
 
@@ -304,14 +304,14 @@ class Projects:
         folder: Annotated[PathField, Meta(title="FOLDER"), "The folder, which may be gone."],
         project: Annotated[str, "The project."],
     ) -> ProjectLink:
-        """Link a folder to a project: its sessions of coding agents go there.
+        """Link a folder to a project: coding-agent sessions in the folder go into the project.
 
-        So do those of folders below it, unless a nearer one is linked. A session that another project has
-        already stays there.
+        Sessions in folders below it do too, unless a nearer folder is linked. A session that another project
+        already has stays there.
 
         Raises:
-            BadInput: `project` cannot name a project; or the file of the links is damaged.
-            LogError: the file cannot be written.
+            BadInput: `project` cannot name a project; or the links file is damaged.
+            LogError: the links file cannot be written.
         """
         self.path(project)
         made = ProjectLink(folder=folder_to_link(Path(folder)), project=project)
@@ -322,7 +322,7 @@ class Projects:
     def unlink(
         self, folder: Annotated[PathField, Meta(title="FOLDER"), "The folder, as it was linked."]
     ) -> ProjectLink | None:
-        """Remove the link of a folder to a project.
+        """Remove a folder's link to a project.
 
         Raises:
             BadInput, LogError: as `link`.
@@ -434,7 +434,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _may_be_store(folder: Path) -> bool:
-    """Whether a folder is a store, or cannot be read: opening it will tell why."""
+    """Whether a folder is a store, or cannot be read: opening it will show why."""
     try:
         return _is_store(folder)
     except OSError:
@@ -442,7 +442,7 @@ def _may_be_store(folder: Path) -> bool:
 
 
 def _list_entries(folder: Path) -> list[DirEntry[str]]:
-    """Return the entries of a folder by name, with a projector's lock last; [] if it does not exist."""
+    """Return a folder's entries, sorted by name with a projector's lock last; [] if it does not exist."""
     if not disk.is_folder(folder):
         return []
     with disk.scan_folder(folder) as entries:
@@ -510,13 +510,13 @@ def _walk_below(folder: Path) -> Iterator[DirEntry[str]]:
 
 
 DEFAULT = "default"
-"""The name of the project on a server of a single store."""
+"""The project name on a single-store server."""
 
 _MAX_IDLE = 16
-"""How many stores without documents stay open: each has about 12 file descriptors and 5 threads."""
+"""How many stores without documents stay open: each uses about 12 file descriptors and 5 threads."""
 
 _RETRY_SECONDS = 5.0
-"""Seconds before a watch that failed, or that another process holds, is retried."""
+"""Seconds before retrying a watch that failed, or that another process holds."""
 
 _PATIENCE = 2.0
 
@@ -569,10 +569,10 @@ class OpenStores:
         self._open_store, self._where, self._notify = open_store, where, notify
         self._lock = threading.Lock()
         self._open: dict[Path, _Opened] = {}
-        """The open stores by folder, the most recently used one last."""
+        """The open stores, keyed by folder, the most recently used one last."""
 
     def run(self, project: str, call: Callable[[Store], T]) -> T:
-        """Run `call` on the store of a project, and return its result.
+        """Run `call` on a project's store, and return its result.
 
         Raises:
             BadInput: the name of the project is invalid.
@@ -591,7 +591,7 @@ class OpenStores:
         threading.Thread(target=self._open_stores_with_documents, daemon=True).start()
 
     def find_problems_of_stores(self) -> dict[str, str]:
-        """Return the problems of the open stores, by part; {} if there are none."""
+        """Return the open stores' problems, keyed by part; {} if there are none."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
         message = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}

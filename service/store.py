@@ -74,7 +74,7 @@ G = TypeVar("G", bound=OperationGroup)
 
 
 class LazyGroup(Generic[G]):
-    """A group of operations of a store, imported and created on first use."""
+    """A store's operation group, imported and created on first use."""
 
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
@@ -91,7 +91,7 @@ class LazyGroup(Generic[G]):
 
 
 class StoreGroups(ABC):
-    """The groups of operations of a store, here or on a server."""
+    """The operation groups of a store, local or on a server."""
 
     conversations: LazyGroup["Conversations"] = LazyGroup()
     memories: LazyGroup["Memories"] = LazyGroup()
@@ -280,7 +280,7 @@ class Store(StoreGroups):
 
     @property
     def embedder(self) -> StoreEmbedder:
-        """The model or provider of this store, for texts of a program's own."""
+        """This store's embedding model or provider, for a program's own texts."""
         return StoreEmbedder(self._engine.read_model.model)
 
     @operation("read", request=Search)
@@ -334,7 +334,7 @@ class Store(StoreGroups):
     ) -> "StoredEvent | None":
         """Show the event with an id, as the log has it.
 
-        The id is that of an event, a memory, a fact (`topic_key/rank`) or a document (`source/file`); of the
+        The id is that of an event, a memory, a fact (`topic_key/rank`) or a document (`source/file`). For the
         last three, the newest event is shown.
 
         Raises:

@@ -1,6 +1,6 @@
 """A store's operations as coroutines: `AsyncMemories` for `Memories`, and so on.
 
-The classes are made from the groups of operations. `make snapshots` writes their types, for type checkers
+The classes are made from the operation groups. `make snapshots` writes their types, for type checkers
 and editors, to async_operations.pyi.
 """
 
@@ -11,11 +11,11 @@ from memlog.service.adapters.awaiting import Awaitable, Watching, awaited_method
 from memlog.service.engine.operation import PLACES, Operation, import_group_named
 
 NOT_AWAITED = ("close", "is_of_another_copy")
-"""Methods of groups that are not operations, nor meant for programs."""
+"""Methods of operation groups that are neither operations nor meant for programs."""
 
 
 def awaited_methods(kind: type[Any]) -> dict[str, Any]:
-    """Return the methods of a group that have a coroutine, by name."""
+    """Return the methods of a group that have a coroutine, keyed by name."""
     return {
         name: member
         for name, member in vars(kind).items()

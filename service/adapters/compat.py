@@ -46,7 +46,7 @@ ChatId = Annotated[
     Reads(_to_chat_id_text, "chat"),
     "The conversation: channel:chat_id, or an id of the channel session.",
 ]
-"""A chat; the field holds a text."""
+"""A chat; the field holds a string."""
 
 
 class SeedRequest(Request, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class SeedRequest(Request, frozen=True, kw_only=True):
 
 
 class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
-    """Append a message and, if a user states a ranked list in it, that list."""
+    """Append a message, and any ranked list that a user states in it."""
 
     chat_id: ChatId
     message_id: Annotated[str, "The message's id; a repeated call stores it once."]
@@ -104,7 +104,7 @@ class CreateMemory(Request, frozen=True, kw_only=True):
 
 _CHANNEL = "session"
 _MEMORIES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:memlog:memory")
-"""The namespace of memory ids that are no UUIDs. Another one would change ids that clients have kept."""
+"""The namespace for memory ids that are not UUIDs. Changing it would change ids that clients have kept."""
 
 
 def add_default_channel(name: str | int) -> str:
@@ -113,7 +113,7 @@ def add_default_channel(name: str | int) -> str:
 
 
 def _chats_an_id_may_mean(name: str | int) -> list[str]:
-    """Return the chats an id may mean. Imported ChatDO data is in the channel `chatdo`."""
+    """Return the chats to which an id may refer. Imported ChatDO data is in the channel `chatdo`."""
     own = add_default_channel(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
 
@@ -123,7 +123,7 @@ def _chat_name(chat: str | None) -> str | None:
 
 
 def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
-    """Append a message and, if a user states a ranked list in it, store that list.
+    """Append a message, and store any ranked list that a user states in it.
 
     `indexed` is false if the id belongs to another message or the message was forgotten; see `warnings`.
     """
@@ -183,7 +183,7 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store one value of a topic, at any rank, unless a later `created_at` has set it."""
+    """Store one value of a topic at any rank, unless that rank has a value with a later `created_at`."""
     check_values([request.value])
     fact = FactStored(
         ts=request.created_at,
@@ -205,7 +205,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return a topic's values by rank; from all chats if none is named."""
+    """Return a topic's values in rank order; from all chats if no chat is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -263,7 +263,7 @@ def create_memory(store: Store, session: str, given: dict[str, Any]) -> dict[str
 def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
     """Return one of a session's memories.
 
-    memory_id: the memory's own, or that of an answer.
+    memory_id: the memory's own id, or the UUID that an answer gave it.
 
     Raises:
         NotFound: there is no such session, or it has no such memory.
@@ -294,7 +294,7 @@ def _find_memory(store: Store, session: str, memory_id: str) -> Memory:
 
 
 def memory_id_to_uuid(memory_id: str) -> str:
-    """Return the id of a memory as a UUID: its own 32 hex digits, or a hash of any other id."""
+    """Return a memory's id as a UUID: the id itself if it has 32 hex digits, otherwise a hash of it."""
     is_hex = re.fullmatch(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", memory_id)
     return str(uuid.UUID(memory_id) if is_hex else uuid.uuid5(_MEMORIES, memory_id))
 
@@ -332,5 +332,4 @@ ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
     "/facts/store": (StoreFact, store_fact),
     "/facts/get": (GetFacts, get_facts),
 }
-"""The routes of ChatDO's service: for each, the class of requests, which name the project, and the
-handler."""
+"""The routes of ChatDO's service, each with its handler and its request class, which names the project."""

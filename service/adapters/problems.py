@@ -1,4 +1,4 @@
-"""Converts errors to a service's answers, and back for its clients."""
+"""Converts errors to HTTP responses, and back to errors for clients."""
 
 import re
 from collections.abc import Callable
@@ -30,7 +30,7 @@ STATUS: dict[type[MemlogError], int] = {
     LogError: 507,
     DatabaseError: 500,
 }
-"""HTTP statuses by class of error. 507: the log, or on a full disk the read model, cannot be written."""
+"""HTTP statuses by error class. 507: the log cannot be written or, on a full disk, the read model."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
 
@@ -48,8 +48,8 @@ _WORDS = (
 class Problem(msgspec.Struct, frozen=True):
     """An error, for programs and people.
 
-    code: that of the memlog error or, for a bad request, `bad_request`, `unauthorized`, `forbidden`,
-        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
+    code: the code of the memlog error; or, if there is none, `bad_request`, `unauthorized`, `forbidden`,
+        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending` or
         `internal`.
     """
 
@@ -68,7 +68,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def error_to_problem(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Convert an error to a problem. spelled: returns how to name an operation in the hint."""
+    """Convert an error to a problem. spelled: returns the name of an operation for the hint."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)

@@ -74,7 +74,7 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return a topic's values by rank, from all chats if none is named; [] if there are none."""
+        """Return a topic's values in rank order, from all chats if no chat is named; [] if it has none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._post("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 

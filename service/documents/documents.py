@@ -1,4 +1,4 @@
-"""The operations of `store.documents` and `store.workspaces`: index folders and files of text for search."""
+"""The operations of `store.documents` and `store.workspaces`: index folders and text files for search."""
 
 import os
 import re
@@ -122,7 +122,7 @@ def resolve_readable_path(path: str | Path) -> Path:
 
 
 def check_source_name(name: str) -> str:
-    """Return `name` if it is valid as a source's name.
+    """Return `name` if it is a valid source name.
 
     Raises:
         BadInput: the name is invalid.
@@ -154,7 +154,7 @@ def check_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
 
 
 def check_no_keys(texts: Iterable[str]) -> None:
-    """Raise BadInput if a text of a registration seems to contain a key: masking would change its meaning."""
+    """Raise BadInput if a registration text seems to contain a key: masking would change its meaning."""
     # Imported here: it compiles the patterns of all keys, which most runs do not need.
     from memlog.eventlog.secrets.detection import list_key_kinds
 
@@ -168,7 +168,7 @@ def check_no_keys(texts: Iterable[str]) -> None:
 def build_registration(
     request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
-    """Return the registration of a source after a request.
+    """Return a source's registration after a request.
 
     before: the current registration, if any. may_move: whether the source may get another folder.
 
@@ -197,7 +197,7 @@ def _check_same_root(root: Path, source: Registered) -> str:
 
 
 def _choose_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
-    """Return the patterns of a source after a request. source: its current registration, if any."""
+    """Return a source's patterns after a request. source: its current registration, if any."""
     before = Patterns() if source is None else Patterns.make_patterns_of_source(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
@@ -497,7 +497,7 @@ class Documents(OperationGroup):
         return SourceRecords(self._tools.store, source_id)
 
     def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
-        """Return the source, if it is registered, and the versions of its documents by file."""
+        """Return the source, if it is registered, and its documents' versions, keyed by file."""
         registered, versions = self._decide(
             lambda db: (queries.list_registered_sources(db, source_id), queries.hashes_by_file(db, source_id))
         )
@@ -505,7 +505,7 @@ class Documents(OperationGroup):
 
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
-"""The files of a workspace that are read."""
+"""The workspace files that are read."""
 
 
 class Workspaces(OperationGroup):

@@ -1,7 +1,7 @@
 """Extracts the text of an HTML page, keeping each word on its line.
 
-Uses lxml, from the extra documents, which takes linear time for any input, and knows the line of each
-element. Python's own parser takes minutes for 200 kB of `<!--`.
+Uses lxml, from the `documents` extra, which takes linear time for any input and knows each element's line.
+Python's own parser takes minutes for 200 kB of `<!--`.
 """
 
 import re

@@ -87,10 +87,11 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Sightings(msgspec.Struct, array_like=True):
-    """The files of a source when they were last read.
+    """A source's files as they were last read.
 
     root: device and inode of the source's folder; None if the source was never read.
-    files: by path below the folder. seconds: the time limit per file; with a longer one, more may be read.
+    files: keyed by path below the folder.
+    seconds: the time limit per file; with a longer limit, more files may be readable.
     """
 
     root: tuple[int, int] | None = None
@@ -102,7 +103,7 @@ _SUFFIXES: dict[type, str] = {IndexingJob: "job", Sightings: "seen"}
 
 
 class SourceRecords:
-    """What the store's cache records about the last indexing of one source."""
+    """The cached records of one source's last indexing."""
 
     def __init__(self, store: Path, source_id: str) -> None:
         self._source_id = source_id
@@ -111,7 +112,7 @@ class SourceRecords:
 
     @contextmanager
     def holding_source_lock(self, timeout: float) -> Iterator[None]:
-        """Hold the lock of the source in this context, so that no file is appended twice.
+        """Hold the source's lock in this context, so that no file is appended twice.
 
         Raises:
             Busy: another process holds the lock for longer than `timeout` seconds.
@@ -140,7 +141,7 @@ class SourceRecords:
         return self._read_record(Sightings) or Sightings()
 
     def write_record(self, record: IndexingJob | Sightings) -> None:
-        """Store a record: that of the last indexing, or that of the files."""
+        """Store the record of the last indexing, or the record of the files."""
         # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
             file_io.replace_file(
@@ -160,7 +161,7 @@ class SourceRecords:
 
 
 def to_source_status(source: Source, job: IndexingJob | None) -> SourceStatus:
-    """Return the status of a source. job: its last indexing, if known."""
+    """Return a source's status. job: its last indexing, if known."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
     failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
@@ -230,7 +231,7 @@ Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 
 
 class IndexingTools(NamedTuple):
-    """What indexing needs, shared by all sources of a store.
+    """The tools for indexing, shared by all sources of a store.
 
     store: the store's folder, which is never indexed. append: appends events.
     take_over: imports a named text into the core memory.
@@ -415,7 +416,7 @@ class Indexing:
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
     def _record_progress(self, done: int, total: int) -> None:
-        """Report how many files have been read, and periodically save the record of the job."""
+        """Report how many files have been read, and periodically save the job's record."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
@@ -430,7 +431,7 @@ class Indexing:
 
 
 def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:
-    """Return the encoded event of a document.
+    """Return a document's encoded event.
 
     Raises:
         Unfit: the event is too large.

@@ -116,7 +116,7 @@ def _read_if_present(opened: Callable[[], int]) -> bytes | None:
 _Parts = tuple[str, ...]
 _Entry: TypeAlias = "os.DirEntry[str]"
 _Entries = dict[str, _Entry]
-"""The entries of a folder by their paths below the root."""
+"""A folder's entries, keyed by path below the root."""
 
 _ANY_FOLDERS = "**"
 _ESCAPED = re.compile(r"\[[*?[]\]")
@@ -146,7 +146,7 @@ class Patterns:
 
     @classmethod
     def make_patterns_of_source(cls, source: Registered | SourceRegistered) -> "Patterns":
-        """Return the patterns of a registered source."""
+        """Return a registered source's patterns."""
         return cls(tuple(source.include), tuple(source.exclude))
 
     def __post_init__(self) -> None:
@@ -325,7 +325,7 @@ class Walk:
         return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
     def _why_hidden_or_link_is_skipped(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped regardless of the rules: for its name, or as a link; else None."""
+        """Return why a hidden entry or a link is skipped, regardless of the rules; otherwise None."""
         if escape_invalid_utf8(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -377,7 +377,8 @@ def _count_matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """Return how many parts of the pattern the path may have matched; there may be several possibilities.
 
     They include the number of all parts if the path, or a folder above it, matches; there are none if
-    nothing below can match. All ways are followed in parallel: with many `**`, backtracking is exponential.
+    nothing below can match. Possible matches are followed in parallel: with many `**`, backtracking is
+    exponential.
     """
     reached = _add_positions_after_wildcards({0}, pattern)
     for part in parts:

@@ -34,8 +34,8 @@ class IndexingReport(msgspec.Struct, kw_only=True):
         because their file is gone or no longer matches.
     skipped: the skipped files and folders, with the reasons. The document of an unreadable file stays.
     warnings: about files that were read nevertheless, one line each, and about their events.
-    user: what a workspace's USER.md, which does not count as a file, set in the core memory; None if it was
-        not read.
+    user: the import of a workspace's USER.md, which does not count as a file, into the core memory; None if
+        it was not read.
     shared: for an added source: how many of its files other sources also have, by source name. A search
         returns such a file once, from the source with the innermost folder.
     registered_by: the writer of another copy of the store, if only that copy refreshes the source; then
@@ -68,7 +68,7 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 class SourcePlan(NamedTuple):
     """The registration that a source will have, and the versions of its documents in the log.
 
-    is_new: whether the registration is not in the log yet. versions: by file.
+    is_new: whether the registration is not in the log yet. versions: keyed by file.
     """
 
     registration: SourceRegistered

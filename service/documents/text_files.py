@@ -32,7 +32,7 @@ class Root:
         self.path = path
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
-        """The folder entered last, and its descriptor."""
+        """The last folder entered, and its descriptor."""
         self.identity = file_identity(disk.status_of_descriptor(self._fd))
 
     def __enter__(self) -> Self:
@@ -146,20 +146,20 @@ FILETYPES: dict[str, str] = {
 """The types that are read by default, and their suffixes."""
 
 MAX_BYTES = 10 * 1024 * 1024
-"""The largest document. An event has at most 16 MiB, and JSON escapes make a text longer."""
+"""The largest document, in bytes. An event has at most 16 MiB, and JSON escapes lengthen a text."""
 
 TICK_NS = 2_000_000_000
 """The coarsest timestamp of a file system, FAT's, in nanoseconds: two changes within it may look like one."""
 
 _TRIES = 3
 MAX_PDF_BYTES = 100 * 1024 * 1024
-"""The largest PDF, whose images take more room than its text."""
+"""The largest PDF, in bytes; its images take more room than its text."""
 
 INSTALL = "pip install '.[documents]' in a checkout of memlog"
-"""Installs the libraries that read HTML and PDF."""
+"""The command that installs the libraries for reading HTML and PDF."""
 
 GONE = (FileNotFoundError, NotADirectoryError)
-"""The errors of a file that was removed after its folder was listed."""
+"""The errors raised for a file that was removed after its folder was listed."""
 
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
@@ -198,7 +198,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 class Unfit(Exception):
     """Raised for a file that cannot become a document.
 
-    detail: a message of the system or of a library. look: the file's look, if its content is the reason.
+    detail: a message from the system or a library. look: the file's look, if its content is the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -211,7 +211,7 @@ class Unfit(Exception):
 class TextFile(msgspec.Struct, frozen=True):
     """The content of a file.
 
-    content: the text, without a byte order mark. warning: what the library that read it printed, or "".
+    content: the text, without a byte order mark. warning: the output of the library that read it, or "".
     version: the SHA-256 of its bytes, in hex. look: the file's look, which did not change during the read.
     """
 

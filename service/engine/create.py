@@ -39,7 +39,7 @@ class Creation(msgspec.Struct, frozen=True):
 
     store: the absolute path of the store's folder.
     made: the names of new files and folders; empty if the store was complete.
-    missing: by name, the lines that existing files for git should have but lack.
+    missing: the lines that existing git files should have but lack, keyed by file name.
     """
 
     store: str
@@ -66,7 +66,7 @@ def create_store(store: Path, settings: str) -> Creation:
 
 
 def replace_settings_file(path: Path, text: str) -> None:
-    """Replace a file of settings, and create its folder if it is missing.
+    """Replace a settings file, creating its folder if it is missing.
 
     Raises:
         LogError: the file could not be written.

@@ -1,4 +1,4 @@
-"""A store's embedding model, and a cache of the vectors of recent questions."""
+"""A store's embedding model, and a cache of recent questions' vectors."""
 
 import threading
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @cache
 def has_multilingual_extra() -> bool:
-    """Whether the extra `multilingual` is installed."""
+    """Whether the `multilingual` extra is installed."""
     return find_spec(MULTILINGUAL_PACKAGE) is not None
 
 
@@ -125,7 +125,7 @@ NO_MODEL = "no model is to be used: embedding.type is none"
 
 
 class EmbeddingModel:
-    """Where a store's embeddings come from: the first of some models that works. Thread-safe.
+    """The source of a store's embeddings: the first of several models that works. Thread-safe.
 
     If none works, the error names all reasons. Without any model, searches use full text only.
     """
@@ -169,7 +169,7 @@ class EmbeddingModel:
             return None, {} if self.is_turned_off else {"vector": error.message}
 
     def question_embedder_for(self, model_id: str) -> Embedder | None:
-        """Return an embedder for questions to vectors of an older model that have not been replaced yet.
+        """Return an embedder for searching vectors of an older model that have not been replaced yet.
 
         Return None unless the older model is the bundled one, and the settings ask for a model.
         """
@@ -180,7 +180,7 @@ class EmbeddingModel:
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """The multilingual model used beside this one; None if it is not installed or not wanted."""
+        """The multilingual model used in addition to this one; None if it is not installed or not wanted."""
         return next(filter(None, (model.multilingual for model in self._models)), None)
 
     def load_models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
@@ -189,7 +189,7 @@ class EmbeddingModel:
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def list_known_models(self) -> list[Model]:
-        """Return the id and dimension of each model that are known without loading it."""
+        """Return the id and dimension of each model, if known without loading it."""
         return [each for each in (self.find_known_model(), self.multilingual) if each is not None]
 
     @property
@@ -225,7 +225,7 @@ class _GivenTexts(Checked, frozen=True):
 
 
 class StoreEmbedder:
-    """Embeds texts of a program with a store's model or provider: `store.embedder`. Thread-safe.
+    """Embeds a program's own texts with a store's model or provider: `store.embedder`. Thread-safe.
 
     It touches neither the log nor the read model.
     """
@@ -234,14 +234,14 @@ class StoreEmbedder:
         self._model = model
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """Return a vector of length 1 for each text, as for a passage, by the model that `status` names.
+        """Return a unit vector for each text, embedded as a passage by the model that `status` names.
 
         A provider has one `timeout` for all texts together.
 
         Raises:
             BadInput: `texts` is not a list of texts.
-            EmbeddingError: no model works, or the provider fails; or a text contains what looks like a key,
-                and a provider would embed it: then none is sent.
+            EmbeddingError: no model works, or the provider fails; or a text for the provider seems to contain
+                a key: then no text is sent.
         """
         given = _GivenTexts(texts).texts  # type: ignore[arg-type] # it converts any sequence
         if not given:
@@ -291,7 +291,7 @@ MOST = 256
 
 
 class QuestionVectors:
-    """A cache of the vectors of questions, by model and text. Thread-safe."""
+    """A cache of question vectors, keyed by model and text. Thread-safe."""
 
     def __init__(self) -> None:
         self.drop_all_vectors()
@@ -299,7 +299,7 @@ class QuestionVectors:
     def drop_all_vectors(self) -> None:
         """Drop all vectors, including those of questions that are still being embedded."""
         self.cached = lru_cache(MOST)(_CachingEmbedder.embed_question)
-        """Returns the vector of a question as a read-only array of one row."""
+        """Returns a question's vector as a read-only array with one row."""
 
     def wrap_embedder(self, embedder: Embedder) -> Embedder:
         """Wrap an embedder so that it embeds each question once."""
@@ -307,7 +307,7 @@ class QuestionVectors:
 
 
 class _CachingEmbedder:
-    """See `QuestionVectors.wrap`. It is a cache key, too: embedders with the same id are equal."""
+    """See `QuestionVectors.wrap_embedder`. Also a cache key: embedders with the same id are equal."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
         self._embedder, self._known = embedder, known
@@ -320,7 +320,7 @@ class _CachingEmbedder:
         return hash(self.id)
 
     def embed_question(self, question: str) -> "NDArray[np.float32]":
-        """Embed a question without a look into the cache."""
+        """Embed a question without looking it up in the cache."""
         vector = self._embedder.embed([question], "query")
         vector.flags.writeable = False  # shared by all callers
         return vector

@@ -1,4 +1,4 @@
-"""What all operations of a store share: the log, the read model and the settings."""
+"""The engine shared by all operations of a store: the log, the read model and the settings."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memlog.service.engine.sandbox import Readers
 
 EventLike = Event | dict[str, Any] | bytes
-"""An event as callers give it: a struct, its members, or a line of JSON."""
+"""An event as callers give it: a struct, its members, or a JSON line."""
 
 _MAX_CLIENT = 200
 """How many characters of a client's name are kept."""
@@ -75,7 +75,7 @@ class Engine:
     """The engine of a store, shared by its groups of operations.
 
     redact: whether to mask what looks like a key in appended events.
-    language_model: distils conversations under `extraction_rules`; None for no distilling.
+    language_model: distils conversations under `extraction_rules`; None to distil nothing.
     job_rules: when jobs run; None for the default hours. decay_rules: how much memories fade.
     read: queries the read model, which has caught up if that is quick. decide: queries it after it has caught
     up, or raises Busy.
@@ -157,7 +157,7 @@ class Engine:
         return self._log(self.lock_timeout, durability="os", on_stored=None)
 
     def sync_and_tell_of(self, positions: Sequence[Position]) -> None:
-        """Sync events of `bulk_log` as the store's durability demands, and tell of them. Raises LogError."""
+        """Sync events of `bulk_log` if the durability is `fsync`, and call `on_stored`. Raises LogError."""
         durability = self._settings.durability
         if durability == "fsync":
             self.bulk_log.sync(positions)

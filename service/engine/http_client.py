@@ -33,18 +33,18 @@ _MAX_BYTES = 64 * 1024 * 1024
 """The longest answer, in bytes: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
 
 _SHOWN_CHARACTERS = 200
-"""How many characters of a refusal are shown."""
+"""The most characters of a refusal that are shown."""
 
 _HASH_DIGITS = 16
 
 _SEARCHED_BYTES = 20_000
-"""How many bytes of a refusal are searched for the names of parameters."""
+"""The most bytes of a refusal that are searched for parameter names."""
 
 
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. store: the folder of the store whose key hashes the words of errors.
+    url: where requests are posted. store: the folder of the store whose key hashes error messages.
     key_header: the header for the key; None for a bearer token. headers: additional headers.
     """
 
@@ -73,7 +73,7 @@ class Endpoint:
         a refusal.
 
         Raises:
-            ProviderError: see `post`.
+            ProviderError: see `post_body`.
         """
         answer = self._send(body, seconds, _decode_json)
         error = answer.get("error") if isinstance(answer, dict) else None
@@ -208,7 +208,7 @@ def _parse_retry_after(retry_after: str) -> float | None:
 
 
 def provider_error(message: str, hint: str = "", **marks: object) -> ProviderError:
-    """Return an error. marks: its other attributes, such as `is_late`; see `ProviderError`."""
+    """Return a provider error. marks: its other attributes, such as `is_late`; see `ProviderError`."""
     failure = ProviderError(message, hint=hint)
     vars(failure).update(marks)
     return failure
@@ -220,7 +220,7 @@ def late_error(url: str | None, seconds: float) -> ProviderError:
 
 
 _NO_PATH = "404 page not found"
-"""The answer of Go servers, such as Ollama."""
+"""The answer of Go servers, such as Ollama, for an unknown path."""
 
 _OLLAMA_PORT = 11434
 
@@ -238,7 +238,7 @@ def _tls_context() -> ssl.SSLContext:
 
 
 _LONGEST_WAIT = 60.0
-"""The most seconds that a retry is put off at the request of the provider."""
+"""The most seconds that a retry is delayed at the provider's request."""
 
 
 def send_with_retries(
@@ -249,7 +249,7 @@ def send_with_retries(
     waits: seconds before each retry.
 
     Raises:
-        ProviderError: of the last attempt.
+        ProviderError: the error of the last attempt.
     """
     left = iter(waits)
     while True:
@@ -287,15 +287,16 @@ _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
 
 _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
-"""Records that could not be written, by store and provider."""
+"""Records that could not be written, keyed by store and provider."""
 
 
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is known about a provider.
 
-    dimension: that of its vectors. failures: how many in a row. errors: the number of all failures.
+    dimension: the length of its vectors. failures, errors: the number of consecutive and of all failures.
     failure, failed_at: the last failure, without the provider's words; an older version kept them as `error`.
-    rests_until: seconds since 1970; no request is sent before. spent: tokens on the UTC day spent_on.
+    rests_until: seconds since 1970; no request is sent before then.
+    spent: the tokens used on the UTC day `spent_on`.
     forms: replacements for refused parameters, such as `max_tokens`: `max_completion_tokens`.
     """
 
@@ -319,7 +320,8 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """The state of a configured provider.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the default address.
-    failures: how many in a row. error, failed_at: the last failure, with the provider's words only as a hash.
+    failures: the number of consecutive failures.
+    error, failed_at: the last failure, with the provider's words only as a hash.
     rests_until: the time before which no request is sent.
     """
 
@@ -350,12 +352,12 @@ class Breaker:
         return Endpoint(url, self._provider, self._store, **headers)
 
     def read_record(self) -> ProviderRecord:
-        """Return what is recorded about the provider."""
+        """Return the provider's record."""
         own = _unwritten.get((self._store, self._name))
         return own or _known_records(self._store).get(self._name) or ProviderRecord()
 
     def read_state(self) -> ProviderState:
-        """Return the state of the provider, for display."""
+        """Return the provider's state, for display."""
         record, provider = self.read_record(), self._provider
         return ProviderState(
             role=self._role,
@@ -472,7 +474,7 @@ def _read_records(store: Path) -> dict[str, ProviderRecord] | None:
 Body = dict[str, Any]
 
 LEFT_OUT = "none"
-"""The form that means that a parameter is not sent."""
+"""The form for a parameter that is not sent."""
 
 _REFUSES_A_PARAMETER = (None, 400, 404, 422, 500, 501)
 """Statuses with which a provider may refuse a parameter; None stands for an error in an HTTP 200 answer.

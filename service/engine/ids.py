@@ -34,9 +34,9 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Return those of `ids` that are in use in `stream`; {} if no read model can be read.
+        """Return the ids in `ids` that are in use in `stream`; {} if no read model can be read.
 
-        The events are already durable here, so an error of the read model must not hide them.
+        The events are already durable, so a read model error must not hide them.
         """
         with self._in_use.lock, suppress(MemlogError, OSError), converting_errors("the read model"):
             db = self._connection()

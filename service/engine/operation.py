@@ -70,7 +70,7 @@ class _Doc:
 
 @contextmanager
 def naming_chats_by_folders_of_store(owner: object) -> Iterator[None]:
-    """Let fields name chats by the folders of the owner's store, if it has one."""
+    """Let fields name chats by their folders in the owner's store, if it has a store."""
     path = getattr(getattr(owner, "_engine", owner), "path", None)
     token = other_chat_names().set(
         partial(chat_of_folder, path) if isinstance(path, Path) else lambda _: None
@@ -164,7 +164,7 @@ class Operation:
         return cast("type[Request]", made)
 
     def build_request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Convert the arguments of a call to a request.
+        """Convert a call's arguments to a request.
 
         Raises:
             BadInput: an argument is unknown or missing, or its value is wrong.
@@ -234,7 +234,7 @@ class Operation:
         return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
     def _type_hints(self, *, include_extras: bool = False) -> dict[str, Any]:
-        """Return the types of the parameters, by name, and of the answer, as `return`."""
+        """Return the parameters' types, keyed by name, and the answer's type under `return`."""
         # A module that imports the type of an answer only for type checkers uses a public name of the
         # package.
         package = import_module("memlog")
@@ -251,7 +251,7 @@ class Operation:
         return inspect.Signature([owner, *parameters], return_annotation=self.type_of_answer)
 
     def documentation(self) -> str:
-        """Return the full docstring: what the operation does, its arguments, and its errors."""
+        """Return the full docstring: the operation's description, arguments and errors."""
         says, raises, errors = inspect.cleandoc(self.request.__doc__ or "").partition("Raises:")
         arguments = "".join(f"{each.name}: {each.description}\n" for each in list_fields(self.request))
         return f"{says.rstrip()}\n\n{arguments}\n{raises}{errors}".rstrip() + "\n"
@@ -266,7 +266,7 @@ def operation(
 def operation(effect: Effect, /, request: Any = None, **traits: Unpack[_Traits]) -> Any:
     """Return a decorator that turns a method into an operation.
 
-    request: the class of the query layer that the method takes instead of parameters of its own.
+    request: the query layer's class that the method takes instead of its own parameters.
     check: refuses, with BadInput, arguments that do not go together; it gets the request.
     missing: the code of the NotFound error that adapters make from the answer None, False or an empty list.
     is_endless: whether it may run until it is stopped.
@@ -308,21 +308,21 @@ PLACES = {
     "maintenance": "upkeep.maintenance:Maintenance",
     "tools": "retrieval.tools:Tools",
 }
-"""The class of each group of operations, in its module of `memlog.service`, by the store's attribute."""
+"""The module in `memlog.service` and the class of each operation group, keyed by the store's attribute."""
 
 
 _BESIDE = {"projects": "projects:Projects"}
 
 
 def import_group_named(name: str) -> type[Any]:
-    """Return the class of a group of operations. The first call imports it."""
+    """Return the class of an operation group. The first call imports it."""
     module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 
 
 def operations_of_group(group: str) -> dict[str, Operation]:
-    """Return the operations of a group, by the names of their methods."""
+    """Return a group's operations, keyed by method name."""
     return {
         name: each for name, each in vars(import_group_named(group)).items() if isinstance(each, Operation)
     }
@@ -356,7 +356,7 @@ def call_and_require_answer(operation: Callable[[Q], T], request: Q) -> Any:  # 
 
 
 def _identifying_values(request: Request) -> list[str]:
-    """Return the values of a request's required fields; if there are none, of all fields that are set."""
+    """Return the values of a request's required fields or, if it has none, of all fields that are set."""
     fields = list_fields(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
@@ -374,7 +374,7 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "session_not_found": ("chat", "store.conversations.sessions()"),
     "source_not_found": ("source", "store.documents.list()"),
 }
-"""By error code: what is missing, and where the names of such things are listed."""
+"""For each error code: the kind of thing that is missing, and the place that lists such things."""
 
 
 def make_not_found_error(code: ErrorCode, *names: str) -> NotFound:

@@ -32,7 +32,7 @@ _INSTRUCTION = "Instruct: Given a question, retrieve passages that answer it\nQu
 
 
 class Prefixes(NamedTuple):
-    """What is prepended to questions and to passages."""
+    """The prefixes for questions and for passages."""
 
     query: str
     passage: str
@@ -43,16 +43,16 @@ _KNOWN_PREFIXES = (
     (("e5", "instruct"), Prefixes(_INSTRUCTION, "")),
     (("e5",), Prefixes("query: ", "passage: ")),
 )
-"""Prefixes by words of the model's name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
+"""Prefixes by words in the model's name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
 https://huggingface.co/intfloat/multilingual-e5-large-instruct,
 https://huggingface.co/intfloat/e5-small-v2."""
 
 _UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
-"""The prefixes that the first version knew, whose vectors keep their old name."""
+"""The prefixes known to the first version: model ids keep their old mark, so that old vectors stay valid."""
 
 
 def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
-    """Return the prefixes in the settings; where none is set, those known for the model."""
+    """Return the prefixes in the settings; for each one not set, the prefix known for the model."""
     words = re.split(r"[^a-z0-9]+", model.lower())
     known = next((both for name, both in _KNOWN_PREFIXES if {*name} <= {*words}), Prefixes("", ""))
     given = (provider.query_prefix, provider.passage_prefix)
@@ -60,7 +60,7 @@ def choose_prefixes(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def mark_of_prefixes_in_id(prefixes: Prefixes) -> str:
-    """Return the part of a model's id that identifies its prefixes, as only equal ids are comparable."""
+    """Return the part of a model's id that identifies its prefixes; only equal ids are comparable."""
     if not any(prefixes):
         return ""
     if prefixes in _UNNAMED_PREFIXES:
@@ -75,7 +75,7 @@ _MAX_LENGTH = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return the vector of each text, or None if it has no direction; None if they do not match the texts.
+    """Return the texts' vectors, None for one without direction; or None if they do not match the texts.
 
     The vectors come in the order of the texts, or are numbered from 0 or 1.
     """
@@ -94,7 +94,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _find_vectors(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the vectors in an answer of OpenAI, Ollama or text-embeddings-inference; None without any."""
+    """Return the vectors in an answer of OpenAI, Ollama or text-embeddings-inference; None if it has none."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # Ollama before 0.3.4
             return [alone]
@@ -132,7 +132,7 @@ def _read_vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
 
 
 def _decode_vector_text(text: str) -> list[Any] | None:
-    """Decode a JSON list, or base64 of float32."""
+    """Decode a JSON list, or base64-encoded float32 values."""
     with suppress(ValueError, RecursionError):
         if text.lstrip().startswith("["):
             given = json.loads(text)
@@ -161,16 +161,16 @@ _SHORTEST_PART = 200
 
 
 AskVectors = Callable[[list[str], bool], "Sequence[Vector | ProviderError]"]
-"""Requests vectors from a provider: returns a vector or an error for each text. It also gets whether the
-texts were already sent in a larger request."""
+"""Requests vectors from a provider: returns a vector or an error for each text. It is also told whether
+the texts were already sent in a larger request."""
 
 
 class EmbeddingRun:
     """Embeds texts with a provider.
 
-    found: the vectors, by text. refused: the errors, by text.
+    found: the vectors, keyed by text. refused: the errors, keyed by text.
     most: the most texts that the provider has embedded in one request without a timeout.
-    is_brief: whether somebody waits, so that a timeout is not retried in parts.
+    is_brief: whether someone is waiting, so that a timeout is not retried in parts.
     """
 
     def __init__(self, ask: AskVectors, *, most: int, is_brief: bool) -> None:
@@ -218,7 +218,7 @@ class EmbeddingRun:
         self.refused[text] = error
 
     def _embed_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """Return the mean of the vectors of both halves of a text, or the error of a half."""
+        """Return the mean of the vectors of a text's halves, or the error for one half."""
         import numpy as np
 
         middle = len(text) // 2
@@ -237,7 +237,7 @@ class EmbeddingRun:
     def _try_texts(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """Return the vectors of texts, and the errors of the texts that failed."""
+        """Return the texts' vectors, and the errors of the texts that failed."""
         import numpy as np
 
         try:
@@ -291,8 +291,8 @@ def _is_too_long(error: ProviderError, text: str) -> bool:
 
 
 RetryPolicy = Literal["question", "background", "once", "command"]
-"""Who waits for a provider: a question, up to the provider's timeout; a background job, which retries later;
-an examination, which asks once even if the provider rests; a command of a person, which retries."""
+"""The caller that waits for a provider: a question, up to the provider's timeout; a background job, which
+retries later; an examination, which asks once even if the provider rests; a command, which retries."""
 
 _WAITS = (1.0, 4.0, 15.0)
 """Seconds before each retry of a command."""

@@ -46,8 +46,8 @@ Done = TypeVar("Done")
 class SharedCatchUp(SplitByFork, Generic[State, Done]):
     """Coalesces concurrent catch-ups. Each read sees everything appended before it.
 
-    state: called for each read; returns what a catch-up depends on: none is needed while this is unchanged.
-        None always counts as changed.
+    state: called for each read; returns the state on which a catch-up depends. No catch-up is needed while it
+        is unchanged. None always counts as changed.
     """
 
     def __init__(self, state: Callable[[], State | None]) -> None:
@@ -143,10 +143,10 @@ def note_that_chats_are_separated(done: Projection, projector: Projector, people
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
 _FEW_STREAMS = 8
-"""The most changed streams that a catch-up reads alone: each costs one read of the list of seals."""
+"""The most changed streams that a catch-up reads individually: each costs one read of the list of seals."""
 
 _UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
-"""Errors of decoding a column of the read model that no longer holds the JSON or UTF-8 that memlog wrote.
+"""Errors from decoding a read model column that no longer holds the JSON or UTF-8 that memlog wrote.
 Callers' input is decoded elsewhere."""
 
 Answer = TypeVar("Answer")
@@ -155,14 +155,14 @@ Ask = Callable[[Connection], Answer]
 
 
 class Deciding(Protocol):
-    """The signature of `ReadModel.decide`."""
+    """The signature of `ReadModel.query_for_decision`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
-        """Return the result of `ask`, with the parameters and errors of `ReadModel.decide`."""
+        """Return the result of `ask`; parameters and errors as for `ReadModel.query_for_decision`."""
 
 
 class _State(NamedTuple):
-    """What a catch-up depends on: the live generation, the core memory file, and the log."""
+    """The state on which a catch-up depends: the live generation, the core memory file, and the log."""
 
     live: Path
     core_view: list[tuple[int, ...]]
@@ -174,7 +174,7 @@ class ReadModel(SplitByFork):
 
     model: embeds passages. rerank: reranks hits. people: which chats belong to whom.
     withheld_channels: returns the channels whose texts are not sent to embedding and rerank providers.
-    is_off: whether searches and contexts return nothing. min_similarity: of searches that name none.
+    is_off: whether searches and contexts return nothing. min_similarity: the default for searches.
     notify: called with notes for people.
     """
 
@@ -286,7 +286,7 @@ class ReadModel(SplitByFork):
         creates: whether to create a missing store, since something new will be stored.
 
         Raises:
-            NotFound: there is no store, and none is created.
+            NotFound: there is no store, and `creates` is false.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
@@ -415,7 +415,7 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.read_file_versions(), read_log_state(self.projector.log))
 
     def pass_on_notes(self, done: Projection) -> Projection:
-        """Pass the notes of a projection to `notify`, in their order for people; return the projection."""
+        """Pass a projection's notes to `notify`, sorted for people, and return the projection."""
         # The first build of a new store is not worth a note.
         if done.rebuilt and done.read.events:
             count = done.read.events
@@ -464,7 +464,7 @@ class ReadModel(SplitByFork):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the folder of the store or of its read models cannot be written."""
+        """Whether the store's folder or its read models' folder cannot be written."""
         return unwritable_folder(self.path) is not None
 
     @property
@@ -535,12 +535,12 @@ class ReadPool(SplitByFork):
         self._deciding: list[_Claim] = []
 
     def query_up_to_date(self, ask: Ask[Answer]) -> Answer:
-        """See `ReadModel.read`."""
+        """See `ReadModel.query_up_to_date`."""
         with self._claimed_read_model() as read_model:
             return read_model.query_up_to_date(ask)
 
     def query_for_decision(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """See `ReadModel.decide`. One thread decides at a time."""
+        """See `ReadModel.query_for_decision`. One thread decides at a time."""
         claim = _Claim()
         try:
             self._deciding.append(claim)
@@ -621,7 +621,7 @@ class ReadPool(SplitByFork):
         return min(free, key=own.__contains__, default=None)
 
     def _release_read_model(self, claim: _Claim) -> None:
-        """Remove a claim, even if a signal handler raises meanwhile."""
+        """Remove a claim, even if a signal handler raises during the removal."""
         try:
             self._remove_claim(claim)
         except BaseException:

@@ -15,7 +15,7 @@ EVERYTHING = Path("/")
 
 _ROOT: ContextVar[Path | None] = ContextVar("root", default=EVERYTHING)
 _SOURCE = b'{"type":"source_registered"'
-"""The beginning of the line of an event that registers a folder as a source."""
+"""The beginning of an event line that registers a folder as a source."""
 
 
 @contextmanager

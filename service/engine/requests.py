@@ -29,11 +29,11 @@ E = TypeVar("E", bound=Change)
 
 
 _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
-"""Members of events by the parameters of operations, where their names differ."""
+"""Event members, keyed by operation parameter where the names differ."""
 
 
 def format_chat(chat: ChatName) -> str:
-    """Return a chat as memories and facts name it; a text is returned unchanged.
+    """Return a chat as memories and facts name it; a string is returned unchanged.
 
     Raises:
         BadInput: `chat` is neither a string nor (channel, chat_id).
@@ -46,7 +46,7 @@ def _format_time(time: str | datetime) -> str:
 
 
 ScopeField = Annotated[ChatName, Reads(format_chat, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
-"""A chat in any form; the field holds a text."""
+"""A chat in any form; the field holds a string."""
 
 Scope = Annotated[ScopeField | None, "The conversation; by default the store's own scope."]
 """The parameter of an operation that is about one chat."""
@@ -69,7 +69,7 @@ PRUNED = ("temp", "debug")
 
 
 def check_decay_rates(given: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the given decay factors by category if they are a mapping.
+    """Return the given decay factors, keyed by category, if they are a mapping.
 
     Raises:
         BadInput: `given` is not a mapping.

@@ -1,7 +1,7 @@
 """Runs untrusted work in a bounded process, which answers framed requests; see `sandbox_program`.
 
 A regular expression or a parser in C holds the GIL, and no exception stops it, but a process can be killed.
-One process serves many requests: it takes as long to start as thousands of short ones.
+One process serves many requests, since starting it takes as long as thousands of short requests.
 """
 
 import errno
@@ -28,7 +28,7 @@ CLOCK_SHARE = 4
 
 LENGTH_BYTES = 4
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-"""The limit of an event: a longer text cannot be a document."""
+"""The size limit of an event, in bytes: a longer text cannot be a document."""
 
 MAX_REPLY = 2 * MAX_TEXT_BYTES + 1024 * 1024
 """The longest reply in bytes: a text, the verdicts on a batch of paths, or a page of rows."""
@@ -47,8 +47,7 @@ class Extract(msgspec.Struct, frozen=True, tag=True):
 class Match(msgspec.Struct, frozen=True, tag=True):
     """A request for the paths that a .gitignore excludes, within `seconds` of CPU time.
 
-    The reply says of each path whether it is excluded (True), included (False), or not matched by any rule
-    (None).
+    The reply has one value per path: True if excluded, False if included, None if no rule matches.
     """
 
     rules: bytes
@@ -57,7 +56,7 @@ class Match(msgspec.Struct, frozen=True, tag=True):
 
 
 class SearchTexts(msgspec.Struct, frozen=True, tag=True):
-    """A request whether a regular expression matches any of some texts, within `seconds` of CPU time."""
+    """A request to search texts for a match of a regular expression, within `seconds` of CPU time."""
 
     pattern: str
     texts: list[str]
@@ -67,7 +66,7 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
 class ReadTable(msgspec.Struct, frozen=True, tag=True):
     """A request for the first rows of a table in an SQLite file, within `seconds` of CPU time.
 
-    known: the names of the columns to read, where the table has them.
+    known: the names of the columns to read; the table may lack some.
     """
 
     path: str
@@ -85,7 +84,7 @@ class MoreRows(msgspec.Struct, frozen=True, tag=True):
 class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
     """A request for vectors from the multilingual model, within `seconds` of CPU time.
 
-    The reply has them concatenated as little-endian float32.
+    The reply has the vectors concatenated, as little-endian float32.
     """
 
     texts: list[str]
@@ -96,7 +95,7 @@ class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """The reply to a request that failed, with the reason.
 
-    detail: the message of the library. is_final: whether a new process would fail, too.
+    detail: the library's message. is_final: whether a new process would fail, too.
     """
 
     why: Why
@@ -355,7 +354,7 @@ class Readers(SplitByFork):
             return Extracted(*self._process.ask(Extract(data, filetype, self.seconds), str))
 
     def match_rules(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """Return for each path whether the rules of a .gitignore exclude it; None if no rule matches it.
+        """Return whether the rules of a .gitignore exclude each path; None for a path that no rule matches.
 
         Raises:
             ReaderFailed: matching takes too long or fails; the same rules are not tried again.

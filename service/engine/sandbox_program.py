@@ -1,7 +1,7 @@
 """The bounded process's program: parses untrusted files, and searches with untrusted patterns.
 
-Requests come through stdin, replies go to stdout, and what libraries print goes to stderr, which memlog
-keeps. The program opens no connection. Kernel limits kill it even if it runs hostile code.
+Requests arrive on stdin, and replies go to stdout. Libraries print to stderr, which memlog keeps. The
+program opens no connection. Kernel limits kill it even if it runs hostile code.
 """
 
 import math

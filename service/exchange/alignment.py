@@ -1,7 +1,7 @@
-"""Finds under which ids the log has the items of a list or a file, which place and text alone identify.
+"""Finds the ids under which the log has the items of a list or file, identified only by place and text.
 
-An item whose text the log has is the item with that text, wherever it is now. Of the others, one in the
-place of a known item may be its new version; all others are new.
+An item whose text the log has is the item with that text, wherever it is now. Any other item may be the new
+version of the known item in its place; otherwise it is new.
 """
 
 import re
@@ -27,21 +27,21 @@ from memlog.service.exchange.formats import Used
 from memlog.service.exchange.holdings import Holding, event_text
 
 _ID = re.compile(r"(.*)/(\d{1,9})(?:~[0-9a-f]{12})?", re.DOTALL)
-"""The id of an item: that of its list, its number, and a hash of its text if it replaced another one."""
+"""Matches an item's id: its list's id, its number, and a hash of its text if it replaced another item."""
 
 _HASH_LENGTH = 12
 _OWN = 10**9
-"""The number of the list under its present id."""
+"""The rank of a list under its current id; former ids rank lower."""
 
 _CHUNK, _LONG = 500, 8 * 1024
-"""How many events are looked up together; one that is this long counts twice."""
+"""How many events are looked up together; an event counts once more for each `_LONG` characters."""
 
 _Key = tuple[type[Event], str, str]
-"""What tells items of a list apart: the type of the event, the key in core memory, and the text."""
+"""The key of an item in a list: the type of its event, its core memory key, and its text."""
 
 
 class ListItem(NamedTuple):
-    """An event of a record, with the id of its list. former: the id that the list had in older versions."""
+    """An event of a record, with its list's id. former: the list's id in older versions of memlog."""
 
     record: Used
     event: Event
@@ -49,7 +49,7 @@ class ListItem(NamedTuple):
     former: str | None
 
     def list_keys(self) -> Iterator[_Key]:
-        """Yield the keys under which the log may have the item, also with keys masked."""
+        """Yield each lookup key under which the log may have the item, with secrets masked or unmasked."""
         for text in filter(None, (event_text(self.event), self.record.former_text)):
             for each in (text, mask_keys(text)):
                 yield (type(self.event), getattr(self.event, "key", ""), each)
@@ -58,7 +58,7 @@ class ListItem(NamedTuple):
 
 
 class ListPlace(NamedTuple):
-    """A place in a list, as the log has it: the ids of its versions, the first one first."""
+    """A place in a list, as the log has it: the ids of its versions, oldest first."""
 
     ids: list[str]
     holdings: list[Holding]
@@ -69,7 +69,7 @@ class ListPlace(NamedTuple):
         return any(each.is_forgotten for each in self.holdings)
 
     def list_keys(self) -> Iterator[_Key]:
-        """Yield what has stood at the place."""
+        """Yield the key of each text that the place has had."""
         for holding in self.holdings:
             base = None if holding.base is None else holding.base.event
             if base is not None:
@@ -78,13 +78,13 @@ class ListPlace(NamedTuple):
 
 
 _Number = tuple[int, int]
-"""The number of a place, after that of its list: a list has several if older versions called it otherwise."""
+"""The rank of a list's id, and the number of a place: older versions may have used other ids for the list."""
 
 _Places = dict[_Number, ListPlace]
 
 
 def split_groups(records: Iterable[Used]) -> Iterator[list[Used]]:
-    """Yield records in chunks that divide no group, of at most some megabytes beside the last group."""
+    """Yield records in chunks that split no group, each of a few megabytes at most, plus its last group."""
     chunk: list[Used] = []
     size, last = 0, None
     for record in records:
@@ -99,28 +99,28 @@ def split_groups(records: Iterable[Used]) -> Iterator[list[Used]]:
 
 
 def find_lists(records: Iterable[Used]) -> set[str]:
-    """Return the ids of the lists that records belong to, the former ones included."""
+    """Return the ids, including former ones, of the lists to which records belong."""
     items = (item for record in records if record.group is not None for item in _items_of(record))
     return {name for item in items for name in (item.list_id, item.former) if name}
 
 
 def find_former_ids(records: Iterable[Used]) -> list[str]:
-    """Return the ids of records that belong to no list, and were called or worded otherwise."""
+    """Return the current and former ids of ungrouped records whose id or text has changed."""
     alone = (record for record in records if record.group is None)
     changed = (record for record in alone if record.former or record.former_text)
     return [name for record in changed for name in (record.former, str(record.events[0].id)) if name]
 
 
 def is_of_list(event_id: str) -> bool:
-    """Whether an id has the form of an item's."""
+    """Whether an id has the form of an item id."""
     return _ID.fullmatch(event_id) is not None
 
 
 def align(records: list[Used], found: Mapping[str, Holding], doubtful: set[str | None]) -> Iterator[Used]:
-    """Yield the records with the ids that the log has for them, and those of new versions with the change.
+    """Yield the records under the ids that the log has for them; a new version also gets its change.
 
-    found: what the log holds under the former ids, and in the lists. doubtful: takes the groups of items that
-    may be forgotten ones: they are not to be stored.
+    found: the log's holdings under former ids and in the lists.
+    doubtful: filled with the groups that have items which may have been forgotten and must not be stored.
     """
     lists: defaultdict[str, dict[int, ListPlace]] = defaultdict(dict)
     for name in sorted(found):
@@ -137,7 +137,7 @@ def align(records: list[Used], found: Mapping[str, Holding], doubtful: set[str |
 
 
 def _find_former(record: Used, found: Mapping[str, Holding]) -> Used:
-    """Return a record under the id that the log has for it, with the change of its former text."""
+    """Return a record under the id that the log has for it, with a change if the log has its former text."""
     event = record.events[0]
     for name in filter(None, (record.former, str(event.id))):
         if (holding := found.get(name)) is None:
@@ -187,9 +187,9 @@ def _align_group(
 
 
 def _match_texts(items: list[ListItem], places: _Places) -> dict[int, _Number]:
-    """Return the places of the items whose texts the log has, by the items' indices.
+    """Return the places of the items whose texts the log has, keyed by item index.
 
-    Texts that are there once come first: they tell where equal ones belong.
+    Texts that occur once are matched first: they show where equal texts belong.
     """
     free: defaultdict[_Key, list[_Number]] = defaultdict(list)
     for number in sorted(places):
@@ -223,7 +223,7 @@ def _match_texts(items: list[ListItem], places: _Places) -> dict[int, _Number]:
 
 
 def _next_matched(matched: Mapping[int, _Number], count: int) -> list[int | None]:
-    """Return for each index the next one that is matched, if any."""
+    """Return, for each index, the next matched index, if any."""
     following: list[int | None] = [None] * count
     for index in range(count - 2, -1, -1):
         following[index] = index + 1 if index + 1 in matched else following[index + 1]
@@ -231,7 +231,7 @@ def _next_matched(matched: Mapping[int, _Number], count: int) -> list[int | None
 
 
 def _pop_nearest(numbers: list[_Number], expected: _Number) -> _Number | None:
-    """Remove and return the number, of a sorted list, that is nearest to the expected one; None if empty."""
+    """Remove and return the number nearest to `expected` from a sorted list; None if the list is empty."""
     if not numbers:
         return None
     at = bisect_left(numbers, expected)
@@ -244,7 +244,7 @@ def _distance(number: _Number, expected: _Number) -> tuple[int, int]:
 
 
 class _Alignment:
-    """The items of a list beside its places in the log."""
+    """The items of a list, aligned with its places in the log."""
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ class _Alignment:
         return _make_version(item.record, event, place.ids)  # known by its former text
 
     def _place_run(self, indices: list[int]) -> Iterator[Used]:
-        """Yield a record for each of some items in a row whose texts are new."""
+        """Yield a record for each item in a run of consecutive items with new texts."""
         before = self._matched.get(indices[0] - 1, (-1, 0))
         after = self._matched.get(indices[-1] + 1, (_OWN + 1, 0))
         between = [number for number in self._free if before < number < after]
@@ -309,7 +309,7 @@ class _Alignment:
                 yield _make_version(item.record, item.event, self._places[number].ids)
 
     def _is_growth(self, indices: list[int], forgotten: list[_Number]) -> bool:
-        """Whether items follow all known ones, and each forgotten one was met: none is one of these."""
+        """Whether the items are new: they come last, and all forgotten items are matched."""
         is_last = indices[-1] == len(self._items) - 1
         is_met = not any(self._places[number].is_forgotten for number in self._free)
         return is_last and is_met and self._is_in_order and not forgotten
@@ -326,7 +326,7 @@ class _Alignment:
 
 
 def _make_version(record: Used, event: Event, ids: Sequence[str]) -> Used:
-    """Return the record of a new version of what the log has under ids, those of its earlier versions."""
+    """Return the record of an item's new version. ids: the ids of its versions in the log, oldest first."""
     name, change = ids[0], event
     match event:
         case MemorySaved():
@@ -342,7 +342,7 @@ def _make_version(record: Used, event: Event, ids: Sequence[str]) -> Used:
 
 
 def _rename(record: Used, event: Event, name: str) -> Used:
-    """Return a record of one event under another id. It belongs to no group: its id is certain."""
+    """Return a record with one event under another id, and without a group, since the id is certain."""
     named = replace(event, id=name)
     if isinstance(named, MemorySaved):
         named = replace(named, memory_id=name)

@@ -1,4 +1,4 @@
-"""Reads zip and tar archives in place, as if they were folders: a member is read as a stream."""
+"""Reads zip and tar archives in place, as if they were folders; each member is read as a stream."""
 
 import io
 import re
@@ -23,16 +23,16 @@ _ENDINGS = (".zip", ".tar", ".tar.gz", ".tgz")
 _MAX_MEMBERS = 100_000
 _MAX_BYTES = 64 * 2**30
 _MAX_RATIO = 1000
-"""How many times their size in the archive members may take. No text reaches what a bomb does, 1,032."""
+"""The highest compression ratio of members. No text reaches a zip bomb's ratio of 1,032."""
 _SMALL = 2**20
-"""A size in bytes below which the ratio does not matter."""
+"""The size in bytes below which the ratio does not matter."""
 _MAX_HEADER = 2**20
 _LONGEST_NAME = 4096
 _UNIX_TIME = 0x5455
-"""The number of the field of a zip file with the time of modification in seconds since 1970."""
+"""The id of the zip extra field that holds the modification time in seconds since 1970."""
 
 _GZIP = 31
-"""The number by which zlib expects the header of gzip."""
+"""The window size argument that makes zlib expect a gzip header."""
 _YEAR_10000 = 253402300800
 _ENCRYPTED = 1
 _TRUNCATED = "the archive is truncated"
@@ -41,7 +41,7 @@ _BLOCK_BYTES = 256 * 1024
 _MAX_MARKS = 256
 
 _ERRORS = (zipfile.BadZipFile, tarfile.TarError, zlib.error, struct.error, EOFError, RuntimeError, ValueError)
-"""Errors of damaged, encrypted and unsupported archives besides OSError."""
+"""The errors, besides OSError, of damaged, encrypted and unsupported archives."""
 
 
 class _Bytes(Protocol):
@@ -50,7 +50,7 @@ class _Bytes(Protocol):
 
 
 class _Member(NamedTuple):
-    """A file in an archive. name: in the archive. seconds: its time of modification. opens: opens it."""
+    """A file in an archive. name: its path there. seconds: its modification time. opens: opens it."""
 
     name: PurePosixPath
     size: int
@@ -59,9 +59,9 @@ class _Member(NamedTuple):
 
 
 class Archive:
-    """The files in an archive, by paths below that of the archive.
+    """The files in an archive, each at a path below the archive's own path.
 
-    problems: what is not read, and why.
+    problems: the entries that are not read, and why.
     """
 
     def __init__(self, path: Path, opened: ExitStack) -> None:
@@ -82,7 +82,7 @@ class Archive:
         self._enter_hidden_folder()
 
     def _enter_hidden_folder(self) -> None:
-        """Take a single hidden folder, such as `.claude`, for the archive: hidden files are not read."""
+        """Use a lone hidden folder, such as `.claude`, as the root: hidden files are not read."""
         tops = {each.name.parts[0] for each in self._members.values()}
         if len(tops) == 1 and (top := tops.pop()).startswith("."):
             inside = ((each.name.relative_to(top), each) for each in self._members.values())
@@ -108,17 +108,17 @@ class Archive:
         return self._members[path].size
 
     def modified_at(self, path: Path) -> float:
-        """Return when a file was modified, in seconds since 1970."""
+        """Return a file's modification time, in seconds since 1970."""
         return self._members[path].seconds
 
     def open(self, path: Path) -> "io.BufferedReader[Any]":
-        """Open a file. Raises OSError, as its methods do if it is damaged."""
+        """Open a file. Raises OSError; so do the file's methods if its data is damaged."""
         with _converting_errors():
             return io.BufferedReader(_Guarded(self._members[path].opens()), _BLOCK_BYTES)
 
     @contextmanager
     def copied(self, path: Path) -> Iterator[Path]:
-        """Yield the path of a temporary copy of a database, with its journal. Raises OSError."""
+        """Yield the path of a temporary copy of a database and its journal. Raises OSError."""
         with tempfile.TemporaryDirectory(prefix="memlog.") as folder:
             for ending in ("", "-wal", "-journal"):
                 each = path.with_name(path.name + ending)
@@ -200,7 +200,7 @@ class Archive:
 
 @contextmanager
 def opened_archive(path: Path) -> Iterator[Archive | None]:
-    """Yield the archive at `path`; None if its name is not that of an archive, or it is a folder."""
+    """Yield the archive at `path`; None if it is not a file with an archive suffix."""
     if not path.name.lower().endswith(_ENDINGS) or not path.is_file():
         yield None
         return
@@ -209,7 +209,7 @@ def opened_archive(path: Path) -> Iterator[Archive | None]:
 
 
 def _regex_of(pattern: str) -> str:
-    """Return a regular expression for a pattern as `Path.glob` takes it; hidden files never match."""
+    """Return a regular expression for a `Path.glob` pattern; hidden files never match."""
     parts = [
         r"(?:[^/.][^/]*/)*" if part == "**" else rf"(?!\.){re.escape(part)}/"
         for part in pattern.replace("*", "\0").replace("\0\0", "**").split("/")
@@ -270,7 +270,7 @@ class _Plain:
 
 
 class _Mark(NamedTuple):
-    """A state of a decompression. at, read: how many bytes were made, and read. rest: read, and not used."""
+    """A decompression state. at: bytes produced. read: bytes read. rest: bytes read but not used yet."""
 
     at: int
     read: int
@@ -279,7 +279,7 @@ class _Mark(NamedTuple):
 
 
 class _Gunzipped:
-    """The bytes of a gzip file. Marks are kept on the way, so that no read starts at the beginning again."""
+    """The content of a gzip file. Saved decompression states let a read resume from the nearest one."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self._most = file, most
@@ -353,27 +353,27 @@ class _Slice:
 
 
 class _Headers(io.RawIOBase):
-    """What reads the headers of a tar file, none of which may take much memory."""
+    """Reads the headers of a tar file; refuses a header of more than 1 MiB."""
 
     def __init__(self, whole: _Readable) -> None:
         super().__init__()
         self._whole, self._at = whole, 0
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Whether it is readable: always true."""
         return True
 
     def tell(self) -> int:
-        """Return the position."""
+        """Return the current position."""
         return self._at
 
     def seek(self, at: int, whence: int = 0) -> int:
-        """Read on from `at`."""
+        """Move to `at`, counted from the beginning or, if `whence` is not 0, from the current position."""
         self._at = at if whence == 0 else self._at + at
         return self._at
 
     def read(self, size: int = -1) -> bytes:
-        """Read `size` bytes, fewer only at the end."""
+        """Read `size` bytes; fewer only at the end. Raises OSError if `size` exceeds 1 MiB."""
         if not 0 <= size <= _MAX_HEADER:
             raise OSError("a header of more than 1 MiB")
         data = b""
@@ -384,18 +384,18 @@ class _Headers(io.RawIOBase):
 
 
 class _Guarded(io.RawIOBase):
-    """A member, whose errors are OSErrors."""
+    """A member that raises all its errors as OSError."""
 
     def __init__(self, member: _Bytes) -> None:
         super().__init__()
         self._member = member
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Whether it is readable: always true."""
         return True
 
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - a writable buffer
-        """Read into a buffer. Raises OSError."""
+        """Read into a buffer, and return the number of bytes. Raises OSError."""
         with _converting_errors():
             data = self._member.read(len(buffer))
         buffer[: len(data)] = data

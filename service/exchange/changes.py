@@ -1,4 +1,4 @@
-"""Compares what a source changes with what the log holds, and gives new changes an id and a precedence."""
+"""Compares a source's changes with the log, and gives each new change an id and a precedence."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -74,7 +74,7 @@ def classify_change(change: Event, base_id: str, holding: Holding, now: str) -> 
 
 
 def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a change is older than a known one, so that it comes from an older copy of the source.
+    """Whether a change is older than a known one, and so comes from an older copy of the source.
 
     A known change dated in the future counts from its import, unless `claimed` is in the future, too.
     """
@@ -84,7 +84,7 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 
 def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect are equal. Keys in the stored one may be masked."""
+    """Whether two changes of one aspect are equal. Keys may be masked in the stored change."""
     text = holdings.event_text(change)
     if text is not None:
         return holdings.event_text(other) in (text, mask_keys(text))
@@ -96,10 +96,10 @@ def _count_accesses(changes: Iterable[StoredChange]) -> int:
 
 
 def add_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with an id of its own and a precedence after the events that it changes.
+    """Return a new change with its own id and a precedence after the events that it changes.
 
     A change whose time is missing or in the future directly follows its source's last change, so that it
-    overrules nothing else. For the same reason, a record is restored directly after it was archived.
+    overrides nothing else. For the same reason, a record is restored directly after it was archived.
     """
     assert isinstance(change, Change)
     aspect, _ = holdings.parse_aspect_and_time(str(change.id), base_id)

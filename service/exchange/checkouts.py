@@ -1,4 +1,4 @@
-"""Names the project of a folder: its git remote, or its checkout, or the folder itself."""
+"""Names a folder's project after its git remote, else its checkout, else the folder itself."""
 
 import os
 import re
@@ -13,26 +13,26 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.log.streams import escape_invalid_utf8, project_folder
 
 _SECONDS = 10
-"""How long a call of git may take."""
+"""The timeout of a git call, in seconds."""
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*)://(.*)", re.IGNORECASE)
 _SCP = re.compile(r"(?:[^/]*@)?(\[[^\]/]+\]|[^/:@]+):(.*)")
 _OTHER_PROGRAM = re.compile(r"[a-z0-9+.-]+::", re.IGNORECASE)
-"""How a remote begins that a program of its own reads: `ext::ssh …`."""
+"""Matches the beginning of a remote that git passes to another program, such as `ext::ssh …`."""
 
 _REMOTES = ("config", "--local", "-z", "--get-regexp", r"^remote\..*\.url$")
 
 _LONGEST = 255
 _DIGITS = 16
-"""The number of hex digits of the hash that replaces the rest of a long name."""
+"""The number of hex digits of the hash that replaces the end of a long name."""
 
 
 class Checkouts:
-    """Names the projects of folders. Of each folder, git reads its paths and its remotes once.
+    """Names the project of each folder. git reads a folder's paths and remotes only once.
 
-    home: of the person. What git finds there counts for sessions in `home` itself alone: a checkout of
-        settings is not the project of all folders.
-    notes: why a folder stands for a project that git might have named.
+    home: the person's home folder. A checkout of it, such as one for dotfiles, counts only for sessions in
+        `home` itself: it is not the project of all folders below.
+    notes: why projects are named after folders, not by git.
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -42,10 +42,10 @@ class Checkouts:
         self.notes: list[str] = []
 
     def project_of(self, folder: str | None, remote: str | None = None) -> str | None:
-        """Return the project of a session; None if neither its folder nor its remote is known.
+        """Return a session's project; None if neither its folder nor its remote is known.
 
-        folder: where it worked first. remote: what the session says about it, which counts where the folder
-            is gone or has none.
+        folder: where the session first worked. remote: the remote that the session names, used if the folder
+            is gone or has no remote.
         """
         told = normalise_remote(remote or "")
         if folder is None or not folder.startswith("/") or "\0" in folder:
@@ -57,7 +57,7 @@ class Checkouts:
         return shorten_project_name(named or told or checkout or escape_invalid_utf8(path))
 
     def _ask_git(self, folder: str, asked: str) -> tuple[str | None, str | None]:
-        """Return the remote and the main checkout of an existing folder, where it has one.
+        """Return the remote and the main checkout of an existing folder; None for each that it lacks.
 
         asked: the folder that the session names.
         """
@@ -83,7 +83,7 @@ class Checkouts:
         return remote, escape_invalid_utf8(checkout)
 
     def _run_git(self, folder: str, *words: str) -> bytes:
-        """Return what a git command prints; b"" if it fails. The commands used run no other program."""
+        """Return the output of a git command; b"" if it fails. The commands used run no other program."""
         if self._git is None:
             return self._note("git is not installed: folders stand for projects")
         # Of the caller's environment, nothing may choose another repository.
@@ -118,16 +118,16 @@ def _is_folder(path: Path) -> bool:
 
 
 def resolve_remote(url: str, checkout: Path) -> str:
-    """Return the address of a remote; of one that is a path relative to the checkout, the whole path."""
+    """Return a remote's address; a path relative to the checkout becomes absolute."""
     is_relative = url and not url.startswith("/") and not _URL.fullmatch(url) and not _SCP.fullmatch(url)
     return os.path.realpath(checkout / url) if is_relative and "::" not in url else url
 
 
 def normalise_remote(url: str) -> str | None:
-    """Return the address of a repository, the same for all ways to it; None if it is none.
+    """Return a repository's address, the same for every spelling of its URL; None if `url` is not an address.
 
-    That is `github.com/anna/tea`: host and path without scheme, user, password, port and `.git`. Of a
-    repository on this machine, it is the path.
+    The address is the host and path without scheme, user, password, port and `.git`, such as
+    `github.com/anna/tea`. For a repository on this machine, it is the path.
     """
     url = url.strip()
     if (found := _URL.fullmatch(url)) is not None:
@@ -155,7 +155,7 @@ def _strip_ending(path: str) -> str | None:
 
 
 def shorten_project_name(name: str) -> str:
-    """Return a name that a project can have; of a longer one the beginning, and a hash of it."""
+    """Return `name` if a project can have it; otherwise the beginning of the name and a hash of it."""
     if _is_name(name):
         return name
     ending = f"-{short_sha256(name.encode()).hexdigest()[:_DIGITS]}"

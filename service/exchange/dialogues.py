@@ -1,4 +1,4 @@
-"""Conversations as files for training and evaluation hold them: messages of OpenAI's API, and ShareGPT."""
+"""Conversations in training and evaluation files: OpenAI API messages, and ShareGPT."""
 
 import json
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from memlog.eventlog.fields import Role
 from memlog.service.exchange.maps import ForeignMessage, MessagePart
 
 _FORMS = {"messages": ("openai", "role", "content"), "conversations": ("sharegpt", "from", "value")}
-"""By the key of a conversation's messages: the channel, and the keys of a message's author and text."""
+"""For each key that may hold a conversation's messages: the channel, and a message's author and text keys."""
 
 _IDS = ("id", "conversation_id", "chat_id")
-"""The keys of a conversation's id."""
+"""The keys that may hold a conversation's id."""
 
 _AUTHORS: dict[Role, str] = {
     "user": "user human",
@@ -24,10 +24,11 @@ _ATTACHMENTS = {"image_url": "image", "input_image": "image", "input_audio": "au
 
 
 class Dialogue:
-    """A conversation. Raises ValueError: the value has the form of none, or of two.
+    """A conversation. Raises ValueError if the value has neither form, or both.
 
-    channel: the name of its form. messages: as they were decoded. identity: what tells it from others: its
-        id or, without one, its messages up to the first answer, since many begin alike.
+    channel: the name of its form. messages: its messages, as decoded.
+    identity: identifies it: its id or, without one, its messages up to the first answer, since many
+        conversations begin alike.
     """
 
     def __init__(self, value: object) -> None:
@@ -54,7 +55,7 @@ class Dialogue:
                 return
 
     def convert(self, message: dict[str, Any], chat_id: str) -> ForeignMessage:
-        """Return a message. Raises ValueError: its author is unknown."""
+        """Convert a message. Raises ValueError if its author is unknown."""
         author, content = str(message.get(self._author)), message.get(self._text)
         if author not in _ROLES:
             raise ValueError(f"{self._author}: {author!r} is none of {', '.join(_ROLES)}")
@@ -90,14 +91,14 @@ class Dialogue:
 
 
 def _is_list(messages: object, author: str) -> bool:
-    """Whether a value is a list of messages; an empty one is."""
+    """Whether a value is a list of messages, possibly empty."""
     return isinstance(messages, list) and all(
         isinstance(each, dict) and author in each for each in messages[:1]
     )
 
 
 def split_document(document: object) -> Iterator[Any]:
-    """Yield the conversations of a document: itself, the items of a list, or one from a list of messages."""
+    """Yield a document's conversations: itself, the items of a list, or one made from a list of messages."""
     if isinstance(document, list) and document and _is_list(document, "role"):
         yield {"messages": document}
     else:
@@ -105,7 +106,7 @@ def split_document(document: object) -> Iterator[Any]:
 
 
 def _text_of(content: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401 - text, parts, or null
-    """Return the text of a message's content, and the meta that names what is no text."""
+    """Return the text of a message's content, and meta that lists its attachments."""
     if content is None or isinstance(content, str):
         return content or "", {}
     texts, others = [], []

@@ -71,8 +71,8 @@ class DataExchange(OperationGroup):
         sources use the same ids, the second source's records get different ids. The report accounts for every
         record.
 
-        A store is for one project: if a source has several projects, choose one. Only sessions of coding
-        agents may all go into one store.
+        A store is for one project: if a source has several projects, choose one. Only coding-agent sessions
+        may all go into one store.
 
         Raises:
             BadInput: there is no such format or project, a path does not exist or has no data in the format,
@@ -122,7 +122,7 @@ class DataExchange(OperationGroup):
 
     @operation("read")
     def list_imports(self) -> "list[ImportRun]":
-        """List the imports that brought events, the newest last."""
+        """List the imports that brought events, newest last."""
         from memlog.query.imports import list_imports
 
         return self._read(list_imports)
@@ -226,11 +226,11 @@ _TYPES = {
     **dict.fromkeys(("rank", "access_count", "raw_tokens"), int),
     **dict.fromkeys(("importance", "salience"), float),
 }
-"""The types of columns that do not hold text."""
+"""The types of the columns that do not hold text."""
 
 
 class ExportReport(msgspec.Struct, kw_only=True):
-    """The result of an export. tables: the number of rows by table."""
+    """The result of an export. tables: the number of rows, keyed by table."""
 
     path: str
     tables: dict[str, int]

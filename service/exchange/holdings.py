@@ -1,4 +1,4 @@
-"""Reads what the log already holds of a source's records: their events, and later changes."""
+"""Reads the events and later changes that the log already holds for a source's records."""
 
 import os
 from collections import Counter
@@ -18,10 +18,10 @@ from memlog.service.engine.ids import read_event_from_line
 from memlog.service.exchange.formats import Record, Used
 
 CHANGED_IN = ("memory", "core")
-"""The streams of events that change a record."""
+"""The streams with events that change a record."""
 
 _ASPECTS = {"restored": "archived"}
-"""Aspects by the word for them in the id of an event, if that is another word."""
+"""Aspects whose name differs in event ids, keyed by the word in the id."""
 
 DATED = ("updated", "archived", "salience")
 """The aspects whose changes are dated by the source."""
@@ -51,7 +51,7 @@ class Forgotten(NamedTuple):
 
 
 class Holding:
-    """What the log holds under the id of a record.
+    """The events and changes that the log holds under a record's id.
 
     base: the record's own event; None if it was forgotten or is unreadable.
     is_hidden: whether its import was undone. hidden_changes: the ids of changes whose import was undone.
@@ -81,7 +81,7 @@ class Holding:
         self.changes += gained.changes
 
     def changes_of(self, aspect: str) -> list[StoredChange]:
-        """Return the changes of an aspect by precedence. Changes of the text begin with the base."""
+        """Return the changes of an aspect in order of precedence. Changes of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
@@ -105,12 +105,12 @@ class Holding:
 
 
 def text_field(event: Event) -> str:
-    """Return the name of the field with an event's text; "" if the event has no text."""
+    """Return the name of the field that holds an event's text; "" if the event has no text."""
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
 def event_text(event: Event) -> str | None:
-    """Return the text of an event; None if it has no text."""
+    """Return an event's text; None if it has none."""
     return getattr(event, text_field(event), None)
 
 
@@ -123,7 +123,7 @@ def parse_aspect_and_time(event_id: str, base_id: str) -> tuple[str, str]:
 def read_holdings(
     db: Connection, log: Path, keys: Sequence[tuple[str, str]], ids: Sequence[str], changed: Iterable[str]
 ) -> dict[str, Holding]:
-    """Return what the log holds under each of `ids` that is known or forgotten.
+    """Return the holding for each of `ids` that the log knows or has forgotten.
 
     keys: pairs of (id, stream), for each stream that has an event under one of the ids.
     changed: which `ids` may have changes.
@@ -167,17 +167,17 @@ SUFFIX_LENGTH = 8
 
 _EVENT_UNITS = 16 * 1024
 _BATCH_UNITS = 500 * _EVENT_UNITS
-"""The size of a batch in characters, where an event counts as 16 Ki more than it has. If the process is
-killed, only whole batches are stored."""
+"""The size of a batch in characters; each event counts as 16 Ki characters more than it has. If the process
+is killed, only whole batches are stored."""
 
 Verdict = Literal["same", "updated", "edited", "other_time", "other_text"]
-"""How a record compares with the one in the log under its id. same: the same text, and no other time of
-creation. updated, edited: created at the same time, with another text, and with or without a dated update.
-other_time, other_text: a different record, by its time of creation or by its text.
+"""How a record compares with the one in the log under its id. same: the same text, and no different creation
+time. updated, edited: the same creation time and another text, with or without a dated update. other_time,
+other_text: a different record, to judge by its creation time or its text.
 """
 
 Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
-"""Finds what the log holds under ids; the second argument holds the ids that may have changes."""
+"""Finds the log's holdings, keyed by id; the second argument lists the ids that may have changes."""
 
 
 def compare_event(record: Used, event: Event, holding: Holding) -> Verdict | None:
@@ -206,14 +206,14 @@ def may_change(record: Used) -> bool:
 
 
 def last_change_time(record: Used) -> str:
-    """Return when the source last changed a record; "" if that is unknown."""
+    """Return the time when the source last changed a record; "" if it is unknown."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if parse_aspect_and_time(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 
 def split_records(records: Iterable[Used]) -> Iterator[list[Used]]:
-    """Yield records in batches of at most some 500 events and 8 Mi characters, but of at least one record."""
+    """Yield records in batches of at least one record, and at most about 500 events or 8 Mi characters."""
     return split_into_batches(records, _units_of, _BATCH_UNITS)
 
 

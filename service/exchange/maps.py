@@ -1,4 +1,4 @@
-"""Maps: TOML files that tell how the records of any JSON or CSV file become messages."""
+"""Maps: TOML files that define how the records of any JSON or CSV file become messages."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
 
 Steps = tuple[str | int | None, ...]
-"""What leads to a value: keys, positions in lists, and None for each item of a list."""
+"""The steps to a value: keys, list positions, and None for every item of a list."""
 
 HINT = (
     'a map names where each part of a message is, such as message = {channel = "=lab", chat_id = "room.id",'
@@ -31,11 +31,11 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\*)\]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}
 _LEAST_MILLISECONDS = 1e11
-"""A greater number without a unit is in milliseconds; in seconds, it would be in the year 5138."""
+"""A larger number without a unit is in milliseconds; in seconds, it would be in the year 5138."""
 
 
 class MapCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which records are messages: those that have one of the values at a path."""
+    """The condition for a record to be a message: it has one of the values at a path."""
 
     path: str
     values: list[str | int | float | bool] = msgspec.field(name="in")
@@ -45,7 +45,7 @@ class MapCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MessagePart(NamedTuple):
-    """The text of a message, 0, or one of its calls of tools, from 1. meta: that of its event."""
+    """A part of a message: its text, number 0, or a tool call, from 1. meta: the meta of its event."""
 
     number: int
     content: str
@@ -55,7 +55,7 @@ class MessagePart(NamedTuple):
 class ForeignMessage(NamedTuple):
     """A message of another program.
 
-    told: all that it says, as one text. written: its time in the record's own words.
+    told: its whole content, as one text. written: its time, as written in the record.
     """
 
     channel: str
@@ -71,7 +71,7 @@ class ForeignMessage(NamedTuple):
 
 
 class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The paths of the parts of a message. A text that begins with `=` is a constant."""
+    """The paths to the parts of a message. A text that begins with `=` is a constant."""
 
     content: str | list[str]
     chat_id: str
@@ -128,7 +128,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def contents(self) -> list[str]:
-        """The paths of the content. The texts found there are joined with blank lines."""
+        """The paths to the content. The texts found there are joined with blank lines."""
         return [self.content] if isinstance(self.content, str) else self.content
 
     def is_wanted(self, record: object) -> bool:
@@ -140,7 +140,7 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(_to_text("when", each) in wanted for each in found if not isinstance(each, dict | list))
 
     def convert(self, record: object) -> ForeignMessage:
-        """Return the message of a record. Raises ValueError: it lacks what is required."""
+        """Convert a record to a message. Raises ValueError if it lacks a required value."""
         found = [_to_text("content", value) for path in self.contents for value in find_values(record, path)]
         if not found and not any(_is_present(record, path) for path in self.contents):
             raise ValueError(f"content: nothing at {' or '.join(self.contents)}")
@@ -205,9 +205,9 @@ class MessageMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RecordMap(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How the records of files become messages.
+    """A map from the records of files to messages.
 
-    format: of the files; by default, their names tell. records: the path of the records in each value.
+    format: the files' format; by default, from their names. records: the path to the records in each value.
     """
 
     message: MessageMap
@@ -229,7 +229,7 @@ def read_map(path: Path) -> RecordMap:
     """Read and check a map.
 
     Raises:
-        BadInput: it cannot be read, or a key of it is wrong.
+        BadInput: the map cannot be read, or one of its keys is wrong.
     """
     name = escape_invalid_utf8(path)
     try:
@@ -241,9 +241,9 @@ def read_map(path: Path) -> RecordMap:
 
 
 def find_values(record: object, path: str) -> list[Any]:
-    """Return the values at the first alternative of a path that has any besides null and "".
+    """Return the values at the first alternative of a path that has values other than null and "".
 
-    A key that is named as the whole path, such as the column `data.text` of a CSV file, comes first.
+    A key equal to the whole path, such as the CSV column `data.text`, takes precedence.
     """
     if path.startswith("="):
         return [path[1:]]
@@ -276,7 +276,7 @@ def _take_step(value: object, step: str | int | None) -> list[Any]:
 
 @cache
 def _parse_path(path: str) -> tuple[Steps, ...]:
-    """Return the alternatives of a path. Raises ValueError."""
+    """Return the alternatives of a path. Raises ValueError if it is not a path."""
     found = []
     for alternative in path.split("|"):
         text = alternative.strip()
@@ -289,7 +289,7 @@ def _parse_path(path: str) -> tuple[Steps, ...]:
 
 
 def _check_path(key: str, path: str, *, may_fan_out: bool = False) -> None:
-    """Raise ValueError, which names the key, if a text is neither a path nor a constant."""
+    """Raise a ValueError that names the key if `path` is neither a valid path nor a constant."""
     if path.startswith("="):
         if not path[1:].strip():
             raise ValueError(f"{key} is an empty constant")
@@ -309,7 +309,7 @@ def _to_text(key: str, value: object) -> str:
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether a text is a pattern of `strptime` that has the year."""
+    """Whether a text is a `strptime` pattern that includes the year."""
     try:
         return datetime.strptime(_EPOCH.strftime(text), text).year == _EPOCH.year
     except (ValueError, re.error):

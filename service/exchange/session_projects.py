@@ -1,4 +1,4 @@
-"""Sorts the sessions of coding agents by project, for imports that read those of one project at a time."""
+"""Sorts coding-agent sessions by project, for imports that read one project's sessions at a time."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -13,23 +13,23 @@ from memlog.service.exchange.formats import ChosenSessions, ForeignSession, load
 from memlog.service.exchange.source import ForeignFiles, Tables
 
 _WITHOUT = "default"
-"""The project of sessions that name neither a folder nor a remote."""
+"""The project for sessions that name neither a folder nor a remote."""
 
 ProjectOf = Callable[[ForeignSession], str]
-"""Returns the project of a session."""
+"""Returns a session's project."""
 
 
 def project_of_checkout(checkouts: Checkouts) -> ProjectOf:
-    """Return the function that names the project of a session by its folder and its remote."""
+    """Return a function that names a session's project by its folder and remote."""
     return lambda session: checkouts.project_of(session.folder, session.remote) or _WITHOUT
 
 
 def sort_sessions(
     format: str, paths: Sequence[Path], project_of: ProjectOf, since: str | None = None
 ) -> dict[str, ChosenSessions]:
-    """Return the sessions at `paths` by project, in the order of names; {} if the format has no sessions.
+    """Return the sessions at `paths`, keyed by project in name order; {} if the format has no sessions.
 
-    All files of a session, and its subagents, go with its first file that names a folder.
+    All files of a session and its subagents belong to the project of the first file that names a folder.
 
     since: only files that changed at or after this time; None for all.
 
@@ -59,6 +59,6 @@ def sort_sessions(
 
 
 def check_paths_exist(paths: Sequence[Path]) -> None:
-    """Raise BadInput if there is no file and no folder at one of the paths."""
+    """Raise BadInput if any of the paths is neither a file nor a folder."""
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
         raise BadInput(f"the path does not exist: {escape_invalid_utf8(missing[0])}", hint="check the path")

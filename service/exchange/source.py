@@ -38,13 +38,13 @@ _PIECE = 512
 _INSTALL = "pip install '.[import]' in a checkout of memlog"
 
 _SECONDS = 60
-"""Seconds of CPU time for a page of some thousand rows."""
+"""Seconds of CPU time for a page of a few thousand rows."""
 
 _INDEX_BYTES = 64 * 2**20
 """The largest -shm file of SQLite in bytes, enough for a WAL of 32 GB."""
 
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-"""How files in UTF-16 begin."""
+"""The byte order marks of UTF-16 files."""
 
 _LONGEST_NAME = 100
 
@@ -56,10 +56,10 @@ _REMEDIES = {
     # A journal has to be rolled back.
     "readonly": "its program crashed during a write; start and stop that program, then import again",
 }
-"""What to do about SQLite's errors."""
+"""Remedies for SQLite errors, keyed by a word in the message."""
 
 _MILLISECONDS = 1e11
-"""The greatest time in seconds since 1970, in the year 5138; a greater number is in milliseconds."""
+"""The largest time in seconds since 1970, in the year 5138; a larger number is in milliseconds."""
 
 
 class Tables:
@@ -86,19 +86,19 @@ class Tables:
 
 
 class ForeignFiles:
-    """A file or a folder of another program.
+    """A file or folder of another program.
 
     tables: reads the program's databases.
     suffix: `~1f0c9a3e`, for example, if another source uses the same ids.
-    project: the only project to read; None for all. log: that of the store, if it is known.
-    map: how its records become messages, where the format takes one.
-    archive: the archive that has them.
-    is_stored: whether a stream of the store has, or had, an event with an id.
+    project: the only project to read; None for all. log: the store's log, if known.
+    map: how records become messages, if the format uses a map.
+    archive: the archive that contains the files; None for files on disk.
+    is_stored: returns whether a stream of the store has, or had, an event with an id.
     chosen: the only sessions to read; None for all.
     since: only files of a folder that changed at or after this time are read; None for all.
-    size, done: the bytes of the files that were found last, and of those of them that were converted.
-    unknown: how many rows have a value in an unknown column, by `table.column`.
-    where: the line that was read last.
+    size, done: the total bytes of the files found last, and of those converted so far.
+    unknown: counts of what was not understood, such as rows with an unknown column, keyed by `table.column`.
+    where: the line read last.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class ForeignFiles:
             self.done += path.stat().st_size
 
     def is_chosen(self, session: str) -> bool:
-        """Whether the lines of a session are to be read. session: its name; "" for a line of none."""
+        """Whether to read a session's lines. session: its name; "" for lines that belong to no session."""
         return self._chosen is None or (session in self._chosen.names if session else self._chosen.has_rest)
 
     def _find_all_files(self, *patterns: str) -> list[Path]:
@@ -174,7 +174,7 @@ class ForeignFiles:
             yield from (path for name in names if (path := Path(folder, name)).is_symlink())
 
     def find_logs(self, *patterns: str) -> list[Path]:
-        """Return the matching files, each once: not its other hard links, nor its compressed copy."""
+        """Return the matching files, each once, without its other hard links and its compressed copy."""
         found = self.find_files(*patterns)
         names = {path.name for path in found}
         files: dict[tuple[int, int], Path] = {}
@@ -189,7 +189,7 @@ class ForeignFiles:
         return path.is_dir() if self._archive is None else self._archive.is_folder(path)
 
     def is_file_below(self, folder: Path, path: Path) -> bool:
-        """Whether there is a file at `path`, and no link leads it out of `folder`."""
+        """Whether there is a file at `path`, and no link on the way leads out of `folder`."""
         if self._archive is not None:
             return self._archive.is_file(path)
         return path.is_file() and path.resolve().is_relative_to(folder.resolve())
@@ -243,14 +243,14 @@ class ForeignFiles:
             return Unreadable(f"{self.display_name(path)}{line}", describe_error(error))
 
     def without_surrogates(self, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Return a value with U+FFFD for each lone surrogate in its texts."""
+        """Return a value with each lone surrogate in its texts replaced by U+FFFD."""
         return _without_surrogates(value)
 
     def read_json_lines(self, path: Path) -> Iterator[Any]:
-        """Yield the value of each line of a file, of which one line at a time is in memory.
+        """Yield the value of each line of a file, holding only one line in memory.
 
-        A line without a value is an `Unreadable`; if it is the last one and has no newline, which its program
-        may still be writing, `Skipped("tail")`. Blank lines count as nothing. A file `.zst` is decompressed.
+        A line without a value yields an `Unreadable`; an unfinished last line, which its program may still be
+        writing, yields `Skipped("tail")`. Blank lines are ignored. A `.zst` file is decompressed.
         """
         number = 0
         try:
@@ -271,7 +271,7 @@ class ForeignFiles:
             yield Unreadable(self.display_name(path), error.strerror or str(error))
 
     def read_csv(self, path: Path) -> Iterator[dict[str, str | None] | Unreadable]:
-        """Yield the rows of a CSV file by its header, whose most frequent separator is that of the file."""
+        """Yield a CSV file's rows, keyed by header; the header's most frequent separator is used."""
         text = self.read_text(path)
         if isinstance(text, Unreadable):
             yield text
@@ -291,7 +291,7 @@ class ForeignFiles:
             yield Unreadable(self.where, why) if why else row
 
     def new_table(self) -> DiskTable:
-        """Return an empty table, for what a format must remember of a large source."""
+        """Return an empty table for data that a format must remember about a large source."""
         return DiskTable()
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
@@ -311,9 +311,9 @@ class ForeignFiles:
         return mask_keys(text.replace("\0", "\ufffd").encode(errors="replace").decode()).rstrip("\n")
 
     def shorten_result(self, text: str) -> str:
-        """Return the output of a tool; of more than 16 KiB, only the first 12 and the last 3 KiB.
+        """Return a tool's output; if it exceeds 16 KiB, only the first 12 and the last 3 KiB.
 
-        The ids of events hold for this form: it must not change.
+        This form must not change, since stored events have it.
         """
         text = self.clean_text(text)  # first: half a key is not recognised
         data = text.encode()
@@ -335,8 +335,8 @@ class ForeignFiles:
 
         known: the columns to read, which may be missing; values in other columns are counted.
         is_optional: whether the table may be missing. is_streamed: whether to yield rows while the table is
-        being read, of which a page is in memory; otherwise everything is read first, so that the program that
-        writes to the file need not wait for appends.
+                being read, with one page in memory; otherwise all rows are read first, so that a program that
+            writes to the file need not wait for appends.
         """
         where = f"{self.display_name(path)}, table {table}"
         try:
@@ -381,7 +381,7 @@ class ForeignFiles:
         return next((f"{error}: {remedy}" for part, remedy in _REMEDIES.items() if part in error), error)
 
     def modified_at(self, path: Path) -> str:
-        """Return the modification time of a file, RFC 3339."""
+        """Return a file's modification time, in RFC 3339."""
         seconds = path.stat().st_mtime if self._archive is None else self._archive.modified_at(path)
         return timestamps.timestamp_from_seconds(seconds)
 
@@ -409,7 +409,7 @@ class ForeignFiles:
 
 
 class _ShortNames(Counter[str]):
-    """Counts names, of which it keeps the beginnings: a source may have some of many megabytes."""
+    """Counts names, keeping only their beginnings: a source may have names of many megabytes."""
 
     def __getitem__(self, name: str) -> int:
         return super().__getitem__(name[:_LONGEST_NAME])
@@ -419,7 +419,7 @@ class _ShortNames(Counter[str]):
 
 
 class _Decompressed(io.RawIOBase):
-    """The content of a zstd file of `size` bytes. What cannot be read or is too large is an OSError."""
+    """The content of a zstd file of `size` bytes. Raises OSError if it is damaged or too large."""
 
     def __init__(self, file: BinaryIO, size: int) -> None:
         try:
@@ -432,11 +432,11 @@ class _Decompressed(io.RawIOBase):
         self._left = min(max(_MAX_BYTES, size * _MAX_RATIO), _MAX_DECOMPRESSED)
 
     def readable(self) -> bool:
-        """Return True: it is read."""
+        """Whether it is readable: always true."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - a buffer, which Python 3.11 has no type for
-        """Fill the beginning of a buffer, and return how many bytes; 0 at the end of the file."""
+        """Fill the beginning of a buffer, and return the number of bytes; 0 at the end of the file."""
         while not self._data:
             piece = self._rest or self._file.read(_PIECE)
             if not piece and self._frame.eof:
@@ -477,7 +477,7 @@ def _parse_line(line: bytes, where: str) -> Any:  # noqa: ANN401 - whatever it h
 
 
 def _without_surrogates(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Return a value whose strings have U+FFFD for each lone surrogate."""
+    """Return a value with each lone surrogate in its strings replaced by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

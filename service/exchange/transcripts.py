@@ -1,4 +1,4 @@
-"""What the importers of coding agents' transcripts share: lines, tools, and the events of a file."""
+"""Shared parts of the coding-agent importers: lines, tools, and the events of a file."""
 
 import json
 from collections import Counter, defaultdict
@@ -13,7 +13,7 @@ from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unread
 Line = dict[str, Any]
 
 _BEFORE_ALL = "1970-01-01T00:00:00.000Z"
-"""The time of a title before the first line with a time: later titles win over it."""
+"""The time of a title before the first dated line, so that later titles win."""
 
 _MAX_CALLS = 10_000
 _HASH_LENGTH = 12
@@ -21,9 +21,9 @@ _SHARED = "-"
 
 
 class Transcript:
-    """Builds the events of a file of transcripts.
+    """Builds the events of a transcript file.
 
-    channel: of its chats. ts: the time of the last line that has one.
+    channel: the channel of its chats. ts: the time of the last dated line.
     """
 
     def __init__(self, source: ForeignData, channel: str) -> None:
@@ -38,11 +38,11 @@ class Transcript:
         self._latest: dict[str, Message] = {}
 
     def id_of(self, name: str) -> str:
-        """Return the id of an event. name: unique in the channel."""
+        """Return an event's id. name: unique in the channel."""
         return f"{self.channel}{self.source.suffix}/{self.source.clean_text(name)}"
 
     def message(self, name: str, chat: str, members: Line) -> Message:
-        """Build a message, with keys masked. Raises TypeError: its content is no text."""
+        """Build a message, with keys masked. Raises TypeError if its content is not a text."""
         if not isinstance(members["content"], str):
             raise TypeError("the content is no text")
         place: Line = {
@@ -79,14 +79,14 @@ class Transcript:
         self._first.pop(chat, None)
 
     def describe(self, chat: str, **members: Any) -> Iterator[ChatDescribed]:  # noqa: ANN401 - of the event
-        """Yield the description of a chat at its first call for it."""
+        """Yield a chat's description on the first call for the chat."""
         if chat not in self._described and any(members.values()):
             self._described.add(chat)
             place: Line = {"id": self.id_of(f"{chat}/described"), "ts": self.ts, "channel": self.channel}
             yield ChatDescribed(**place, chat_id=self._clean(chat), **self._clean(members))
 
     def rename(self, chat: str, title: object, strength: int) -> Iterator[ChatDescribed]:
-        """Yield the description that gives a chat a new title, unless it has a title of greater strength."""
+        """Yield the description that gives a chat a new title, unless it has a stronger title."""
         standing, known = self._title.get(chat, (0, ""))
         if isinstance(title, str) and title and strength >= standing and title != known:
             self._title[chat] = strength, title
@@ -99,15 +99,15 @@ class Transcript:
             yield ChatDescribed(id=name, ts=ts, **place, title=clean)
 
     def withdraw(self, message_id: str, chat: str, state: Literal["superseded", "rewound"]) -> MessageUpdated:
-        """Build the change of a message that is no longer part of its conversation."""
+        """Build the change that takes a message out of its conversation."""
         name = f"{message_id}~{short_sha256(state.encode()).hexdigest()[:_HASH_LENGTH]}"
         place: Line = {"ts": self.ts, "channel": self.channel, "chat_id": chat}
         return MessageUpdated(id=name, **place, message_id=message_id, state=state)
 
     def supersede(self, answer: object, messages: list[Message]) -> Iterator[MessageUpdated]:
-        """Yield that the shorter of two versions of a part of an answer is superseded.
+        """Yield a change that marks the shorter of two versions of an answer's part as superseded.
 
-        Some programs write an answer again while it grows. answer: its id. messages: its next ones.
+        Some programs rewrite an answer while it grows. answer: its id. messages: its next messages.
         """
         if answer is None or answer != self._answer:
             self._answer, self._latest = answer, {}
@@ -122,13 +122,13 @@ class Transcript:
                 self._latest[part] = new
 
     def remember_call(self, call_id: str, tool: str, agent: str | None = None) -> None:
-        """Remember a call of a tool for its result. agent: the kind of the subagent that was called."""
+        """Remember a tool call for its result. agent: the kind of the subagent that was called."""
         self._calls[call_id] = tool, agent or ""
         if len(self._calls) > _MAX_CALLS:
             del self._calls[next(iter(self._calls))]
 
     def tool_of(self, call_id: str) -> tuple[str | None, str]:
-        """Return the tool of a call and the kind of its subagent; (None, "") for an unknown call."""
+        """Return a call's tool and the kind of its subagent; (None, "") for an unknown call."""
         return self._calls.get(call_id, (None, ""))
 
 
@@ -153,7 +153,7 @@ def convert_lines(source: ForeignData, path: Path, convert: Callable[[Line], Rec
 
 
 class LineMark(NamedTuple):
-    """What tells a line from others: its id and time, and whether it says that its file is a fork."""
+    """A line's id and time, which identify it, and whether the line says that its file is a fork."""
 
     id: str
     at: str
@@ -163,10 +163,10 @@ class LineMark(NamedTuple):
 def sort_by_writer(
     source: ForeignData, files: list[Path], read_marks: Callable[[Path], Iterator[LineMark]]
 ) -> Iterator[Path]:
-    """Yield the files; of those with one first line, the file that wrote it comes first.
+    """Yield the files; among files with the same first line, the file that wrote the line comes first.
 
-    That is one that is no fork, and of several the one that went on first. read_marks: yields a mark for each
-    line of a file.
+    That is the file that is not a fork or, among several, the one that was continued first.
+    read_marks: yields a mark for each line of a file.
     """
     groups: defaultdict[str, list[Path]] = defaultdict(list)
     for path in files:
@@ -179,7 +179,7 @@ def sort_by_writer(
 def _first_own_times(
     source: ForeignData, group: list[Path], read_marks: Callable[[Path], Iterator[LineMark]]
 ) -> dict[Path, str]:
-    """Return the time of the first line of each file that no other file has; those of forks sort last."""
+    """Return, for each file, the time of the first line that only it has; the times of forks sort last."""
     holders = source.new_table()
     forks: set[Path] = set()
     for number, path in enumerate(group):
@@ -198,7 +198,7 @@ def _first_own_times(
 
 
 def call_members(tool: str, call_id: str, given: Line | str) -> Line:
-    """Return the members of the message of a tool's call: its name, and what it was given."""
+    """Return the message members for a tool call: the tool's name and input."""
     content = f"{tool}: {given}"
     if isinstance(given, dict):
         values = (_join_words(value) for key, value in given.items() if key != "type")
@@ -208,20 +208,20 @@ def call_members(tool: str, call_id: str, given: Line | str) -> Line:
 
 
 def _join_words(value: object) -> object:
-    """Return the text of a command that is divided into its words."""
+    """Join a command that is a list of words; return any other value unchanged."""
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         return " ".join(value)
     return value
 
 
 def result_members(tool: str | None, call_id: str, text: str, *, is_error: bool) -> Line:
-    """Return the members of the message of a tool's result."""
+    """Return the message members for a tool's result."""
     meta = {"tool": {"call_id": call_id, "error": is_error}}
     return {"role": "tool", "name": tool, "content": text, "meta": meta}
 
 
 def text_of_parts(content: str | list[Line] | None) -> str:
-    """Return a text that may be divided into parts; for a part without text, its name or its type."""
+    """Return the text of content that may have parts; a part without text contributes its name or type."""
     if isinstance(content, str | None):
         return content or ""
     texts = (

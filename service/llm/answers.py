@@ -1,6 +1,6 @@
-"""Reads the answer of a language model, whatever it contains.
+"""Reads a language model's answer, whatever it contains.
 
-Of several usable objects the last one counts: earlier ones are drafts or examples.
+If several objects are usable, the last one counts: earlier ones are drafts or examples.
 """
 
 import json
@@ -24,8 +24,8 @@ UNRATED = 0.5
 an entry, and below whatever a model or a person has called important."""
 
 _WORDS = {"high": 0.9, "medium": 0.6, "low": 0.3}
-"""The importance of each word, as in the prompts: must never be forgotten, is often useful, may be useful
-once."""
+"""The importance of each rating word. The prompts explain them as: must never be forgotten, is often useful,
+may be useful once."""
 
 _NUMBER = re.compile(
     r"(?P<sign>-?)(?P<number>\d{1,9}(?:[.,]\d{1,20})?)"
@@ -80,7 +80,7 @@ _SKIPPED = re.compile(r"(?:[^{\[]*[{\[]){500}")
 """Matches the next 500 openings within a value nested deeper than any answer: objects there belong to it."""
 
 _EFFORT = 20
-"""How many times the length of a text is read at most to find the end of unterminated JSON."""
+"""How much is read to find the end of unterminated JSON, as a multiple of the text's length."""
 
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -121,7 +121,7 @@ def find_json_values(text: str) -> Iterator[Any]:
 T = TypeVar("T", bound=msgspec.Struct)
 
 LONGEST = 2000
-"""The most characters of a memory or a summary: one or two sentences, with a wide margin."""
+"""The most characters in a memory or summary: one or two sentences, with a wide margin."""
 
 _NAMES = {
     "content": ("content", "memory", "text"),
@@ -129,10 +129,10 @@ _NAMES = {
     "type": ("type", "kind"),
     "relation": ("relation", "type", "kind"),
 }
-"""Names that models use for the members of an entry."""
+"""Names that models use for an entry's members."""
 
 _NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
-"""What models write if there is no topic."""
+"""The words that models write if there is no topic."""
 
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """The categories that a model may use: it sees no credentials, and writes summaries separately."""
@@ -148,7 +148,7 @@ _LONGEST_TOPIC = 60
 
 
 class Distilled(msgspec.Struct):
-    """A memory in an answer of the model."""
+    """A memory in a model's answer."""
 
     type: MemoryKind = "fact"  # the most neutral one, for an entry that names none
     category: Annotated[Any, Meta(extra_json_schema={"type": "string", "enum": CATEGORIES_OF_MODELS})] = None
@@ -165,7 +165,7 @@ class Distilled(msgspec.Struct):
 
 
 class MemoryAnswer(msgspec.Struct):
-    """The memories in a conversation or a diary, as a model answers them."""
+    """A model's answer: the memories in a conversation or diary."""
 
     memories: list[Distilled]
     summary: str
@@ -178,8 +178,8 @@ class _TextEntry(msgspec.Struct):
 def schema_of_answer(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
     """Return the JSON schema of an answer.
 
-    Providers enforce only a schema without references in which every member is required and no other is
-    allowed, while an answer is read without some.
+    Providers enforce only a schema without references that requires every member and allows no others. When
+    an answer is read, some members may be missing.
     """
     if get_origin(kind) is list:
         return {"type": "array", "items": schema_of_answer(*get_args(kind))}
@@ -192,11 +192,11 @@ def schema_of_answer(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
 
 
 def read_answer(text: str, kind: type[T]) -> tuple[T, int] | None:
-    """Return the usable part of an answer, and how many of its entries and texts are not; None if nothing is.
+    """Return the usable part of an answer, and the number of unusable entries and texts; None if all are.
 
     The JSON may be within prose, after a draft or in a fenced block, and may be only a list of the entries.
 
-    kind: has a list of entries or a text, and perhaps more texts.
+    kind: a struct with a list of entries or a text, and perhaps more texts.
     """
     found = None
     first, *others = msgspec.structs.fields(kind)
@@ -220,7 +220,7 @@ def read_answer(text: str, kind: type[T]) -> tuple[T, int] | None:
 
 
 def _find_members(text: str, field: FieldInfo) -> Iterator[dict[str, Any]]:
-    """Yield the members of each object in an answer that has this field; without any, top-level lists."""
+    """Yield the members of each object in an answer that has this field; if none has it, top-level lists."""
     is_list = get_origin(field.type) is list
     alone = []
     is_found = False
@@ -263,7 +263,7 @@ def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
 
 
 def _read_entries(given: list[Any], kind: type[T]) -> list[T]:
-    """Return the usable entries of a list, their importance on a scale from 0 to 1."""
+    """Return the usable entries of a list, with their importance on a scale from 0 to 1."""
     entries = [{"content": each} if isinstance(each, str) else each for each in given]
     known = [_fold_names(each) for each in entries if isinstance(each, dict)]
     scale = detect_scale(each.get("importance") for each in known)
@@ -282,7 +282,7 @@ def _says_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
 
 
 def _match_category(given: object) -> str:
-    """Return the known category that a text names in any case or in the plural; else `other`."""
+    """Return the known category that a text names, in any case or in the plural; otherwise `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (resolve_alias(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
@@ -297,7 +297,7 @@ def _normalise_topic(given: object) -> str | None:
 
 
 def _convert_entry(members: dict[str, Any], kind: type[T]) -> T:
-    """Convert an entry, with synonyms of members and words in any case; raise ValidationError if invalid."""
+    """Convert an entry, accepting member synonyms and words in any case; raise ValidationError if invalid."""
     given = {}
     for field in msgspec.structs.fields(kind):
         names = (name for name in _NAMES.get(field.name, (field.name,)) if members.get(name) is not None)
@@ -309,13 +309,13 @@ def _convert_entry(members: dict[str, Any], kind: type[T]) -> T:
 
 
 def _match_word(text: str, words: tuple[str, ...]) -> str:
-    """Return the word that a text is in any case or in the plural; else the text unchanged."""
+    """Return the word that a text matches, in any case or in the plural; otherwise the text unchanged."""
     word = text.strip().lower()
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
 def read_usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
-    """Return `given` as text for an event; None if it is no text, too long or a placeholder such as `…`."""
+    """Return `given` as an event's text; None if it is not text, too long, or a placeholder such as `…`."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
     # JSON may escape a lone surrogate.

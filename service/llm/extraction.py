@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _RECENT = 50
-"""How many of a chat's newest messages are searched for those of an exchange."""
+"""How many of a chat's newest messages are searched for the messages of an exchange."""
 
 
 class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -128,7 +128,7 @@ class Extractions(OperationGroup):
         assistant: Annotated[str | None, "The assistant's answer."] = None,
         mode: Mode | None = None,
     ) -> DistilRequest:
-        """Start to distil the buffer of a session in the background, and return without waiting for it.
+        """Start to distil a session's buffer in the background, and return without waiting for it.
 
         First, the given messages that the session lacks are appended, also without a language model. Until a
         model has answered, they stay in the buffer.
@@ -159,7 +159,7 @@ class Extractions(OperationGroup):
 
     @operation("read")
     def buffer(self, chat: Annotated[ChatField | None, "Only this conversation."] = None) -> list[Buffer]:
-        """List the messages that no extraction covers yet, by chat."""
+        """List each chat's messages that no extraction covers yet."""
         chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(undistilled_buffers(db, chat)))
 
@@ -224,7 +224,7 @@ class _Background(SplitByFork):
         """Forget the thread and the waiting chats, which belong to the parent."""
         self._lock = threading.Lock()
         self._waiting: dict[Chat, list[str | None]] = {}
-        """The modes of the calls for each chat."""
+        """The modes of the calls, keyed by chat."""
         self._is_running = False
 
     def distil_in_background(self, chat: Chat, mode: str | None) -> None:
@@ -255,7 +255,7 @@ class _Background(SplitByFork):
 
 
 def create_questions(engine: Engine, **how: Any) -> "Questions":  # noqa: ANN401 - as `Questions` takes them
-    """Return the `Questions` to the language model of a store. how: see `Questions`.
+    """Return the `Questions` for a store's language model. how: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -269,7 +269,7 @@ def create_questions(engine: Engine, **how: Any) -> "Questions":  # noqa: ANN401
 
 
 def why_no_model(engine: Engine) -> BadInput | None:
-    """Return why no language model is used, as an error; None if a model is used."""
+    """Return an error that says why no language model is used; None if a model is used."""
     if engine.read_model.is_off:
         return BadInput("memory.enabled is false", hint="set memory.enabled to true")
     if not engine.extraction_rules.enabled:

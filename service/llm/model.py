@@ -31,7 +31,7 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """The answer of a language model, or several, with the numbers of tokens and requests that it took."""
+    """One or more answers of a language model, with the number of tokens and requests that they took."""
 
     text: str
     tokens_in: int = 0
@@ -131,7 +131,7 @@ class LanguageModel:
     https://docs.anthropic.com/en/api/messages
 
     is_patient: whether to send requests even while the provider rests, as for a person's command.
-    breaker: the circuit breaker of the provider.
+    breaker: the provider's circuit breaker.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
@@ -140,7 +140,7 @@ class LanguageModel:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether what is sent to the provider stays on this machine."""
+        """Whether data sent to the provider stays on this machine."""
         return self.provider.is_of_this_machine
 
     def request_answer(self, system: str, user: str, schema: dict[str, Any]) -> Completion:

@@ -1,4 +1,4 @@
-"""Runs a task of a language model: asks, retries, sets aside, and appends the events from its answers."""
+"""Runs a language model task: asks, retries, sets items aside, and appends the events from its answers."""
 
 import re
 from abc import ABC, abstractmethod
@@ -55,15 +55,15 @@ the next question."""
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
 _PROMPT = 1000
-"""The most tokens of a prompt: the longest prompt has 480, and a mode adds 60."""
+"""The most tokens in a prompt: the longest prompt has 480, and a mode adds 60."""
 
 _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
 class ModelReply(msgspec.Struct, Generic[A]):
-    """The answer to the requests of a batch.
+    """The answer to a batch's requests.
 
-    origin: of the events that the task makes of it. refused: the number of malformed entries.
+    origin: the origin of the events that the task makes from it. refused: the number of malformed entries.
     """
 
     answer: A
@@ -85,10 +85,10 @@ class ModelReply(msgspec.Struct, Generic[A]):
 
 
 class Batch(msgspec.Struct, kw_only=True):
-    """What one answer is about.
+    """The subject of one answer.
 
-    chat, event_ids: recorded with a failure. requests: sent as JSON; an entry that is too long is in several.
-    count, line: the number of changes, and a line about them, which the task sets when it has the answer.
+    chat, event_ids: recorded with a failure. requests: sent as JSON; an entry that is too long spans several.
+    count, line: the number of changes, and a line about them; the task sets both when it has the answer.
     is_done: whether the events from the answer are in the log.
     """
 
@@ -111,7 +111,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Questions:
-    """Asks questions of the model of a store, within the rules and the daily budget.
+    """Asks a store's language model questions, within the rules and the daily budget.
 
     lock_timeout: seconds to wait for another process that distils; by default the store's.
     is_patient: see `LanguageModel`.
@@ -187,7 +187,7 @@ class Questions:
         return Failures() if self._retry else self._engine.decide(read)
 
     def ask(self, prompt: str, system: str, requests: Iterable[Any], kind: type[A]) -> ModelReply[A]:
-        """Return the answers to the requests as one, and its cost.
+        """Return the answers to the requests combined into one, and their cost.
 
         prompt: the id of the prompt that `system` begins with.
 
@@ -219,7 +219,7 @@ class Questions:
         return Completion("", tokens_in, tokens_out, len(self._sent))
 
     def append_answer_events(self, events: Sequence[Event]) -> None:
-        """Append the events of an answer. If that fails, let the model rest, since its tokens are wasted."""
+        """Append an answer's events. If that fails, let the model rest, since its tokens are wasted."""
         try:
             self._engine.append(events)
         except BadInput:  # its message quotes the answer
@@ -301,12 +301,12 @@ class Questions:
 
 
 class Task(ABC, Generic[A, B]):
-    """A task of the language model: a module of the folder `tasks`, whose `TASK` is a subclass.
+    """A language model task: a module in the folder `tasks`, whose `TASK` is a subclass.
 
     All processes together send each batch at most twice a day.
 
-    name: recorded with failures. job, step: the job that does it, and its name there.
-    prompt: the name of its prompt. answer: the struct of its answer; see `schema_of`.
+    name: recorded with failures. job, step: the job that runs it, and its step in that job.
+    prompt: the name of its prompt. answer: the struct of its answer; see `schema_of_answer`.
     """
 
     name: ClassVar[ModelTask]
@@ -325,13 +325,14 @@ class Task(ABC, Generic[A, B]):
 
     @abstractmethod
     def find_batches(self) -> Iterator[B]:
-        """Yield what is due, in batches that fit into a request. Each is done, or has failed, before the next
-        one is requested.
+        """Yield the due items in batches that fit into a request.
+
+        Each batch is done, or has failed, before the next one is requested.
         """
 
     @abstractmethod
     def events_of_reply(self, db: Connection, batch: B, reply: ModelReply[A]) -> list[Event] | None:
-        """Return the events of an answer, the closing one last; None if the batch has changed meanwhile."""
+        """Return an answer's events, the closing one last; None if the batch has changed meanwhile."""
 
     def _build_system_message(self, prompt: str) -> str:
         """Return the system message. prompt: the text of the task's prompt."""
@@ -346,12 +347,12 @@ class Task(ABC, Generic[A, B]):
         return 0
 
     def run(self) -> Iterator[B]:
-        """Ask about what is due, and yield each batch after its answer or failure.
+        """Ask about all due items, and yield each batch after its answer or failure.
 
         The next run retries a failed batch, unless it is then set aside.
 
         Raises:
-            ProviderError: the provider fails for every request, or every batch failed; what is done stays.
+            ProviderError: the provider fails for every request, or every batch failed; finished work stays.
         """
         self._failures = self._questions.failures_not_to_retry()
         self._failure, self._has_worked, self._count = None, False, 0
@@ -372,7 +373,7 @@ class Task(ABC, Generic[A, B]):
         self._end_run()
 
     def run_as_job_step(self, told: Callable[[str | None], None]) -> Outcome:
-        """Run the task as a step of a job. told: called after each batch with a line about it, if any.
+        """Run the task as a job step. told: called after each batch with a line about it, if any.
 
         Raises:
             ProviderError: see `run`.
@@ -419,7 +420,7 @@ class Task(ABC, Generic[A, B]):
 
 
 def join_answers(answers: Sequence[A]) -> A:
-    """Return several answers as one: their lists one after another, and their texts with spaces between."""
+    """Combine several answers into one: their lists concatenated, and their texts joined with spaces."""
     kind = type(answers[0])
     found: dict[str, Any] = {}
     for name in kind.__struct_fields__:
@@ -430,7 +431,7 @@ def join_answers(answers: Sequence[A]) -> A:
 
 
 def is_storable(event: Event, *texts: str) -> bool:
-    """Whether an event from an answer is valid, and no text holds a key, which a model may invent."""
+    """Whether an event from an answer is valid, and its texts contain no key, which a model may invent."""
     with suppress(BadInput):
         draft_event(event)
         return not any(map(list_key_kinds, texts))
@@ -438,7 +439,7 @@ def is_storable(event: Event, *texts: str) -> bool:
 
 
 def make_entries_of_memories(memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """Return the numbered entries of memories in a request, with keys masked."""
+    """Return numbered request entries for memories, with keys masked."""
     return [
         make_entry_of_memory(number, memory, text)
         for number, (memory, text) in enumerate(zip(memories, mask_memories(memories), strict=True), 1)
@@ -446,7 +447,7 @@ def make_entries_of_memories(memories: Sequence[Memory]) -> list[dict[str, Any]]
 
 
 def make_entry_of_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return the entry of a memory in a request."""
+    """Return a memory's entry in a request."""
     return {"number": number, "date": memory.updated_at[:10], "text": text}
 
 
@@ -467,10 +468,10 @@ _FENCED = re.compile(r"(```[^\n]*\n)(.*?)(\n```)", re.DOTALL)
 """Matches a fenced block: code, a log, the output of a tool."""
 
 _LEAST_TEXT = 64
-"""The fewest tokens of a piece of text, even if they exceed the room: a few words tell a model nothing."""
+"""The fewest tokens in a piece of text, even if they exceed the room: a few words tell a model nothing."""
 
 FRAME = 4
-"""How many tokens a request has around its entries."""
+"""How many tokens a request has besides its entries."""
 
 
 def shorten_message(role: str, text: str) -> str:
@@ -501,7 +502,7 @@ def count_tokens_of_entry(entry: dict[str, Any]) -> int:
 def take_items_that_fit(
     items: Iterable[T], size: Callable[[T], int], room: int, *, skips: bool = False
 ) -> list[T]:
-    """Return the first items that fit into `room` together. skips: whether smaller ones behind may follow."""
+    """Return the first items that fit into `room` together. skips: whether to skip items that do not fit."""
     taken: list[T] = []
     for item in items:
         needed = size(item)

@@ -107,14 +107,15 @@ _CLOSES = ".,:;!)]\"'"
 _OF_A_NUMBER = "\"'′″"
 
 _MOST_KNOWN = 2 / 3
-"""The least fraction of an English text's words that are in the dictionary; all, without a function word."""
+"""The least fraction of an English text's words that must be in the dictionary; all words, if none is a
+function word."""
 
 _FEWEST_WORDS = 4
-"""The fewest words of an English text without a function word."""
+"""The fewest words in an English text without a function word."""
 
 _ENDINGS = (("s$", ""), ("ed$", ""), ("ing$", ""), ("ies$", "y"))
 _SHORTEST_STEM = 5
-"""The fewest letters of a stem; a shorter word with an ending is as likely a typo."""
+"""The fewest letters in a stem; a shorter word with an ending is just as likely a typo."""
 
 
 class Token(NamedTuple):
@@ -311,5 +312,5 @@ def _is_number_or_sign(text: str) -> bool:
 
 @cache
 def _load_words() -> frozenset[str]:
-    """Load the dictionary: 30,000 words, most of them English, and a few that these lack."""
+    """Load the dictionary: 30,000 words, most of them English, and a few additions."""
     return frozenset([*filter(str.isalpha, read_vocabulary()), *_all_words("known")])

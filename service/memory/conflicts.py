@@ -34,7 +34,7 @@ from memlog.service.memory.save import Append
 def resolve_conflict(
     append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]
 ) -> MemoryConflict:
-    """Archive the memories of a conflict that are not in `keep`, and save the others as a person's.
+    """Archive a conflict's memories that are not in `keep`, and save the others as a person's.
 
     Raises the errors of `Memories.resolve`.
     """
@@ -81,7 +81,7 @@ def resolve_conflict(
 def _read_conflict(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """Return the conflict, the memories to keep, the ids worded by a person, and the active ids.
+    """Return the conflict, the memories to keep, the ids of memories worded by a person, and the active ids.
 
     Later changes of a proposal are kept, so that undoing the decision restores them.
     """
@@ -98,7 +98,7 @@ def _read_conflict(
 
 
 def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
-    """Return the ids of a conflict's memories, and that of the proposed memory, if any."""
+    """Return the ids of a conflict's memories, and the id of the proposed memory, if any."""
     proposed = [] if found.proposed is None else [found.proposed.memory_id]
     return [each.memory_id for each in found.memories], proposed
 

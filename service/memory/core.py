@@ -32,10 +32,10 @@ _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def has_json_suffix(path: Path) -> bool:
-    """Whether the suffix of a file is that of JSON.
+    """Whether a file has a JSON suffix.
 
     Raises:
-        BadInput: the suffix is not one of JSON, Markdown or text.
+        BadInput: the file has no JSON, Markdown or text suffix.
     """
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
@@ -318,7 +318,7 @@ class Core(OperationGroup):
     def _find_changes(
         self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
     ) -> CoreImportReport:
-        """Return the changes that give the core memory the values of a file.
+        """Return the changes that give the core memory a file's values.
 
         base: the file before a manual edit; only its differences from the edited file count.
         """

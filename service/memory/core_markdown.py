@@ -128,7 +128,7 @@ def _technologies() -> frozenset[str]:
 
 @cache
 def _leading_technology_pattern() -> re.Pattern[str]:
-    """Return the pattern of a technology at the beginning of a text, possibly with a Finnish ending."""
+    """Return a pattern for a technology at the beginning of a text, possibly with a Finnish ending."""
     names = map(re.escape, sorted(_technologies(), key=len, reverse=True))
     ending = r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
     return re.compile(f"(?:{'|'.join(names)}){ending}")
@@ -235,7 +235,7 @@ def label_to_key(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The key of the items that follow. indent: that of the label's list item; -1 if it is not in a list."""
+    """The key of the items that follow. indent: the label's indentation in a list; -1 outside a list."""
 
     key: str
     indent: int

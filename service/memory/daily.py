@@ -17,7 +17,7 @@ from memlog.service.engine.operation import OperationGroup, make_not_found_error
 from memlog.service.engine.requests import EventId, EventTime, build_event
 
 _DailyEvents = list[DailyEvent]
-"""An alias, because inside the class `list` is a method."""
+"""An alias for use in the class, where `list` is a method."""
 
 
 def _check_days(given: Any) -> None:  # noqa: ANN401 - the request

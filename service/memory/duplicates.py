@@ -74,7 +74,7 @@ _SHORTEST_ADDED = 3
 """The fewest letters of an added word."""
 
 _CLAUSES = 8
-"""How many orders of clauses are tried at most."""
+"""The most clause orders that are tried."""
 
 _SHORTEST_CHINESE_CLAUSE = 4
 """The fewest characters of a clause: 上海 and 海上 are different words, as are 蜜蜂 and 蜂蜜."""
@@ -106,7 +106,7 @@ def similarity_of_near_duplicates(older: Text, newer: Text) -> float | None:
 
 
 def says_all_of_other(text: Text, other: Text) -> bool:
-    """Whether `text` says everything that `other` says, however similar they are."""
+    """Whether `text` says everything that `other` says, whatever their similarity."""
     language = _common_language(other, text)
     orders = _order_clauses(other.tokens, text.tokens, language)
     return any(_is_covered(words, text.tokens, language) for words in orders)
@@ -518,7 +518,7 @@ def _find_earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> Stor
 
 
 def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
-    """Return the decision of the first attempt. Appending its stored line again changes nothing.
+    """Return the first attempt's decision. Appending its stored line again changes nothing.
 
     Raises:
         BadInput: the stored event has other content.

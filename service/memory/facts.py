@@ -1,4 +1,4 @@
-"""The operations of `store.facts`, and the search of a text for a ranked list."""
+"""The operations of `store.facts`, and the search for a ranked list in a text."""
 
 import re
 import unicodedata
@@ -161,7 +161,7 @@ def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
 
 
 def _find_ranks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """Return the ranks in `region`, each with its match; raise NoCertainList if none is at the beginning."""
+    """Return the ranks in `region`, each with its match; raise NoCertainList unless it begins with a rank."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
     if re.match(numbered, region):
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
@@ -184,7 +184,7 @@ def _check_ranks(ranks: Sequence[int]) -> None:
 def _parse_value(item: str, *, on_line: bool) -> str:
     """Return the value in `item`, without the commas and words that join it to the next item.
 
-    on_line: whether the item has a line of its own, all of which belongs to the value.
+    on_line: whether the item has its own line, which belongs entirely to the value.
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
@@ -288,12 +288,12 @@ LONGEST_VALUE = 1000
 
 TopicName = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
 Rank = Annotated[int, Meta(ge=1, le=MOST)]
-"""A place in a list, from 1 on."""
+"""A place in a list, counted from 1."""
 
 AnyChat = Annotated[bool, "If the chat has no such topic, use the topic of the chat that set it last."]
 
 _Facts = list[Fact]
-"""An alias, because inside the class `list` is a method."""
+"""An alias for use in the class, where `list` is a method."""
 
 
 class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -337,7 +337,7 @@ def _check_is_single_value(given: Any) -> None:  # noqa: ANN401 - the request
 
 
 class Facts(OperationGroup):
-    """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
+    """A store's facts, each under a topic: ranked lists, such as favourite colours, or single values."""
 
     @operation("append", check=_check_is_single_value)
     def set(
@@ -523,7 +523,7 @@ def check_values(values: Sequence[str]) -> None:
 def _removal_events(standing: Topic, rank: int | None) -> list[Event]:
     """Return the event that removes a rank; for a whole topic, one event for each spelling of its key.
 
-    To remove the only rank is to remove the whole topic, including its older kinds and spellings.
+    Removing the only rank removes the whole topic, including its older kinds and spellings.
     """
     if rank is None or len(standing.facts) == 1:
         return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]

@@ -20,7 +20,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
     """The outcome of a decay.
 
     changed: the number of memories whose salience this call lowered; 0 if today's decay was already done.
-    event_id, ts, rates: those of today's decay, which this call or an earlier one appended.
+    event_id, ts, rates: the id, time and rates of today's decay, appended by this call or an earlier one.
     position: the position of the event that this call appended; None if today's decay was already done.
     """
 
@@ -35,7 +35,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
 class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that a prune archived or, in a dry run, would archive.
 
-    memories: those with a relevance of at most `threshold`, least relevant first, before the change.
+    memories: the memories with a relevance of at most `threshold`, least relevant first, before the change.
     archived: how many memories this call archived; 0 in a dry run.
     """
 

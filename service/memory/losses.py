@@ -1,13 +1,13 @@
 """Checks that a merged text says exactly what its sources say.
 
-In any language, it may concatenate whole sources in their order.
+In any language, it may concatenate whole sources in order.
 
 In a language with known function words (`MemoryWords.light`), a sentence may also share the beginning of
 several sources ("Anna likes tea and coffee"), and a longer source may contain a shorter one ("Anna lives in
-Oulu and teaches"). No word of such a sentence may affect another part of it: none that negates, limits,
-counts, compares, reports or refers to something.
+Oulu and teaches"). No word of such a sentence may affect another part of it, by negating,
+limiting, counting, comparing, reporting or referring to something.
 
-In doubt the text counts as lossy, and the memories stay unchanged.
+In case of doubt, the text counts as lossy, and the memories stay unchanged.
 """
 
 import re
@@ -35,7 +35,7 @@ _MARK = {sign: mark for mark, signs in _MARKS.items() for sign in signs}
 _OPENING = "(["
 _BULLET = re.compile(r"^\s*[-–*•]\s+(?!\d)", re.MULTILINE)
 _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()!?.]|[,;:()!?.](?=[^\x00-\u2fff])")
-"""Matches punctuation that needs no space beside it; other marks inside a word or number are part of that."""
+"""Matches punctuation that needs no space beside it; other marks inside a word or number belong to it."""
 
 
 class _Joining(NamedTuple):
@@ -71,7 +71,7 @@ class _Joining(NamedTuple):
 
 
 def describe_loss(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` omits from `sources` or adds to them, such as "a number"; else None."""
+    """Describe what `text` omits from `sources` or adds to them, such as "a number"; None if nothing."""
     language = _find_joining_words(" ".join([*sources, text]))
     told = [_split_words(source, language) for source in sources]
     merged = _split_words(text, language)
@@ -87,7 +87,7 @@ def describe_loss(sources: Sequence[str], text: str) -> str | None:
 
 
 def describe_additions(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` adds to `sources`, such as "a number that nobody said"; None if it adds nothing.
+    """Describe what `text` adds to `sources`, such as "a number that nobody said"; None if nothing.
 
     Function words that do not reverse the meaning may be added.
     """
@@ -111,7 +111,7 @@ def _describe_number_or_word(words: Iterable[str]) -> str:
 
 
 def _find_joining_words(text: str) -> _Joining:
-    """Return the words that matter in a text's language; no words if memlog does not know them."""
+    """Return the words that matter for joining sentences in a text's language; none if it is unknown."""
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
@@ -176,7 +176,7 @@ def _split_pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 def _decompose_into_sources(
     text: Sequence[str], told: Sequence[list[str]], language: _Joining
 ) -> list[list[str]]:
-    """Return the sources of which a text is composed; [] if it has other parts."""
+    """Return the sources that make up a text; [] if it has other parts."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):

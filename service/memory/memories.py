@@ -66,7 +66,7 @@ Categories = Annotated[
 _Memories = list["Memory"]
 _Conflicts = list["MemoryConflict"]
 _History = list["StoredEvent"]
-"""An alias, because inside the class `list` is a method."""
+"""An alias for use in the class, where `list` is a method."""
 
 
 def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:

@@ -41,7 +41,7 @@ def tells_nothing(text: str) -> bool:
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
     """Whether a sentence consists of words of `language` and denies that anything was said.
 
-    is_of_somebody: whether it is about what a person has, so that it must also name the telling.
+    is_of_somebody: whether it is about something that a person has, so that it must also mention telling.
     """
     words = _WORD.findall(text) if language.is_spaced else [text]
     if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, text)):

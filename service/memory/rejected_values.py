@@ -36,7 +36,7 @@ _DAYS = [
 
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,}\d")
 _OWN_DIGITS = 7
-"""How many last digits of a telephone number all its notations share."""
+"""How many final digits all notations of a telephone number share."""
 
 
 def to_digits(word: str) -> str:
@@ -80,7 +80,7 @@ _MOST_MORE = 3
 """How many words a value may add or omit, under a similar key, and still say the same."""
 
 _LEAST_PART = 0.5
-"""The fraction of a rejected value's words that says the same under any key."""
+"""The fraction of a rejected value's words that suffices to say the same under any key."""
 
 _LONG_STEM, _SHORT_STEM = 8, 4
 
@@ -175,7 +175,7 @@ def _contradicts(value: str, old: str) -> bool:
 
 
 def _is_word_form(word: str, of: str) -> bool:
-    """Whether a word is a form of the word `of`, as Oulussa is of Oulu."""
+    """Whether a word is a form of the word `of`, such as Oulussa for Oulu."""
     if word == of:
         return True
     common = first_difference(word, of)

@@ -31,7 +31,7 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
         that a model had distilled.
         `merged into ID`: a near duplicate, which now has this text.
         `already known`: an exact duplicate; the save was counted, and restored its full salience.
-    event_id, position, warnings: those of the appended event.
+    event_id, position, warnings: the appended event's id, position and warnings.
     """
 
     memory_id: str

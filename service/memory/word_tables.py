@@ -1,7 +1,8 @@
-"""Loads the words and patterns of a module, on first use, from the TOML file beside it.
+"""Loads a module's words and patterns, on first use, from the TOML file beside it.
 
-The members of a table below `patterns` are alternatives, whose line breaks do not count; `%(name)s` in them
-stands for the member `name` of the table `parts`. Other tables have words, separated by white space.
+The members of a table below `patterns` are alternatives of one pattern, in which line breaks are ignored
+and `%(name)s` stands for the member `name` of the table `parts`. Other tables list words separated by white
+space.
 """
 
 import re
@@ -15,7 +16,7 @@ from memlog.projector.text.language_files import parse_tables
 
 @cache
 def load_tables(module: str) -> Mapping[str, Any]:
-    """Return the tables in the file of a module. module: its `__file__`."""
+    """Return the tables in a module's file. module: its `__file__`."""
     return parse_tables(Path(module).with_suffix(".toml").read_bytes().decode())
 
 
@@ -26,7 +27,7 @@ def load_words(module: str, table: str, name: str) -> frozenset[str]:
 
 
 def load_patterns(module: str) -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns in the file of a module, by name."""
+    """Return the patterns in a module's file, keyed by name."""
     tables = load_tables(module)
     given = tables.get("parts", {})
     parts = {name: part % given for name, part in given.items()}

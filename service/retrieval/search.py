@@ -129,7 +129,7 @@ class EmbeddingClient:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has already embedded the question, or failed to. text: None if it has a key."""
+    """A remote embedder that has already tried to embed the question. text: None if it contains a key."""
 
     is_remote = True
 
@@ -201,7 +201,7 @@ def prepare_search(
 
 
 _BuiltContext = tuple[Context, GivenContext | None]
-"""A context, and its record, if it is to be recorded."""
+"""A context, and the event that records it, if any."""
 
 
 def create_and_record_context(reads: ReadPool, log: Log, request: BuildContext) -> Context:

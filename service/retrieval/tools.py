@@ -59,7 +59,7 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Search results, best first. silent: why parts of the search are missing, by part.
+    """Search results, best first. silent: why parts of the search are missing, keyed by part.
 
     certain: whether any result certainly relates to the query. note: "nothing certain" if none does.
     """
@@ -99,7 +99,7 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of saving a memory.
 
     decision: saved, already known, or merged into ID. event_id: the id of the appended event.
-    position: of the event in the log, stream/segment@byte. warnings: anything suspicious about it.
+    position: the event's position in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     memory_id: str
@@ -113,7 +113,7 @@ class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change to the core memory.
 
     previous: the value before the change, if any. value: the new value; None if the key was removed.
-    position: of the event in the log, stream/segment@byte. warnings: anything suspicious about it.
+    position: the event's position in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     section: Section

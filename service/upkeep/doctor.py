@@ -93,7 +93,7 @@ _FEW, _PART = 5, 0.1
 
 
 def find_error_raised_by(works: Callable[[], object]) -> MemlogError | None:
-    """Return the error of memlog that `works` raises, or None if it works."""
+    """Return the memlog error that `works` raises, or None if it succeeds."""
     try:
         works()
     except MemlogError as error:

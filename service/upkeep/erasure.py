@@ -38,7 +38,7 @@ from memlog.service.upkeep.undoing import ImportUndo, undo_import
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the log seems to contain a key, without the key itself.
+    """A place where the log seems to contain a key, without the key itself.
 
     kind: the kind of key. id: the id of the event, or the position of a line that is not an event.
     offset, line: the byte offset of the line in its segment, and its number from 1.
@@ -189,7 +189,7 @@ def _split_letters(text: str) -> list[str]:
 
 @cache
 def _canonical_duplicates() -> dict[str, list[str]]:
-    """Return, by character, the other characters that NFC turns into it, such as the kelvin sign for K."""
+    """Return, for each character, the others that NFC turns into it, such as the kelvin sign for K."""
     others: dict[str, list[str]] = {}
     for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
         if (composed := normalize("NFC", character)) != character:
@@ -254,7 +254,7 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield the blocks of a file; an SQLite file again, without the page numbers that split long texts."""
+    """Yield the blocks of a file; for SQLite files, again without the page numbers that split long texts."""
     head = file.read(100)
     yield _split_blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
@@ -266,7 +266,7 @@ def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
 
 
 def _split_blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
-    """Yield each block of `size` bytes from `first` on, without its first `head` bytes, with its offset."""
+    """Yield each block of `size` bytes from `first` on, without its first `head` bytes, and its offset."""
     offset = file.seek(first)
     while block := file.read(size):
         yield offset + head, block[head:]

@@ -108,8 +108,8 @@ class ScrubReport(msgspec.Struct, kw_only=True):
 
 
 PATTERN_SECONDS = 5
-"""Seconds of CPU time to search one event. A pattern without nested repeats takes 0.2 s for the largest, 16
-MiB."""
+"""Seconds of CPU time to search one event. A pattern without nested repeats takes 0.2 s for the largest
+event, 16 MiB."""
 
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
@@ -124,8 +124,8 @@ _KNOWN_BY = ("content", "value", "summary", "title")
 class _Selection(NamedTuple):
     """The lines to forget.
 
-    segments: the segments to read. wants: tells whether to forget one of their lines. names: keys of further
-    events. whole: streams of which `wants` selects every line.
+    segments: the segments to read. wants: returns whether to forget a line in them. names: keys of further
+    events. whole: streams in which `wants` selects every line.
     """
 
     segments: list[Segment]
@@ -149,7 +149,7 @@ def forget_events(
 ) -> ForgetReport:
     """Forget events; see `Erasure.forget`.
 
-    log: appends redactions with fsync, whatever the setting of the store.
+    log: appends redactions with fsync, whatever the store's setting.
     """
     if target.match is None:
         return _forget_selected_lines(
@@ -183,7 +183,7 @@ def forget_imported_events(log: Log, read_model: ReadModel, events: set[Key]) ->
 
 @contextmanager
 def _pattern_matcher(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """Yield a function that tells whether an untrusted pattern matches any of some texts, as given or in NFC.
+    """Yield a function that returns whether an untrusted pattern matches any text, as given or in NFC.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` holds the GIL meanwhile. So
     a bounded process does the search.
@@ -318,7 +318,7 @@ def _segments_of(log: Path, streams: Container[str]) -> list[Segment]:
 
 
 def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """Return the lines to forget, with the changes of messages and contexts that name them, and new keys."""
+    """Return the lines to forget, including message changes and contexts that name them, and new keys."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
     shown_of = {stream: _message_lines(db, stream) for stream in selection.whole}
@@ -363,7 +363,7 @@ def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[Forge
 
 
 def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """Return the messages of a stream by segment, from a read model that has caught up.
+    """Return a stream's messages, keyed by segment, from a read model that has caught up.
 
     Decoding their lines again would take half as long as projecting them.
     """
@@ -428,7 +428,7 @@ def list_texts_of_line(entry: LogEntry) -> Iterator[str]:
 
 
 def _parse_members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of a line, including unknown ones; {} if it is not an object."""
+    """Return a line's members, including unknown ones; {} if it is not an object."""
     try:
         members = msgspec.json.decode(strip_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The operations of `store.jobs`, and the runner of the jobs."""
+"""The operations of `store.jobs`, and the job runner."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memlog.eventlog.schedules import Schedule
 
 _Jobs = list["Job"]
-"""An alias, because inside the class `list` is a method."""
+"""An alias for use in the class, where `list` is a method."""
 _Runs = list[JobRun]
 _Reports = list["JobReport"]
 
@@ -144,11 +144,11 @@ JOBS: dict[str, tuple[str, ...]] = {
     "daily": ("decay",),
     "weekly": ("duplicates", "prune"),
 }
-"""The jobs, and the steps of each that need no language model."""
+"""The jobs, each with its steps that need no language model."""
 
 
 def list_steps_of_job(job: str) -> list[str]:
-    """Return the steps of a job in order: those of the language model behind the first other one."""
+    """Return a job's steps in order: language model steps come after the first other step."""
     own = JOBS[job]
     return [*own[:1], *(task.step for task in load_tasks() if task.job == job), *own[1:]]
 
@@ -165,11 +165,11 @@ class JobReport(msgspec.Struct, kw_only=True):
 
 
 class JobRunner:
-    """Runs the jobs of a store.
+    """Runs a store's jobs.
 
     lock_timeout: seconds to wait for another process. is_requested: whether a person requested the run.
-    retry: include what was set aside today. heartbeat: called while work goes on; raising in it ends the run,
-        which stays due. notify: called with a line per request to the language model.
+    retry: include items set aside today. heartbeat: called during the work; raising in it ends the run, which
+    stays due. notify: called with a line per request to the language model.
     """
 
     def __init__(

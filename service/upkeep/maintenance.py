@@ -288,8 +288,8 @@ _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
 """Seconds to wait for a scrub, which is mostly a rebuild; and for one whose process is stopped."""
 
 _IN_MEMORY = 200
-"""MiB of log that are replayed in memory at most if no file can be created: a replay takes 4.6 bytes per byte
-of log (measured), so at most 1 GB."""
+"""The most MiB of log to replay in memory if no file can be created: a replay takes 4.6 bytes per byte of log
+(measured), so at most 1 GB."""
 
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class ProjectReport(msgspec.Struct, kw_only=True):
     """The result of a projection.
 
-    events, duplicates, conflicts, quarantined: the lines read now, by outcome.
+    events, duplicates, conflicts, quarantined: the number of lines read now, for each outcome.
     nul_runs: runs of NUL bytes around them, left by a power cut.
     rows: events in the read model.
     vectors_computed, vectors_cached, vectors_pending: passages, by the state of their vectors.
@@ -48,7 +48,7 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 
 class EmbedReport(msgspec.Struct, kw_only=True):
-    """What became of the passages that had no vector.
+    """The outcome for the passages that had no vector.
 
     computed, cached: how many got a new vector, or one from the cache. pending: how many still have none.
     withheld: how many never get one, because they may not be sent to a provider or a model refuses them.

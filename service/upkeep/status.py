@@ -41,15 +41,14 @@ class Status(msgspec.Struct, kw_only=True):
     plain_texts: events too long for structured indexing; full-text search finds them.
     vector_model: the model of the vectors in the read model; None if it has no vector table.
     sqlite: the binding and its version; one that loads extensions is preferred.
-    sqlite_vec: the version of the extension; None if it does not work.
-    model, dimension: those of the working embedding model; None if none works. multilingual_model: that of
-        the extra `multilingual`; None if it is not installed or does not work.
-    vectors_set_aside: what a model could not embed today: full-text search finds it, and it is retried
-        another day.
+    sqlite_vec: the extension's version; None if it does not work.
+    model, dimension: the working embedding model and its dimension; None if no model works.
+    multilingual_model: the model of the `multilingual` extra; None if it is not installed or does not work.
+    vectors_set_aside: names of texts that a model could not embed today: full-text search finds them, and
+        they are retried another day.
     providers: the state of the embedding and rerank providers.
-    set_aside: what is not sent to the language model again before tomorrow (UTC).
-    memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: conflicts that wait behind
-        these.
+    set_aside: requests that are not sent to the language model again before tomorrow (UTC).
+    memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: conflicts queued behind them.
     silent: the parts of searches and jobs that do not work, and why: `vector`, `multilingual`, `pending`,
         `prune`.
     """
@@ -83,7 +82,7 @@ class Status(msgspec.Struct, kw_only=True):
 
 
 def read_status(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
-    """Return the state of a store, without catching up with the log."""
+    """Return a store's state, without catching up with the log."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.load_models_or_why()
     if multilingual is not None and (problem := ask_embedder(multilingual)):
@@ -139,8 +138,8 @@ class Stats(msgspec.Struct, kw_only=True):
 
     synced: whether the read model has caught up with the log, so that everything is counted.
     unread_bytes, unread_lines: how much of the log was unread before the catch-up.
-    events_by_type, events_by_day: events that count, by the UTC day on which they happened; without those of
-        undone imports, and without the lines about imports.
+    events_by_type, events_by_day: events that count, by the UTC day on which they happened; without the
+        events of undone imports, and without the lines about imports.
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
     memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
     passages: passages in the search index. vectors, vectors_pending: how many have, or lack, a vector.
@@ -170,7 +169,7 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 def read_stats(read_model: ReadModel) -> Stats:
-    """Return the statistics of a store. The lag is measured before the read model catches up."""
+    """Return a store's statistics. The lag is measured before the read model catches up."""
     log = read_model.projector.log
     behind, _ = read_model.connect_to_latest(sync=False)
     unread_bytes, unread_lines = (

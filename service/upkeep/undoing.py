@@ -1,4 +1,4 @@
-"""Takes imports back: their events, and what was derived from these, no longer count."""
+"""Undoes imports: their events, and the events derived from them, no longer count."""
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -26,14 +26,14 @@ from memlog.service.exchange.formats import is_imported
 _MAX_NAMED = 3
 
 _DERIVED_IN = (ev.MemorySaved.STREAM, ev.CoreMemoryUpdated.STREAM, ev.FactStored.STREAM)
-"""Streams with derived events, besides summaries in conversations."""
+"""The streams with derived events, besides summaries in conversations."""
 
 
 class ImportUndo(msgspec.Struct, kw_only=True):
-    """What undoing an import takes back or, in a dry run, would.
+    """The result of undoing an import or, in a dry run, the expected result.
 
-    events: the number of its events, with descriptions of chats, that no longer count.
-    derived: the number of events that were derived from them, and no longer count either.
+    events: how many of its events, including chat descriptions, no longer count.
+    derived: how many events that were derived from them no longer count.
     kept: the messages and memories that stay because something else has changed them since.
     met_by: later imports of other sources that met some of the events.
     erased: whether the events were also forgotten, so that they cannot be imported again.
@@ -53,7 +53,7 @@ class ImportUndo(msgspec.Struct, kw_only=True):
 class _Plan(NamedTuple):
     """The outcome of undoing an import, and the events that it hides and keeps.
 
-    is_undone: whether it was undone before; its hidden events may still be erased.
+    is_undone: whether the import was undone before; its hidden events may still be erased.
     """
 
     report: ImportUndo
@@ -126,7 +126,7 @@ class _Derivation(NamedTuple):
     """An event that was derived from others, or that closes such an extraction.
 
     extraction: the id of its extraction. sources: the events that it was derived from.
-    memories: the ids of memories that it was derived from. memory: that of the memory that it saves.
+    memories: the ids of memories that it was derived from. memory: the id of the memory that it saves.
     """
 
     key: Key
@@ -137,9 +137,9 @@ class _Derivation(NamedTuple):
 
 
 def _find_derived_events(log: Path, hidden: set[Key]) -> tuple[set[Key], set[str]]:
-    """Return the events derived from hidden ones, also by several steps, and the memories that they save.
+    """Return the events derived, directly or indirectly, from hidden ones, and the memories that they save.
 
-    The whole extraction goes, also if it had other sources: what these say is distilled again.
+    The whole extraction goes, even if it had other sources: these are distilled again.
     """
     streams = {*_DERIVED_IN, *(stream for stream, _ in hidden)}
     entries = [each for stream in sorted(streams) for each in _entries_of(log, stream)]
@@ -172,7 +172,7 @@ def _entries_of(log: Path, stream: str) -> Iterator[LogEntry]:
 
 
 def _memories_saved_only_by(entries: list[LogEntry], events: set[Key]) -> set[str]:
-    """Return the memories that some of the events save, and that nothing else saves."""
+    """Return the memories that are saved by `events` and by no other entries."""
     own, others = set[str](), set[str]()
     for entry in entries:
         if isinstance(entry.event, ev.MemorySaved):

@@ -35,7 +35,7 @@ from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
 
 _TEXTS = ("text", "question")
-"""Fields with people's words, which do not belong in URLs."""
+"""Fields that hold people's words, which do not belong in URLs."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
 _PROJECT_HEADER = "X-Memlog-Project"
@@ -186,7 +186,7 @@ async def _run_project_route(
 async def _run_session_route(
     stores: OpenStores, does: Callable[..., Any], status: int, call: Call
 ) -> Response:
-    """Answer a request. does: takes the store, the other names in the path, and the body, if any."""
+    """Run a session route. does: takes the store, the other names in the path, and the body, if any."""
     named = dict(call.path_params)
     project = named.pop("project", None) or unquote(call.headers.get(_PROJECT_HEADER, DEFAULT))
     given = [*named.values(), *([await guard.read_json_object(call)] if call.method == "POST" else [])]

@@ -80,7 +80,7 @@ _IN_FLIGHT = Budget(EVENTS + _BODY)
 def answering_errors(
     endpoint: Callable[[Call], Awaitable[Response]],
 ) -> Callable[[Call], Awaitable[Response]]:
-    """Wrap an endpoint to answer refused and failed requests too."""
+    """Wrap an endpoint so that refused and failed requests also get a response."""
 
     async def answer(call: Call) -> Response:
         try:

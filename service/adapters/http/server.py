@@ -22,8 +22,8 @@ _LAST_SECONDS = 3  # for running requests at shutdown; with the watches, the ser
 
 _HEAD_BYTES = 64 * 1024
 _WAITING = 256
-"""Connections that may wait for the head of a request. Beyond that, the one that has waited longest is
-closed, so that idle connections keep nobody out. Unix sockets and TCP are counted separately."""
+"""How many connections may wait for a request head. Beyond that, the one that has waited longest is closed,
+so that idle connections keep nobody out. Unix sockets and TCP are counted separately."""
 
 _CANDIDATES = 16
 """How many of the longest-waiting connections are examined: the first that has sent nothing is closed, since

@@ -46,8 +46,7 @@ _TEMPLATES = {
     "memlog://chat/{channel}/{chat_id}": ("conversations.window", "chat", "The last messages of a chat"),
 }
 _TOOL_OF = {"core.get": "memory_core_get"}
-"""The tools to name for operations in the hints of errors; other hints say where to find ids: by
-searching."""
+"""The tools that error hints name instead of operations; other hints say that a search finds ids."""
 
 
 Runs = Callable[[Context, Callable[[Any], Any]], Any]
@@ -195,7 +194,7 @@ _SURROGATES = re.compile(
 """Matches escaped backslashes, surrogate pairs and lone surrogates in JSON."""
 
 _POLL_SECONDS = 1.0
-"""Seconds between two checks whether the client is alive."""
+"""Seconds between checks that the client is alive."""
 
 _AWAY = ("server_away", "unauthorized", "forbidden", "misdirected", "no_route", "ending")
 """Codes of errors that mean the server has gone or been replaced. A retry is safe, as all tools are

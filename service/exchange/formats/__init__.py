@@ -1,13 +1,13 @@
 """Importers: one module per format of another program. A module turns a source into events, without a store.
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
-`SOURCES`, patterns of the files that are sources if a folder is not one; `projects`, which yields the names
-of projects: `read` then yields only the requested one; `sessions`, which yields the sessions of a coding
-agent: `read` then yields only the chosen ones; and `HAS_UNIQUE_IDS = True` if no two sources can use
-one id for different records, as with UUIDs: then a source is read once. Where the program has a folder of its
-own, there are `VARIABLE`, `HOMES`, `SESSIONS` and, if it deletes sessions, `days_kept`; see `Importer`. A
-format is named after its module, with hyphens. The ids of events derive from the source's ids, never from
-texts, so that a second run recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
+`SOURCES`, patterns for source files if a source is not a folder; `projects`, which yields project names:
+`read` then yields only the requested project; `sessions`, which yields coding-agent sessions: `read` then
+yields only the chosen ones; and `HAS_UNIQUE_IDS = True` if no two sources can use one id for different
+records, as with UUIDs: then a source is read once. If the program has its own folder, the module has
+`VARIABLE`, `HOMES`, `SESSIONS` and, if the program deletes sessions, `days_kept`; see `Importer`. A format is
+named after its module, with hyphens. Event ids derive from the source's ids, never from texts, so that a
+second run recognises them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
 import json
@@ -42,10 +42,10 @@ Reason = Literal[
     "excluded",
     "pending",
 ]
-"""Why a record is skipped. archived: core memory has no archive. mirror: the same stands elsewhere in the
-source. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
-tail: a last line that is not finished. system: a prompt of the system. excluded: the map leaves it out, or
-it is too old. pending: its program has not finished it."""
+"""Why a record is skipped. archived: core memory has no archive. mirror: the source has the same content
+elsewhere. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
+tail: an unfinished last line. system: a system prompt. excluded: the map leaves it out, or it is too old.
+pending: the program has not finished it."""
 
 
 class Used(NamedTuple):
@@ -55,10 +55,11 @@ class Used(NamedTuple):
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
         the time and a hash. resets: changes that count only if an earlier change differs.
     created: when the record was created, according to the source.
-    group: a name shared by records that stand one after another, and that only their place and text identify:
-        their ids end in their number, and the import finds under which numbers the log has them.
-    is_editable: whether another text at the place of a known one may be its new version. former: the id that
-        an older version of memlog gave the record or, for a group, to its list. former_text: likewise.
+    group: a name shared by consecutive records that only their place and text identify: their ids end in a
+        number, and the import finds the numbers under which the log has them.
+    is_editable: whether a new text in the place of a known one may be its new version.
+    former: the id that an older version of memlog gave the record or, for a group, its list.
+    former_text: the text that an older version of memlog gave the record.
     is_telling: whether equal content in two sources suggests that they are the same.
     has_own_id: whether the source itself gives the record its id, so that other content under this id is a
         new version of the record.
@@ -77,7 +78,7 @@ class Used(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A record that is not imported. events: what it says about its chat, each a `chat_described`."""
+    """A record that is not imported. events: `chat_described` events, if the record describes its chat."""
 
     reason: Reason
     events: Sequence[Event] = ()
@@ -91,10 +92,10 @@ class Unreadable(NamedTuple):
 
 
 class ForeignSession(NamedTuple):
-    """A file of a session, or what else a source has of one.
+    """A session's file, or another part of a source that contains lines of a session.
 
-    name: of the session, and of its chat. folder: in which it worked first. remote: that of the folder's
-    repository, according to the session.
+    name: the name of the session and its chat. folder: the folder where it first worked.
+    remote: the remote of the folder's repository, according to the session.
     """
 
     name: str
@@ -104,10 +105,10 @@ class ForeignSession(NamedTuple):
 
 
 class ChosenSessions(NamedTuple):
-    """The sessions that one pass reads of sources that are divided between projects.
+    """The sessions that one pass reads from sources that are divided between projects.
 
-    names: theirs. files: the files with lines of theirs, by source.
-    has_rest: whether this pass also reads what belongs to no session.
+    names: the sessions' names. files: the files that contain their lines, keyed by source.
+    has_rest: whether this pass also reads lines that belong to no session.
     """
 
     names: set[str]
@@ -116,19 +117,19 @@ class ChosenSessions(NamedTuple):
 
 
 class ValuesById(Protocol):
-    """Values by id, of which a bounded part is in memory; see `memlog.projector.disk_table.DiskTable`."""
+    """Values keyed by id, with only a bounded part in memory; see `memlog.projector.disk_table.DiskTable`."""
 
     def get(self, name: str) -> bytes | str | None:
-        """Return the value of an id; None if it has none."""
+        """Return the value for an id; None if there is no value."""
 
     def __setitem__(self, name: str, value: str) -> None:
-        """Set the value of an id."""
+        """Set the value for an id."""
 
     def add(self, name: str) -> bool:
-        """Add an id without a value of its own; return whether it is new."""
+        """Add an id without a value; return whether it is new."""
 
     def values(self) -> Iterator[bytes | str]:
-        """Yield all values, in no order."""
+        """Yield all values, in no particular order."""
 
 
 class ForeignData(Protocol):
@@ -146,19 +147,19 @@ class ForeignData(Protocol):
         """Return the files that match any of the patterns."""
 
     def count_as_done(self, path: Path) -> None:
-        """Count a file as converted, for the progress."""
+        """Count a file as converted, for progress reports."""
 
     def find_logs(self, *patterns: str) -> list[Path]:
         """Return the files that match any of the patterns, each once."""
 
     def is_chosen(self, session: str) -> bool:
-        """Whether the lines of a session are to be read. session: its name; "" for a line of none."""
+        """Whether to read a session's lines. session: its name; "" for lines that belong to no session."""
 
     def is_folder(self, path: Path) -> bool:
         """Whether there is a folder at `path`."""
 
     def is_file_below(self, folder: Path, path: Path) -> bool:
-        """Whether there is a file at `path`, and no link leads it out of `folder`."""
+        """Whether there is a file at `path`, and no link on the way leads out of `folder`."""
 
     def display_name(self, path: Path) -> str:
         """Return the name of a file for display."""
@@ -176,16 +177,16 @@ class ForeignData(Protocol):
         """Return the decoded JSON of a file, or an `Unreadable`."""
 
     def without_surrogates(self, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-        """Return a value with U+FFFD for each lone surrogate in its texts."""
+        """Return a value with each lone surrogate in its texts replaced by U+FFFD."""
 
     def read_json_lines(self, path: Path) -> Iterator[Any]:
         """Yield the value of each line of a file; a `Skipped` or `Unreadable` for a line without one."""
 
     def read_csv(self, path: Path) -> Iterator[dict[str, str | None] | Unreadable]:
-        """Yield the rows of a CSV file by its header; an `Unreadable` for a row that is none."""
+        """Yield the rows of a CSV file, keyed by the header's names; an `Unreadable` for an invalid row."""
 
     def new_table(self) -> ValuesById:
-        """Return an empty table, for what a format must remember of a large source."""
+        """Return an empty table for data that a format must remember about a large source."""
 
     def has_chat(self, channel: str, chat_id: str) -> bool:
         """Whether the log has a conversation, even if it was forgotten."""
@@ -194,10 +195,10 @@ class ForeignData(Protocol):
         """Whether the log has an event in a conversation, even if it was forgotten."""
 
     def clean_text(self, text: str) -> str:
-        """Return a text with keys masked, and with what JSON cannot hold replaced."""
+        """Return a text with keys masked, and with characters that JSON cannot hold replaced."""
 
     def shorten_result(self, text: str) -> str:
-        """Return the output of a tool without its middle, if it is long."""
+        """Return a tool's output, without its middle if it is long."""
 
     def read_rows(
         self,
@@ -211,10 +212,10 @@ class ForeignData(Protocol):
         """Yield the rows of an SQLite table, and `Unreadable` for each damaged part."""
 
     def modified_at(self, path: Path) -> str:
-        """Return the modification time of a file, RFC 3339."""
+        """Return a file's modification time, in RFC 3339."""
 
     def parse_time(self, value: object) -> str | None:
-        """Parse a time in another program's notation; None if there is none."""
+        """Parse a time in another program's notation; return None if there is no valid time."""
 
 
 Record = Used | Skipped | Unreadable
@@ -225,17 +226,17 @@ Read = Callable[[ForeignData], Iterator[Record]]
 
 
 class Importer(NamedTuple):
-    """The reader of a format.
+    """The importer of a format.
 
     sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
-    find_sessions: yields the files of the sessions in a source, of which it reads the beginnings; those of a
-        session begin with its own. None if the format has no sessions.
+    find_sessions: yields the session files in a source, reading only their beginnings; a session's own file
+        comes before its other files. None if the format has no sessions.
     has_unique_ids: whether no two sources use one id for different records.
-    variable: the environment variable with the program's folder, or `NAME/folder` for one below what the
-    variable names. homes: patterns for its folders below a person's home folder. sessions: patterns for the
-    files of its conversations in such a folder.
-    days_kept: returns after how many days without a change the program deletes a session; None if never.
+    variable: the environment variable with the program's folder, or `NAME/folder` for a folder below it.
+    homes: patterns for the program's folders below a home folder.
+    sessions: patterns for the conversation files in such a folder.
+    days_kept: returns the number of days after which the program deletes an unchanged session; None if never.
     """
 
     read: Read
@@ -322,7 +323,7 @@ def format_names() -> Sequence[str]:
 
 @cache
 def list_agent_channels() -> frozenset[str]:
-    """Return the channels of coding agents: the formats of programs that have a folder of their own."""
+    """Return the coding agents' channels: the formats of programs that have their own folder."""
     return frozenset(name for name in format_names() if load_importer(name).homes)
 
 

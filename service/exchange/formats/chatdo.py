@@ -25,13 +25,13 @@ _CHANNEL = "chatdo"
 _FILES = ("**/tracking.sqlite", "**/index.sqlite")
 _OF_PROJECT = "project-"
 _WITHOUT = "default"
-"""The project of rows that name none."""
+"""The project of rows that name no project."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
 
-    Rows of the table `sources` are skipped: they are folders of another machine, which must be added again.
+    Rows of the table `sources` are skipped: they name folders of another machine, which must be added again.
     """
     for path in source.find_files(*_FILES):
 
@@ -67,7 +67,7 @@ def projects(source: ForeignData) -> Iterator[str]:
 
 
 def _project_of_row(path: Path, row: Row) -> str:
-    """Return the project of a row: the one it names, else the one in the name of the database's folder."""
+    """Return a row's project: the one it names, else the one in the name of the database's folder."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)

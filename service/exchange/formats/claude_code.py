@@ -1,7 +1,7 @@
 """Claude Code's transcripts: the folder ~/.claude, its `projects`, a project, or one session.
 
-A subagent is a chat of its own. A line that a fork has copied counts once, for the session that wrote it.
-Thinking, and what the program wrote in the user's name, are left out; keys are masked.
+Each subagent has its own chat. A line that a fork copied counts once, for the session that wrote it.
+Thinking, and texts that the program wrote in the user's name, are left out; keys are masked.
 """
 
 import re
@@ -42,7 +42,7 @@ _DAYS_KEPT = 30
 """The default of Claude Code's setting cleanupPeriodDays."""
 
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
-"""The members with a title by the type of the line, the weakest first."""
+"""The members that hold a title, keyed by line type, weakest first."""
 
 _KINDS: dict[Reason, str] = {
     "mirror": "queue-operation last-prompt",
@@ -58,14 +58,14 @@ _ENVELOPE = re.compile(r"\s*<(ide_opened_file|ide_selection|system-reminder)>.*?
 _COMMAND = re.compile(r"<command-(name|args)>(.*?)</command-\1>", re.DOTALL)
 _STORED_OUTPUT = re.compile(r"<persisted-output>.*?([\w.-]{1,200}\.txt)\s", re.DOTALL)
 _HEAD = 200
-"""In how many lines of a file its folder is searched."""
+"""How many lines of a file are searched for its folder."""
 
 _SEARCHED = 2000
-"""In how many characters of a result the name of its file is searched."""
+"""How many characters of a result are searched for the name of its file."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the lines of all sessions and subagents, and the prompts of sessions that are gone."""
+    """Yield a record for each line of all sessions and subagents, and for the prompts of deleted sessions."""
     transcripts, histories = _find_transcripts_and_histories(source)
 
     def read_marks(path: Path) -> Iterator[LineMark]:
@@ -84,7 +84,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
-    """Yield the file of each session, then of each subagent, then the sessions of prompts."""
+    """Yield each session's file, then each subagent's, then the sessions in the prompt history."""
     transcripts, histories = _find_transcripts_and_histories(source)
     for path in sorted(transcripts, key=_is_of_agent):
         found = None
@@ -116,20 +116,20 @@ def _is_of_agent(path: Path) -> bool:
 
 
 def _text_of(line: object, member: str) -> str | None:
-    """Return the text of a member of a line; None if it has none."""
+    """Return a member of a line if it is a non-empty text, otherwise None."""
     value = line.get(member) if isinstance(line, dict) else None
     return value if isinstance(value, str) and value else None
 
 
 def days_kept(source: ForeignData) -> int | None:
-    """Return after how many days without a change Claude Code deletes a session."""
+    """Return the number of days after which Claude Code deletes an unchanged session."""
     settings = source.read_json(source.path / "settings.json")
     chosen = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
     return chosen if isinstance(chosen, int) else _DAYS_KEPT
 
 
 def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: Counter[str]) -> Record:  # noqa: ANN401
-    """Convert a line of history.jsonl, which repeats the prompts of the sessions that still exist."""
+    """Convert a line of history.jsonl, which repeats the prompts of sessions that still exist."""
     match line:
         case {"display": str(text), "timestamp": at, "sessionId": str(chat)} if chat and text.strip():
             history = Transcript(source, "claude-code")
@@ -149,7 +149,7 @@ def _convert_prompt(source: ForeignData, line: Any, sessions: set[str], equal: C
 
 
 def _prompt_of(text: str) -> str:
-    """Return what a person typed; "" for what the program wrote in the person's name."""
+    """Return the text that a person typed; "" for text that the program wrote in the person's name."""
     while (envelope := _ENVELOPE.match(text)) is not None:
         text = text[envelope.end() :]
     if text.lstrip().startswith("<command-"):
@@ -159,7 +159,7 @@ def _prompt_of(text: str) -> str:
 
 
 class _TranscriptFile(Transcript):
-    """The file of a session or a subagent. seen: the uuids of all lines that were read before."""
+    """A session's or subagent's file. seen: the UUIDs of all lines read so far."""
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "claude-code")
@@ -168,7 +168,7 @@ class _TranscriptFile(Transcript):
         self._agent = self._name.removeprefix("agent-") if _is_of_agent(path) else None
 
     def convert(self, line: Line) -> Record:
-        """Return the record of a line."""
+        """Convert a line to a record."""
         kind = str(line.get("type"))
         is_attached = kind == "attachment"
         whole: Line = line.get("attachment" if is_attached else "message") or {}
@@ -229,7 +229,7 @@ class _TranscriptFile(Transcript):
                 yield self.message(f"{line['uuid']}{part}", self.source.clean_text(chat), members)
 
     def _convert_block(self, line: Line, block: Line, *, is_alone: bool) -> Line | None:
-        """Return the members of the message of a block; None if it is none."""
+        """Return the message members for a block; None if the block is not a message."""
         is_user = line["type"] != "assistant"
         match block:
             case {"type": "text", "text": str(text)}:

@@ -1,8 +1,7 @@
 """Codex's rollouts: the folder ~/.codex, its `sessions`, a folder of several homes, or one rollout.
 
-A fork and a subagent are chats of their own, without what they have copied from their parent. Turns that
-were rolled back are marked. Thinking, and what the program wrote in the user's name, are left out; keys are
-masked.
+Each fork and subagent has its own chat, without the lines copied from its parent. Turns that were rolled
+back are marked. Thinking, and texts that the program wrote in the user's name, are left out; keys are masked.
 """
 
 import json
@@ -57,7 +56,7 @@ _KINDS: dict[Reason, str] = {
 _SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
 _CALLS = "function_call custom_tool_call local_shell_call web_search_call tool_search_call".split()
 _HEAD = 20
-"""In how many lines of a file its folder is searched."""
+"""How many lines of a file are searched for its folder."""
 
 _THREAD = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(_[0-9a-f-]{36})?\.jsonl")
 _SHELL = "<user_shell_command>"  # a person's, but not a turn of the conversation
@@ -71,7 +70,7 @@ _EXIT_CODE = re.compile(r"(?:[^\n]*\n){0,4}?(?:Exit code:|Process exited with co
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the lines of all rollouts; the lines of a copy of a rollout count once."""
+    """Yield a record for each line of all rollouts; lines that a rollout shares with its copy count once."""
     threads: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _find_rollouts(source):
         threads[_identify(path)[0]].append(path)
@@ -82,7 +81,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
-    """Yield the file of each thread."""
+    """Yield each file with its thread."""
     for path in _find_rollouts(source):
         found = None
         for line in islice(source.read_json_lines(path), _HEAD):
@@ -109,7 +108,7 @@ def _find_rollouts(source: ForeignData) -> list[Path]:
 
 
 def _identify(path: Path) -> tuple[str, str]:
-    """Return a file's thread and, if the thread was continued from a turn in a new file, that file's name."""
+    """Return the thread id in a file's name and, if the file continues a thread from a turn, its suffix."""
     name = path.name.encode(errors="replace").decode()
     found = _THREAD.search(name)
     return (found[1], found[2] or "") if found is not None else (name.partition(".")[0], "")
@@ -120,7 +119,7 @@ def _read_payloads(source: ForeignData, path: Path) -> Iterator[tuple[str, Line]
 
 
 def _unwrap(line: Line) -> tuple[str, Line]:
-    """Return the type and the payload of a line. In early 2025, a line was a payload."""
+    """Return a line's type and payload. In early 2025, the whole line was the payload."""
     if isinstance(line.get("payload"), dict):
         line["payload"].pop("replacement_history", None)  # the thread once more, often most of the file
         return str(line.get("type")), line["payload"]
@@ -135,7 +134,7 @@ def _subagent_of(meta: Line) -> object:
 
 
 def _parent_of(meta: Line) -> str | None:
-    """Return the thread that a thread was forked from or started by, according to its header."""
+    """Return the parent of a thread: the thread that it forked, or that started it; None if it has none."""
     agent = _subagent_of(meta)
     spawn = (agent.get("thread_spawn") if isinstance(agent, dict) else None) or {}
     parent = meta.get("forked_from_id") or meta.get("parent_thread_id") or spawn.get("parent_thread_id")
@@ -147,14 +146,14 @@ def _digest(*values: object) -> str:
 
 
 def _is_harness(part: Line, kind: str) -> bool:
-    """Whether the program wrote a part of a prompt. kind: what new versions call it, such as `user.text`."""
+    """Whether the program wrote a part of a prompt. kind: its kind in newer versions, such as `user.text`."""
     text = str(part.get("text", ""))
     is_of_user = kind.partition(".")[0] in ("", "user", "unknown") or text.startswith(_SHELL)
     return not is_of_user or _HARNESS.match(text) is not None
 
 
 class _Rollout(Transcript):
-    """The file of a thread. threads: the files of each thread. seen: the lines of its earlier files."""
+    """A thread's file. threads: all files, keyed by thread. seen: marks of the lines in its earlier files."""
 
     def __init__(
         self, source: ForeignData, path: Path, threads: dict[str, list[Path]], seen: set[str]
@@ -173,7 +172,7 @@ class _Rollout(Transcript):
         self._has_prompts = any(item.get("role") == "user" for _, item in _read_payloads(source, path))
 
     def convert(self, line: Line) -> Record:
-        """Return the record of a line."""
+        """Convert a line to a record."""
         kind, payload = _unwrap(line)
         digest = _digest(kind, payload)
         self.ts = self.source.parse_time(line.get("timestamp")) or self.ts
@@ -202,7 +201,7 @@ class _Rollout(Transcript):
         return Skipped("duplicate_in_source") if mark in self._earlier else record
 
     def _is_inherited(self, line: Line, kind: str, payload: Line, digest: str) -> bool:
-        """Whether a line is a copy of one of the parent's."""
+        """Whether a line is a copy of a line in the parent."""
         if kind == "session_meta" and not self._is_open:
             self._open(payload)
             return False
@@ -247,7 +246,7 @@ class _Rollout(Transcript):
         self._ancestors = [self._parent] if self._parent and not items and not self._start else []
 
     def _names(self, line: Line, payload: Line, digest: str) -> dict[str, str]:
-        """Return what a line is called in its thread, and in those that it may be copied from, by thread."""
+        """Return a line's names, keyed by thread: its own, and each from which it may have been copied."""
         self._equal[digest] += 1
         own = [str(each) for each in (payload.get("id"), line.get("ordinal")) if each is not None]
         part = next((each for each in own if each not in self._ids), None)
@@ -285,7 +284,7 @@ class _Rollout(Transcript):
         return Used([self.summary(message) if kind == "compacted" else message], created=self.ts)
 
     def _convert_item(self, kind: str, item: Line) -> Line | Reason:
-        """Return the members of the event of a payload, or why it has none."""
+        """Return the event members for a payload, or the reason why it becomes no event."""
         name = str(item.get("type")) if kind in ("response_item", "event_msg") else kind
         match kind, name:
             case "compacted", _:

@@ -1,8 +1,8 @@
 """Gemini CLI's sessions: the folder ~/.gemini, a project's folder below its `tmp`, or one session.
 
-A message that was written again while it grew counts once, as it was written last. Turns that the user took
-back are marked. A subagent is a chat of its own. Thinking, and what the program tells the user, are left
-out; keys are masked.
+A message that was rewritten while it grew counts once, in its last form. Turns that the user took back are
+marked. Each subagent has its own chat. Thinking, and the program's notices to the user, are left out; keys
+are masked.
 """
 
 import json
@@ -45,7 +45,7 @@ _FINISHED = ("success", "error", "cancelled")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the lines of all sessions, and the messages of those in the older format of one document."""
+    """Yield a record for each line of all sessions, and each message of those in the older format."""
     seen, titles = source.new_table(), Counter[str]()
     for path in _find_sessions(source):
         session = _GeminiSession(source, path, seen, titles)
@@ -56,7 +56,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
-    """Yield the file of each session, then of each subagent."""
+    """Yield each session's file, then each subagent's."""
     for path in sorted(_find_sessions(source), key=lambda path: _parent_of(path) is not None):
         lines = [source.read_json(path)] if path.suffix == ".json" else source.read_json_lines(path)
         first = next((line for line in lines if isinstance(line, dict)), None)
@@ -66,7 +66,7 @@ def sessions(source: ForeignData) -> Iterator[ForeignSession]:
 
 
 def _find_sessions(source: ForeignData) -> list[Path]:
-    """Return the files of sessions. Of one that is there in both formats, the newer file comes first."""
+    """Return the session files. Files in the newer format come first, since a session may exist in both."""
     is_home = source.is_folder(source.path / "tmp")
     files = source.find_files(*(SESSIONS if is_home else ("**/*.jsonl", "**/session-*.json")))
     return sorted(files, key=lambda path: path.suffix == ".json")
@@ -77,14 +77,14 @@ def _name_of(path: Path) -> str:
 
 
 def _parent_of(path: Path) -> str | None:
-    """Return the session whose subagent a file is of: its folder is named after it."""
+    """Return the session that started a subagent: the name of its file's folder. None for other files."""
     folder = path.parent
     is_agent = folder.name != "chats" and folder.parent.name == "chats"
     return folder.name.encode(errors="replace").decode() if is_agent else None
 
 
 def _find_folder(source: ForeignData, path: Path) -> str | None:
-    """Return the folder in which a session worked."""
+    """Return the folder in which a session worked; None if it is unknown."""
     project = path.parent.parent.parent if _parent_of(path) else path.parent.parent
     root = project / ".project_root"
     if source.is_file_below(project, root):
@@ -98,7 +98,7 @@ def _find_folder(source: ForeignData, path: Path) -> str | None:
 
 
 def days_kept(source: ForeignData) -> int | None:
-    """Return after how many days without a change Gemini CLI deletes a session; None if never."""
+    """Return the number of days after which Gemini CLI deletes an unchanged session; None if never."""
     settings = source.read_json(source.path / "settings.json")
     match settings:
         case {"general": {"sessionRetention": {"enabled": False}}}:
@@ -117,7 +117,7 @@ def _parts_of(content: Any) -> list[Line]:  # noqa: ANN401 - a text, a part, or 
 
 
 def _text_of(parts: list[Line]) -> str:
-    """Return the text of parts or, if they have none, the types of their attachments."""
+    """Return the text of the parts or, if they have no text, the types of their attachments."""
     texts = [str(each["text"]) for each in parts if "text" in each and not each.get("thought")]
     attached = (each.get("inlineData") or each.get("fileData") for each in parts)
     kinds = [str(each.get("mimeType") or "file").partition("/")[0] for each in attached if each]
@@ -131,7 +131,7 @@ def _is_summary(message: Line) -> bool:
 
 
 def _result_of(call: Line) -> str:
-    """Return the output of a call: what the model was given, or what the user saw."""
+    """Return a tool call's output as given to the model, else as shown to the user."""
     texts = []
     for part in _parts_of(call.get("result")):
         response = (part.get("functionResponse") or {}).get("response")
@@ -147,10 +147,10 @@ def _result_of(call: Line) -> str:
 
 
 class _GeminiSession(Transcript):
-    """A file of a session, which goes on in another one if it is resumed.
+    """A session's file; a resumed session continues in another file.
 
-    seen: the sessions that were read before, and the ids of the events of their messages. titles: how many
-    titles each session has had.
+    seen: the event ids of each message read before, keyed by session and message.
+    titles: how many titles each session has had.
     """
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById, titles: Counter[str]) -> None:
@@ -160,17 +160,17 @@ class _GeminiSession(Transcript):
         self._session = _name_of(path)
         self._is_open = False
         self._events: dict[str, list[str]] = {}
-        """The ids of the events of each message that the user has not taken back."""
+        """The event ids of each message that the user has not taken back."""
         self._number, self._last = 0, self._find_last() if path.suffix != ".json" else {}
 
     def _find_last(self) -> dict[str, int]:
-        """Return the number of the last line of each message."""
+        """Return the number of each message's last line, keyed by message id."""
         lines = (line for line in self.source.read_json_lines(self._path) if isinstance(line, dict))
         numbered = enumerate(lines, 1)
         return {line["id"]: number for number, line in numbered if isinstance(line.get("id"), str)}
 
     def read_document(self) -> Iterator[Record]:
-        """Yield the records of a session that is one document."""
+        """Yield the records of a session stored as one document."""
         whole = self.source.read_json(self._path)
         name = self.source.display_name(self._path)
         if isinstance(whole, Unreadable):
@@ -187,7 +187,7 @@ class _GeminiSession(Transcript):
                 yield Unreadable(f"{name}: message {number}", describe_error(error))
 
     def convert(self, line: Line) -> Record:
-        """Return the record of a line."""
+        """Convert a line to a record."""
         self._number += 1
         self.ts = self.source.parse_time(line.get("timestamp") or line.get("startTime")) or self.ts
         if isinstance(line.get("$rewindTo"), str):
@@ -218,10 +218,10 @@ class _GeminiSession(Transcript):
         return Skipped("structure", [*told, *self.rename(self._session, head.get("summary"), 0)])
 
     def _update(self, members: Line) -> Record:
-        """Return the record of a line that sets members of the session.
+        """Return the record for a line that sets members of the session.
 
-        What the program drops from its history stays: it was said. What a compressed history adds is its
-        summary, and an answer to it in the model's name.
+        Messages that the program drops from its history stay, because they were said. A compressed history
+        adds its summary, and an answer to it in the model's name; only the summary is imported.
         """
         titled = [*self.rename(self._session, members.get("summary"), 0)]
         added = (each for each in members.get("messages") or () if each["id"] not in self._last)
@@ -232,7 +232,7 @@ class _GeminiSession(Transcript):
         return Skipped("title" if titled else "structure", titled)
 
     def _rewind(self, message_id: str) -> Record:
-        """Return the record of taking back a message and all after it; all messages, if it is unknown."""
+        """Return the record for taking back a message and all later ones; all messages if it is unknown."""
         names = [*self._events]
         taken = names[names.index(message_id) if message_id in self._events else 0 :]
         ids = [each for name in taken for each in self._events.pop(name) if self._seen.add(f"{each} rewound")]
@@ -265,7 +265,7 @@ class _GeminiSession(Transcript):
         return Skipped("mirror" if is_result else "thinking" if line.get("thoughts") else "empty")
 
     def _convert_parts(self, line: Line, name: str, *, is_user: bool) -> Iterator[Message]:
-        """Yield the text of a message, and its calls of tools with their results."""
+        """Yield a message's text, and its tool calls with their results."""
         text = _text_of(_parts_of(line.get("displayContent") or line.get("content")))
         if text.strip():
             members = {"role": "user" if is_user else "assistant", "content": text}

@@ -1,8 +1,8 @@
 """Any JSON Lines, JSON or CSV files, by a map; without a map, conversations of OpenAI's API or of ShareGPT.
 
-A message without an id is identified by its chat, author, time and text, and by its number among equal ones
-in its file. One without a time has that of the message before it in its chat; if there is none, of the
-import. System prompts are left out; keys are masked.
+A message without an id is identified by its chat, author, time and text, and by its number among equal
+messages in its file. A message without a time gets the time of the previous message in its chat or, if there
+is none, of the import. System prompts are left out; keys are masked.
 """
 
 import json
@@ -46,8 +46,8 @@ def read(source: ForeignData) -> Iterator[Record]:
 class _File:
     """A file of records.
 
-    seen: the ids by hash in the files before it. hashed: its own.
-    strange: takes the records of no known form.
+    seen: the hash-based ids in earlier files. hashed: the hash-based ids in this file.
+    strange: receives the first record of unknown form.
     """
 
     def __init__(self, source: ForeignData, path: Path, seen: set[str], strange: list[Unreadable]) -> None:
@@ -83,7 +83,7 @@ class _File:
         return self._source.where if self._has_lines else name
 
     def _documents(self, form: str | None) -> Iterator[Any]:
-        """Yield the values of the lines, the rows, or the whole of the file."""
+        """Yield the file's values: one per line or row, or the whole file as one value."""
         form = form or {".json": "json", ".csv": "csv"}.get(self._path.suffix.lower(), "jsonl")
         document = self._source.read_json(self._path) if form == "json" else None
         if form == "csv":
@@ -146,7 +146,7 @@ class _File:
         return Used(events, is_telling=False, has_own_id=message.native_id is not None)
 
     def _count(self, *given: str | None) -> int:
-        """Return how often this was counted before."""
+        """Count the given values, and return how often they were counted before."""
         self._counts[digest := _digest(*given)] += 1
         return self._counts[digest] - 1
 

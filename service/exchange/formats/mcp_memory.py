@@ -15,22 +15,22 @@ from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unread
 SOURCES = ("memory.json", "memory.jsonl")
 _SOURCE = "mcp-memory"
 _TEXTS = ("text", "content", "observation", "value")
-"""Under which names an observation that is an object has its text."""
+"""The keys that may hold the text of an observation that is an object."""
 
 _TIMES = ("timestamp", "createdAt", "created_at")
 
 
 _NEXT_VALUE = re.compile(r"\r?\n(?=[{\[])")
-"""Before what begins a line. An indented line belongs to the value before it."""
+"""Matches a line break before a value. An indented line belongs to the value before it."""
 
 
 _LIST = re.compile(r'"(?:entities|relations)"\s*:\s*\[')
 
 
 class _FoundValue(NamedTuple):
-    """A value in a file. where: the file and the line; within a document, also its number there.
+    """A value in a file. where: the file and line; within a document, also the item's number.
 
-    text: that of the value. line: its first line, from 1.
+    text: the value's JSON text. line: its first line, from 1.
     """
 
     where: str
@@ -40,7 +40,7 @@ class _FoundValue(NamedTuple):
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the entities and relations: one per line, or in documents, on as many lines as they take."""
+    """Yield a record for each entity and relation, whether one per line or in documents of many lines."""
     for path in source.find_files(*SOURCES):
         text = source.read_text(path)
         if isinstance(text, Unreadable):
@@ -56,7 +56,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def _decode(text: str, name: str) -> Iterator[_FoundValue]:
-    """Yield the values in a text, whatever separates them, and an `Unreadable` for text that is not JSON."""
+    """Yield the values in a text, whatever their separators; an `Unreadable` for text that is not JSON."""
     try:
         yield _FoundValue(f"{name}: line 1", json.loads(text), text)
     except (ValueError, RecursionError):
@@ -82,7 +82,7 @@ def _decode_part(part: str, name: str, first: int) -> Iterator[_FoundValue]:
 
 
 def _find_text(part: str, at: int) -> int:
-    """Return where the next value begins: values may have commas between them."""
+    """Return the position of the next value, skipping spaces and commas."""
     while at < len(part) and (part[at].isspace() or part[at] == ","):
         at += 1
     return at
@@ -106,7 +106,7 @@ def _split(found: _FoundValue) -> Iterator[_FoundValue]:
 
 
 def _count_lines_before_items(text: str) -> Iterator[int]:
-    """Yield how many lines are before each entity and relation of a document."""
+    """Yield the number of lines before each entity and relation in a document."""
     decode = json.JSONDecoder().raw_decode
     for start in [1] if text.startswith("[") else [match.end() for match in _LIST.finditer(text)]:
         at, counted, lines = _find_text(text, start), 0, 0
@@ -118,7 +118,7 @@ def _count_lines_before_items(text: str) -> Iterator[int]:
 
 
 def _quote(name: str) -> str:
-    """Return a name as a part of an id, without a slash: `app/1` is not the first observation of `app`."""
+    """Escape slashes in a name that becomes part of an id: `app/1` is not the first observation of `app`."""
     return name.replace("%", "%25").replace("/", "%2F")
 
 
@@ -129,11 +129,11 @@ class _Graph:
         self._source, self._values = source, values
         self._prefix = f"{_SOURCE}{source.suffix}"
         self._observed: dict[str, dict[str, str | None]] = {}
-        """The observations of each entity, from all its records, with their times."""
+        """The observations from all records of each entity, with their times."""
         self._seen: set[str] = set()
 
     def records(self) -> Iterator[Record]:
-        """Yield a record for each value; of an entity that is there twice, all for the first one."""
+        """Yield a record for each value; an entity's first record gets all its observations."""
         for each in self._values:
             if _is_entity(each.value):
                 known = self._observed.setdefault(each.value["name"], {})

@@ -16,10 +16,10 @@ _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(.*)$|[-*+]$")
 _EMPTY_ITEM = re.compile(r"\s+[-*+]\s*")
 _PROPERTY = re.compile(r"\s*(?:[-*+]\s+)?[^\W\d][\w./-]{0,60}::(?:\s.*)?")
-"""A property of Logseq, such as `id:: 65a1` or `tags:: tea, pots`."""
+"""Matches a Logseq property, such as `id:: 65a1` or `tags:: tea, pots`."""
 
 _COPY = re.compile(r"/logseq/(?:bak|version-files)/")
-"""Where Logseq keeps earlier versions of files."""
+"""Matches the folders where Logseq keeps earlier versions of files."""
 _KEY = r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*"
 _PAIR = re.compile(_KEY + r"(?::(?:\*\*|__)?\s+|：(?:\*\*|__)?\s*)(\S.*)$")
 _RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")

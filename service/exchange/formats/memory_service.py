@@ -62,7 +62,7 @@ def _memory_record(folder: Path, source: ForeignData, row: dict[str, Any]) -> Re
 
 
 def _read_content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
-    """Return the text of a memory's file, which is below the folder of the database.
+    """Return the text of a memory's file, which is below the database's folder.
 
     The stored path is relative to a folder further up, as in `data/memory/context/a1.md`. The folders may
     have moved, so only the end of the path is compared.

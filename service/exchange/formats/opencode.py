@@ -1,8 +1,8 @@
 """OpenCode's sessions: the folder ~/.local/share/opencode, or one of its databases.
 
-A session that the database has in its older and its newer tables is read from the newer ones. A subagent and
-a fork are chats of their own. Messages that the user took back are marked. Thinking, and what the program
-wrote, are left out; keys are masked.
+A session in both the older and the newer tables is read from the newer ones. Each subagent and fork has its
+own chat. Messages that the user took back are marked. Thinking, and texts that the program wrote, are left
+out; keys are masked.
 """
 
 import json
@@ -56,7 +56,7 @@ _SESSION = (
     *("tokens_input", "tokens_output", "tokens_reasoning", "tokens_cache_read", "tokens_cache_write"),
     *("permission", "agent", "model", "time_compacting", "time_archived", "time_idle", "idle_outcome"),
 )
-"""The columns of `session` and `session_v2`, of which the first line is used."""
+"""The columns of `session` and `session_v2`; only those in the first line are used."""
 
 _MESSAGE = ("id", "session_id", "time_created", "time_updated", "data")
 _PART = ("id", "message_id", "session_id", "time_created", "time_updated", "data")
@@ -70,20 +70,20 @@ _KINDS: dict[Reason, str] = {
 }
 _SKIPPED = {kind: reason for reason, kinds in _KINDS.items() for kind in kinds.split()}
 _CONTENT = ("text", "reasoning", "tool")
-"""The parts of an answer that both tables have: their places in it are the same."""
+"""The answer parts that both tables have, in the same places."""
 
 _FINISHED = ("completed", "error")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the messages of all sessions; of a database and its copy, each once."""
+    """Yield the records of all sessions; a message in both a database and its copy counts once."""
     seen = source.new_table()
     for path in _find_databases(source):
         yield from _Database(source, path, seen).records()
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
-    """Yield the sessions that no other one has started; their subagents go with them."""
+    """Yield the sessions that no other session started; their subagents belong to them."""
     for path in _find_databases(source):
         database = _Database(source, path, source.new_table())
         deque(database.read_sessions(), maxlen=0)
@@ -94,12 +94,12 @@ def sessions(source: ForeignData) -> Iterator[ForeignSession]:
 
 
 def _find_databases(source: ForeignData) -> list[Path]:
-    """Return opencode.db, then the copies that other channels have made of it, such as opencode-beta.db."""
+    """Return opencode.db, then the copies made by other release channels, such as opencode-beta.db."""
     return sorted(source.find_files(*SESSIONS), key=lambda path: len(path.name))
 
 
 class _Groups:
-    """Rows by group, in the order in which they were added; on disk, however many they are."""
+    """Rows grouped by key, in the order in which they were added; kept on disk, however many there are."""
 
     def __init__(self, source: ForeignData) -> None:
         self._table = source.new_table()
@@ -111,7 +111,7 @@ class _Groups:
         self._table[group] = str(count + 1)
 
     def rows(self, group: str) -> Iterator[Line]:
-        """Yield the rows of a group."""
+        """Yield a group's rows."""
         for number in range(int(self._table.get(group) or 0)):
             yield json.loads(self._table.get(f"{group}\n{number}") or "")
 
@@ -119,8 +119,8 @@ class _Groups:
 class _Turn(NamedTuple):
     """A message, as the newer table has it.
 
-    name: its id; where the older tables have the message, too, the one there. left: the types of the parts
-    that are no content of it.
+    name: its id, taken from the older tables if they also have the message.
+    left: the types of its parts that are not content.
     """
 
     name: str
@@ -130,7 +130,7 @@ class _Turn(NamedTuple):
 
 
 def _from_old(row: Line, data: Line, parts: list[Line]) -> _Turn:
-    """Return a message of the older tables in the shape of the newer one."""
+    """Convert a message from the older tables to the newer form."""
     role = str(data.get("role"))
     time = {"created": row["time_created"]} | _object(data.get("time"))
     if role == "user":
@@ -154,7 +154,7 @@ def _object(value: object) -> Line:
 
 
 def _is_shown(part: Line) -> bool:
-    """Whether a part is neither the program's own text nor one that it ignores."""
+    """Whether the program neither wrote a part itself nor ignores it."""
     return not part.get("synthetic") and not part.get("ignored")
 
 
@@ -174,16 +174,16 @@ def _place_of(row: Line) -> int:
 
 
 class _Database:
-    """A database of OpenCode.
+    """An OpenCode database.
 
-    seen: the messages of the databases before it. sessions: the rows of its sessions, by id.
+    seen: the messages of earlier databases. sessions: the session rows, keyed by id.
     """
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         self._source, self._path, self._seen = source, path, seen
         self.sessions: dict[str, Line] = {}
         self._is_new: set[str] = set()
-        """The sessions that the newer table has with messages, not only with changes of the model."""
+        """The sessions for which the newer table has messages, not just changes of the model."""
         self._messages, self._parts, self._new_messages = (_Groups(source) for _ in range(3))
 
     def records(self) -> Iterator[Record]:
@@ -199,7 +199,7 @@ class _Database:
                 yield from self._convert_session(name, about)
 
     def read_sessions(self) -> Iterator[Unreadable]:
-        """Read the rows of sessions, those of the newer table last; yield what is unreadable."""
+        """Read the session rows, the newer table's last; yield an `Unreadable` for each damaged part."""
         for table in ("session", "session_v2"):
             for row in self._rows(table, _SESSION):
                 if isinstance(row, Unreadable):
@@ -209,7 +209,7 @@ class _Database:
                     self.sessions[str(row["id"])] = self.sessions.get(str(row["id"]), {}) | told
 
     def find_root(self, name: str) -> str:
-        """Return the session that started a session, directly or not; itself, if no other one did."""
+        """Return the session that started a session, directly or indirectly; itself if no session did."""
         younger = {name}
         while (parent := self.sessions.get(name, {}).get("parent_id")) in self.sessions:
             if parent in younger:  # a circle
@@ -222,7 +222,7 @@ class _Database:
         return self._source.read_rows(self._path, table, columns, is_optional=True, is_streamed=True)
 
     def _collect(self, table: str, columns: tuple[str, ...], groups: _Groups, by: str) -> Iterator[Record]:
-        """Take the rows of a table into groups; yield what is unreadable."""
+        """Collect a table's rows in groups; yield an `Unreadable` for each damaged part."""
         for row in self._rows(table, columns):
             if isinstance(row, Unreadable):
                 yield from [row] if self._source.is_chosen("") else ()
@@ -285,7 +285,7 @@ class _OpenCodeSession(Transcript):
         self._taken_back: list[Message] | None = None
 
     def convert(self, turn: _Turn) -> Iterator[Record]:
-        """Yield the records of a message: texts, calls of tools, results, and what is left."""
+        """Yield a message's records: texts, tool calls, results, and parts that are not content."""
         if turn.name == self._reverted:
             self._taken_back = []
         try:
@@ -297,7 +297,7 @@ class _OpenCodeSession(Transcript):
             yield self._skip(kind)
 
     def marks(self) -> Iterator[Record]:
-        """Yield that the user has taken messages back."""
+        """Yield a record that marks the messages that the user took back."""
         marks: list[Event] = []
         for each in self._taken_back or ():
             self.ts = each.ts
@@ -345,7 +345,7 @@ class _OpenCodeSession(Transcript):
         return {"role": "user", "content": text, "meta": {"attachments": files} if files else None}
 
     def _convert_content(self, name: str, part: Line, *, is_summary: bool) -> Iterator[Record]:
-        """Yield the record of a part of an answer; of a tool, those of the call and of its result."""
+        """Yield the record of a part of an answer; for a tool, the records of the call and its result."""
         kind = str(part.get("type"))
         if kind == "text":
             self.ts = self.source.parse_time(part.get("at")) or self.ts
@@ -375,7 +375,7 @@ class _OpenCodeSession(Transcript):
         yield self._use(f"{name}/r", result)
 
     def _use(self, name: str, members: Line, *, is_summary: bool = False) -> Record:
-        """Return the record of a message; with the first one, the description of its chat."""
+        """Return a message's record; the first record of a chat also describes the chat."""
         if not str(members["content"] or "").strip() and members["role"] != "tool":
             return Skipped("empty")
         message = self.message(name, self.name, members)
@@ -386,7 +386,7 @@ class _OpenCodeSession(Transcript):
         return Used([event, *self._describe_session()], has_own_id=True)
 
     def _describe_session(self) -> Iterator[ChatDescribed]:
-        """Yield what the session's row tells, once for each state of it."""
+        """Yield a description from the session's row, once for each state of the row."""
         parent = self._about.get("parent_id") or self._about.get("fork_session_id")
         told: Line = {
             "title": self._about.get("title") or None,

@@ -1,7 +1,7 @@
 """Pi's sessions: the folder ~/.pi/agent, its `sessions`, or one session.
 
-All branches of a session are in its chat. A fork is a chat of its own, without what it copied from its
-parent. Thinking, and what extensions wrote in the user's name, are left out; keys are masked.
+All branches of a session are in its chat. Each fork has its own chat, without the lines copied from its
+parent. Thinking, and texts that extensions wrote in the user's name, are left out; keys are masked.
 """
 
 import json
@@ -53,7 +53,7 @@ _SESSION_OF_FILE = re.compile(r"_([^_/\\]+)\.jsonl\Z")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the lines of all sessions."""
+    """Yield a record for each line of all sessions."""
 
     def read_marks(path: Path) -> Iterator[LineMark]:
         is_fork = False
@@ -69,7 +69,7 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 
 def sessions(source: ForeignData) -> Iterator[ForeignSession]:
-    """Yield the file of each session."""
+    """Yield each session's file."""
     for path in _find_sessions(source):
         first = next((line for line in source.read_json_lines(path) if isinstance(line, dict)), None)
         if first is not None:
@@ -84,7 +84,7 @@ def _find_sessions(source: ForeignData) -> list[Path]:
 
 
 def _mark(line: Line) -> str:
-    """Return what tells a line from those of all sessions: its id alone is unique in its session only."""
+    """Return a key that identifies a line across all sessions; its id is unique only within its session."""
     return f"{line['id']} {line.get('timestamp')}"
 
 
@@ -99,13 +99,13 @@ def _session_of(file: str) -> str | None:
 
 
 def _parent_of(header: Line) -> str | None:
-    """Return the session that a session was forked from, which its header names by its file."""
+    """Return the session from which a session was forked; its header names that session's file."""
     file = header.get("parentSession") or header.get("branchedFrom")
     return _session_of(file) if isinstance(file, str) else None
 
 
 class _PiSession(Transcript):
-    """The file of a session. seen: the lines of all sessions that were read before."""
+    """A session's file. seen: the keys of all lines read so far, from any session."""
 
     def __init__(self, source: ForeignData, path: Path, seen: ValuesById) -> None:
         super().__init__(source, "pi")
@@ -114,7 +114,7 @@ class _PiSession(Transcript):
         self._equal: Counter[str] = Counter()
 
     def convert(self, line: Line) -> Record:
-        """Return the record of a line."""
+        """Convert a line to a record."""
         kind = str(line.get("type"))
         self.ts = self.source.parse_time(line.get("timestamp")) or self.ts
         if kind == "session":
@@ -136,7 +136,7 @@ class _PiSession(Transcript):
         return Skipped(_SKIPPED.get(kind, "unsupported"))
 
     def _name(self, line: Line) -> str:
-        """Return what a line is called in its session. Lines of the first version of Pi have no ids."""
+        """Return a line's name in its session. Lines written by Pi's first version have no ids."""
         if isinstance(line.get("id"), str):
             return str(line["id"])
         text = json.dumps(line, sort_keys=True)
@@ -185,11 +185,11 @@ class _PiSession(Transcript):
         return Used([*messages], created=self.ts, has_own_id=True)
 
     def _was_copied(self, name: str) -> bool:
-        """Whether the log has a message of the parent, whose file is gone."""
+        """Whether the log has a message with this name in the parent session, whose file is gone."""
         return self.source.has_event(self.channel, str(self._parent), self.id_of(f"{self._parent}-{name}"))
 
     def _convert_whole(self, role: str, told: Line, blocks: list[Line]) -> Line | None:
-        """Return the members of a message that is not the assistant's; None if its role is unknown."""
+        """Return the message members for a role other than the assistant's; None if the role is unknown."""
         match role:
             case "user":
                 return {
@@ -206,7 +206,7 @@ class _PiSession(Transcript):
         return None
 
     def _convert_block(self, block: Line) -> Line | None:
-        """Return the members of the message of a block of an answer; None if it is none."""
+        """Return the message members for a block of an answer; None if the block is not a message."""
         match block:
             case {"type": "text", "text": str(text)}:
                 return {"role": "assistant", "content": text} if text.strip() else None

@@ -1,4 +1,4 @@
-"""The tasks of the language model: one module each, which names its class `TASK`."""
+"""The language model tasks: one module each, which names its class `TASK`."""
 
 from importlib import import_module
 from pathlib import Path

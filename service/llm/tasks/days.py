@@ -1,4 +1,4 @@
-"""Distils the daily events of a day into memories, each event once."""
+"""Distils a day's daily events into memories, each event once."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -30,7 +30,7 @@ class DayBatch(DistilledBatch):
 
 
 class DaysTask(Distilling[DayBatch]):
-    """Distils the pending daily events of a store. until: the last day; by default yesterday."""
+    """Distils a store's pending daily events. until: the last day; by default yesterday."""
 
     name, job, step = "compress", "daily", "daily events"
     prompt = "compress-2"
@@ -40,14 +40,14 @@ class DaysTask(Distilling[DayBatch]):
         self._until, self._left = until, 0
 
     def distil_and_report(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
-        """Distil what is due; the first report is on daily events that were imported; see `Distilling`."""
+        """Distil all due events; the first report covers imported daily events. See `Distilling`."""
         waiting, found = self.pending_and_sendable_days()
         if kept := len(waiting) - len(found):
             yield waiting_report(kept, "imported, and extraction.channels does not name their channels")
         yield from super().distil_and_report(chat)
 
     def pending_and_sendable_days(self) -> tuple[list[DailyEvent], list[DailyEvent]]:
-        """Return the daily events that are not distilled, and those of them that may be sent."""
+        """Return the daily events that are not distilled yet, and the ones among them that may be sent."""
 
         today = timestamps.convert_to_zone(timestamps.now(), self._questions.zone).date()
         until = self._until or str(today - timedelta(days=1))
@@ -102,7 +102,7 @@ def _private_chat(event: DailyEvent) -> str | None:
 
 
 def _group_key(event: DailyEvent) -> tuple[str, str]:
-    """Return the day and the owner of a daily event; no context shows events of two owners together."""
+    """Return a daily event's day and owner; no context shows events of two owners together."""
     is_of_all = event.channel is None and event.sender_id is None
     place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
     return event.event_date, _private_chat(event) or place

@@ -1,4 +1,4 @@
-"""Distils the buffer of a chat into memories and a daily event, appended together as one extraction.
+"""Distils a chat's buffer into memories and a daily event, appended together as one extraction.
 
 So a process that is killed at any moment has either distilled the messages or left them in the buffer.
 """
@@ -99,7 +99,7 @@ class Distilling(Task[MemoryAnswer, D]):
         """Return how many messages or daily events wait for a request."""
 
     def distil_and_report(self, chat: Chat | None = None) -> Iterator[ExtractionReport]:
-        """Distil what is due, and yield a report after each request; the last ones are on what is set aside.
+        """Distil all due items, and yield a report after each request, then reports on items set aside.
 
         Raises:
             Busy: another process distils. ProviderError: see `Task.run`.
@@ -123,7 +123,7 @@ class Distilling(Task[MemoryAnswer, D]):
                     )
 
     def run_as_job_step(self, told: Callable[[str | None], None]) -> Outcome:
-        """Run the task as a step of a job; see `Task.run_as_job_step`."""
+        """Run the task as a job step; see `Task.run_as_job_step`."""
         done, whys = 0, []
         for report in self.distil_and_report():
             if report.set_aside is not None:
@@ -142,7 +142,7 @@ class Distilling(Task[MemoryAnswer, D]):
     ) -> list[MemorySaved | MemoryUpdated]:
         """Return the events that save an answer's memories, most important first; report on them in `batch`.
 
-        date, ts: the day and the time of what the answer is about.
+        date, ts: the day and time of the answer's subject.
         """
         batch.report = report = ExtractionReport(
             chat=batch.chat,
@@ -204,9 +204,9 @@ class MessageBatch(DistilledBatch):
 
 
 class ExtractTask(Distilling[MessageBatch]):
-    """Distils the buffers of a store.
+    """Distils a store's buffers.
 
-    chat: only this one. mode: the conversation's purpose, for the prompt.
+    chat: the only chat to distil; None for all. mode: the conversation's purpose, for the prompt.
     """
 
     name, job, step = "extract", "extraction", "messages"
@@ -346,7 +346,7 @@ class ExtractTask(Distilling[MessageBatch]):
         return is_of_before or is_quiet or sum(map(self._count_tokens, waiting)) >= self._room
 
     def _split_by_request(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """Yield the messages of each request: within the token limit and of one day, since a summary is."""
+        """Yield each request's messages: within the token limit, and from one day, as summaries are."""
         for _, of_day in groupby(messages, key=lambda message: self._local_day(message.ts)):
             left = list(of_day)
             while left:
@@ -357,7 +357,7 @@ class ExtractTask(Distilling[MessageBatch]):
                 left = left[len(part) :]
 
     def _local_day(self, ts: str) -> str:
-        """Return the day of a time in the user's time zone."""
+        """Return the day of a timestamp in the user's time zone."""
         return str(timestamps.convert_to_zone(ts, self._questions.zone).date())
 
     def _build_entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:

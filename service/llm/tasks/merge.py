@@ -1,7 +1,7 @@
 """Merges memories that mean the same, within one partition: a chat, a topic and a category.
 
-While several people talk to the agent, the chat of a memory is the one that it comes from. A memory that
-comes from several chats belongs to no partition.
+If several people talk to the agent, a memory's chat is the chat from which it comes. A memory that comes from
+several chats belongs to no partition.
 
 The events of a comparison are appended together: merged memories, archivals, and last the closing event.
 """
@@ -69,8 +69,8 @@ class MergeAnswer(msgspec.Struct):
 class _RelatedMemories(NamedTuple):
     """Memories that belong together according to the model.
 
-    content: its text for them. members: the memories, oldest first. own: those that a person saved, which no
-    model overrules. chat: of all. origin: of the events.
+    content: the model's text for them. members: the memories, oldest first. own: the members that a person
+    saved, which no model overrules. chat: the chat of all members. origin: the origin of the events.
     """
 
     relation: Relation
@@ -81,9 +81,9 @@ class _RelatedMemories(NamedTuple):
     origin: Extraction
 
     def decide_merge(self, *, has_room: bool) -> tuple[list[Made], MergeDecision] | str:
-        """Return the events and the decision, or why the group is refused.
+        """Return the events and the decision, or the reason why the group is refused.
 
-        has_room: whether a conflict may be opened; else a proposed text stays active as a memory.
+        has_room: whether a conflict may be opened; if not, a proposed text stays active as a memory.
         """
         content, what = self.content, None
         texts = [memory.content for memory in self.members]
@@ -161,7 +161,7 @@ def _find_same_text(members: list[Memory], content: str) -> str | None:
 
 
 def _fold_text(content: str) -> str:
-    """Return a text without what equal texts may differ in."""
+    """Fold a text so that texts that count as equal become identical."""
     return fold_content(mark_quantities(content))
 
 
@@ -183,12 +183,12 @@ def make_decision(
 
 
 _CANDIDATES = 5
-"""How many candidates full-text and vector search each give for a new memory, if the partition exceeds a
+"""How many candidates each of full-text and vector search gives for a new memory, if the partition exceeds a
 request."""
 
 
 class Partition(NamedTuple):
-    """What compared memories have in common."""
+    """The properties that compared memories share."""
 
     chat_id: str | None
     topic: str | None
@@ -212,10 +212,10 @@ def partition_memories(db: Connection, people: People) -> dict[Partition, list[M
 
 
 class MergeBatch(Batch):
-    """Memories of a partition: new ones, and those to compare them with.
+    """Memories of a partition: new ones, and the ones to compare them with.
 
-    shown: all of them, oldest first. waiting: the number of conflicts for a person.
-    refused: why groups of the answer are. malformed: the number of groups that are none.
+    shown: all of them, oldest first. waiting: the number of conflicts that wait for a person.
+    refused: why groups in the answer are refused. malformed: the number of malformed groups.
     """
 
     partition: Partition
@@ -242,7 +242,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         self._made: list[MergeBatch] = []
 
     def find_batches(self) -> Iterator[MergeBatch]:
-        """Yield the new memories of each partition beside those to compare them with."""
+        """Yield each partition's new memories, with the memories to compare them with."""
         self._withheld.clear()
         self._made.clear()
         known, partitions = self._decide(
@@ -312,7 +312,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
     def _resolve_groups(
         self, db: Connection, batch: MergeBatch, reply: ModelReply[MergeAnswer]
     ) -> Iterator[tuple[list[Made], MergeDecision] | str]:
-        """Yield the events and the decision for each group, or why it is refused.
+        """Yield the events and the decision for each group, or the reason why it is refused.
 
         A memory belongs to at most one group, and each group includes a new memory.
         """

@@ -47,7 +47,7 @@ _STEM = 5
 
 
 class ProfileEntry(msgspec.Struct):
-    """A value in an answer. numbers: those of the memories that it comes from."""
+    """A value in an answer. numbers: the numbers of the memories from which it comes."""
 
     key: str
     value: str
@@ -63,7 +63,7 @@ class ProfileAnswer(msgspec.Struct):
 class ProfileBatch(Batch):
     """The memories of a group of chats, from which its profile is refreshed.
 
-    stale: keys of obsolete values. is_due: whether there are any, or memories that the model has not seen.
+    stale: keys of obsolete values. is_due: whether there are stale keys, or memories new to the model.
     refused: the number of refused entries.
     """
 

@@ -41,7 +41,7 @@ class SummaryBatch(Batch):
 
 
 class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
-    """Summarises the sessions of a store that are due; the newest messages of an open one stay."""
+    """Summarises a store's due sessions; the newest messages of an open session are left out."""
 
     name, job, step = "summarise", "summaries", "messages"
     prompt = "summarise-1"
@@ -53,7 +53,7 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
         self._news: list[Chat] = []
 
     def run(self) -> Iterator[SummaryBatch]:
-        """Summarise what is due; see `Task.run`."""
+        """Summarise all due sessions; see `Task.run`."""
         today = timestamps.today()
         # On a new day, messages that were set aside are sent again.
         since = self._seen if self._day == today else 0
@@ -98,7 +98,7 @@ class SummaryTask(Task[SummaryAnswer, SummaryBatch]):
     def events_of_reply(
         self, _: Connection, batch: SummaryBatch, reply: ModelReply[SummaryAnswer]
     ) -> list[Event]:
-        """Return the summary, which closes itself."""
+        """Return the summary, which is its own closing event."""
         batch.text, batch.count = mask_keys(reply.answer.summary), len(batch.event_ids)
         batch.line = f"summarised {batch.count} messages"
         chat = Chat.of(str(batch.chat))
