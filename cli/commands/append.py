@@ -33,7 +33,7 @@ from memlog.eventlog.log.writer import Log, NumberedLine, RefusedLine, append_li
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 _NAMED = 2
-"""How many streams a sentence names."""
+"""The most streams that a sentence names."""
 
 _OPTIONS = (
     SettingOption("durability", "--durability"),
@@ -95,9 +95,9 @@ def append(ctx: click.Context) -> int:
 
 
 class _Sentences:
-    """Tells a person what was stored: each line that is typed, but of a file or pipe only how many.
+    """Tells a person what was stored: each typed line, but only the number of lines from a file or pipe.
 
-    Refused lines are always told.
+    Refused lines are always printed.
     """
 
     def __init__(self, *, is_typed: bool) -> None:
@@ -106,7 +106,7 @@ class _Sentences:
         self._streams: set[str] = set()
 
     def print_refusals_and_count(self, answers: list[Position | dict[str, Any]]) -> None:
-        """Tell about the answers to a batch."""
+        """Print a batch's refusals and, if lines are typed, stored events; count other stored events."""
         for answer in answers:
             if self._is_typed or not isinstance(answer, Position):
                 click.echo(put_on_one_line(_answer_sentence(answer)))
@@ -115,7 +115,7 @@ class _Sentences:
                 self._streams.add(answer.stream)
 
     def print_untold_count(self) -> None:
-        """Tell how many events were stored, if that is still untold."""
+        """Print the number of stored events that were only counted, if any."""
         if self._count:
             streams = sorted(self._streams)
             where = " and ".join(streams) if len(streams) <= _NAMED else f"{len(streams):,} streams"

@@ -44,7 +44,7 @@ class _Config(Group):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters, without the name before a command."""
+        """Return the parameters; without the name if a command follows."""
         params = super().get_params(ctx)
         if ctx.command is self and ctx.allow_interspersed_args:
             return params

@@ -36,7 +36,7 @@ from memlog.service.projects import Projects
 _UNREADABLE = 65
 
 _LONGEST = 100
-"""How many characters of an event are shown."""
+"""The most characters of an event that are shown."""
 
 _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_names())
 
@@ -71,7 +71,7 @@ class _ImportCommand(RequestCommand, Group):
         self.no_args_is_help = False
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """See `click.Command`. In the context of a command of the group, it has no arguments."""
+        """See `click.Command`. In the context of a subcommand, there are no parameters."""
         return super().get_params(ctx) if ctx.command is self else []
 
     def make_context(
@@ -81,7 +81,7 @@ class _ImportCommand(RequestCommand, Group):
         parent: click.Context | None = None,
         **extra: Any,  # noqa: ANN401
     ) -> click.Context:
-        """See `click.Command`. Without a command of the group, the arguments are those of an import."""
+        """See `click.Command`. Without a subcommand, the arguments are an import's."""
         if args[:1] and args[0] in self.commands:
             return Group(self.name, self.commands).make_context(info_name, args, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -191,7 +191,7 @@ def _describe_staying(staying: "memlog.StayingSessions") -> str:
 
 
 def _lines_on_sending(reports: "Sequence[memlog.ImportReport]") -> Iterator[str]:
-    """Yield to which providers imported sessions are sent; see `list_agent_channels`."""
+    """Yield lines that name the providers to which imported sessions are sent; see `list_agent_channels`."""
     formats = sorted(
         {each.format for each in reports if load_importer(each.format).find_sessions is not None}
     )
@@ -204,7 +204,7 @@ import_ = _ImportCommand(_SPELLING, _import)
 
 
 def _find_histories(store: Store, given: Given, hosts: tuple[str, ...]) -> "list[memlog.FoundHistory]":
-    """Return what the programs keep on this machine; with a format or hosts, only those programs'."""
+    """Return the conversations that programs keep on this machine; only those of a given format or hosts."""
     hosts = hosts if given.format is None else (given.format,)
     for name in hosts:
         if not load_importer(check_format(name)).homes:
@@ -232,7 +232,7 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
 
 
 def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
-    """Show what was found, and return whether the person wants it imported."""
+    """Show the conversations found, and return whether the person wants to import them."""
     if not shown.table.columns or not prints_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
         return False
     shown.print(ctx)

@@ -18,7 +18,7 @@ from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, p
 from memlog.cli.output.output import asks_for_json, print_note
 
 EVERY = 15
-"""Minutes between two runs, each of which only does what is due."""
+"""Minutes between two runs, each of which runs only due jobs."""
 
 UNITS = {
     "systemd": (
@@ -31,7 +31,7 @@ UNITS = {
         " ~/Library/LaunchAgents/memlog.jobs.plist"
     ),
 }
-"""The hosts, and where their configuration goes."""
+"""The hosts, and the places for their configuration."""
 
 
 def host_configuration(host: str, command: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from memlog.service.memory.save import append_saved_memory as save_memory
 
 _DIGITS = 6
 _LISTED = 160
-"""How many characters of a memory a list shows: two lines of most terminals."""
+"""The most characters of a memory that a list shows: two lines on most terminals."""
 _TYPES = {"content": STDIN}
 
 COLUMNS: Columns = {
@@ -48,7 +48,7 @@ COLUMNS: Columns = {
 
 
 def memories_answer(found: "Sequence[memlog.Memory]") -> Answer:
-    """Return the answer for a list of memories: of each its text, and what else people look for."""
+    """Return the answer for a list of memories: each with its text and the details people look for."""
     return list_answer("memories", found, COLUMNS, text=chain.from_iterable(map(_memory_lines, found)))
 
 

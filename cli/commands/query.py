@@ -52,7 +52,7 @@ def query(ctx: click.Context, given: Given, *, all_projects: bool) -> Answer:
 
 
 def _notes_on_projects(silent: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield what was left out, with all projects of which it is true."""
+    """Yield a note on each side that was left out, with all projects concerned."""
     projects: dict[tuple[str, str], list[str]] = {}
     for project, sides in silent.items():
         for each in sides.items():
@@ -144,7 +144,7 @@ def _speaker_or_category(hit: Hit) -> str:
 
 
 def _format_place(hit: Hit) -> str:
-    """Return where a hit is: file and line of a document, otherwise the line in the log."""
+    """Return a hit's place: file and line of a document, otherwise the line in the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
     return str(hit.position)

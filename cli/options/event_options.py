@@ -25,8 +25,8 @@ _OPTIONS = {
     "message_ids": "--message-id",
     "event_ids": "--event-id",
 }
-"""Options whose name differs from that of their member: --id is the id of the event, and --format that of the
-output."""
+"""Options whose names differ from their members' names: --id is the event's id, and --format the output's
+format."""
 
 _HELP = {
     "appended": "A JSON object with the ids of the events that it appends, by stream.",
@@ -102,7 +102,7 @@ _HELP = {
     "why": "The error, without the words of the provider.",
     "version": "The SHA-256 of the file's bytes, in hex.",
 }
-"""The help of each option, whatever the type of event."""
+"""The help of each option, whatever the event type."""
 
 
 def options_for_event_type(kind: type[Event]) -> list[click.Parameter]:

@@ -106,9 +106,9 @@ def _is_configured(settings: Settings, section: str) -> bool:
 
 
 def _read_section(settings: Settings, section: str, kind: type[S], **values: Any) -> S:  # noqa: ANN401
-    """Return the settings of a section as their struct.
+    """Return a section's settings as a struct.
 
-    values: fields with other values than the setting.
+    values: field values that override the settings.
     """
     found = {
         field.name: settings.find_value_and_origin(f"{section}.{field.key}")

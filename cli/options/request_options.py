@@ -28,7 +28,7 @@ else:  # the import would take longer than a command that only shows its help
     Store = Any
 
 Given = Any
-"""The request of a command; its fields are the parameters of the operation."""
+"""A command's request; its fields are the operation's parameters."""
 
 
 class RequestCommand(Command):
@@ -49,7 +49,7 @@ class RequestCommand(Command):
 
     @property
     def request(self) -> type[Request]:
-        """The class of request the command builds."""
+        """The class of the request that the command builds."""
         return self._spelling.request_class
 
     @cached_property
@@ -79,7 +79,7 @@ class RequestCommand(Command):
 
 
 class OperationCommands(Group):
-    """The commands of a group of operations, generated for operations without a function of their own.
+    """The commands of an operation group, generated for operations without their own function.
 
     operations: the name of the group, such as `memories`. without: operations that get no command.
     """
@@ -156,9 +156,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
     or_stdin: whether the joined argument is read from stdin if left out.
     may_be_blank: whether the joined argument may be blank.
-    names: option declarations by field, such as `--raw`, where the field's name won't do.
-    settings: by field, the setting that provides its default.
-    types: click types by field, where the command line's form differs from Python's.
+    names: option declarations, such as `--raw`, keyed by field, where the field's name won't do.
+    settings: the settings that provide defaults, keyed by field.
+    types: click types, keyed by field, where the command line's form differs from Python's.
     without: fields the command leaves out.
     adds: text to add to the help, such as exit codes.
     """

@@ -38,7 +38,7 @@ _FILE_HEAD = """\
 class Settings:
     """The settings of one command-line call.
 
-    options: values given as options, by setting.
+    options: values given as options, keyed by setting.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Settings:
 
 
 def user_settings_file() -> Path:
-    """Return the user's own file of settings, in the platform's folder for configuration."""
+    """Return the path of the user's own settings file, in the platform's configuration folder."""
     # Without platformdirs, which takes longer to import than the file to read.
     folder = os.environ.get("APPDATA" if sys.platform == "win32" else "XDG_CONFIG_HOME", "")
     if sys.platform == "darwin":
@@ -177,7 +177,7 @@ def _act_as_owner(store: Path) -> None:
 
 
 def _read_settings_file(path: Path) -> dict[str, Any]:
-    """Read the settings in a file, by name.
+    """Return the settings in a file, keyed by name.
 
     Relative folders are resolved against the file's folder; "" counts as unset.
 
@@ -200,7 +200,7 @@ def _read_settings(parsed: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def key_in_store_file_error(setting: Setting, where: str) -> BadInput:
-    """Return the error for a key in the file of a store: a copied store must not use the user's keys."""
+    """Return the error for a key in a store's settings file: a copied store must not use the user's keys."""
     return BadInput(
         f"{where}: {setting.name} is read from your own file alone, since a store may be copied",
         hint=f"memlog config set --user {setting.name} VALUE, or set {setting.variable}",
@@ -208,7 +208,7 @@ def key_in_store_file_error(setting: Setting, where: str) -> BadInput:
 
 
 def change_settings_file(path: Path, name: str, value: object, *, is_own: bool = False) -> None:
-    """Set a setting in a file, which keeps its comments; a missing file is created.
+    """Set a setting in a file, keeping its comments; create a missing file.
 
     is_own: whether it is the user's own file.
 
@@ -397,4 +397,4 @@ class Group(Command, click.Group):
 VERSION_OPTION = _make_printing_flag(
     "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"
 )
-"""The version option of the program."""
+"""The program's version option."""

@@ -56,7 +56,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def unit(self) -> str:
-        """The unit of the value, or all values."""
+        """The unit of the value, or its allowed values."""
         return self.field.unit or ", ".join(self.field.choices) or "true, false"
 
     @property
@@ -71,12 +71,12 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_only_of_user(self) -> bool:
-        """Whether it is read from the environment and the user's own file alone, since it gives a key."""
+        """Whether it is read only from the environment and the user's own file, since it gives a key."""
         return self.name.endswith((".api_key", ".api_key_file"))
 
     @property
     def may_be_in_file(self) -> bool:
-        """Whether memlog.toml may set it. The two settings that determine where that file is cannot be."""
+        """Whether memlog.toml may set it: not the two settings that determine where that file is."""
         return self.name not in ("store", "project")
 
     @cached_property
@@ -147,7 +147,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
 
 def _structs_of_section(section: str | None) -> Sequence[tuple[str, type[Checked]]]:
-    """Return the structs of settings, each with its section; of "" alone, those outside of sections."""
+    """Return the settings structs, each with its section; for "", only the struct outside all sections."""
     outside = [("", StoreSettings)]
     if section == "":
         return outside

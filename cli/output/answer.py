@@ -36,7 +36,7 @@ from memlog.eventlog import timestamps
 
 _GAP = "  "
 _LEAST = 14
-"""The minimum width of a column of a table, however narrow the terminal."""
+"""The minimum width of a table column, however narrow the terminal."""
 _NEVER_FOLDED = ("id", "position", "file", "folder", "root", "segment", "setting", "topic")
 """Columns with texts that people copy into the next command."""
 _LINES_AT_ONCE = 1000
@@ -81,7 +81,7 @@ class Answer(msgspec.Struct, frozen=True):
     table: for `table` and `md`.
     records: for `jsonl`, one per line; None if the document is a single record.
     text: lines that `table` prints instead of the table, with control characters escaped.
-    notes: what else is in the document; the other formats print them on stderr.
+    notes: further parts of the document, which the other formats print on stderr.
     exit_code: for a command with a verdict; used even if the reader closes the pipe.
     """
 
@@ -208,12 +208,12 @@ def notes_on_omitted_parts(silent: Mapping[str, str]) -> list[str]:
 
 
 def align_table_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Return the lines of a table, for an answer that prints more than that table."""
+    """Return the lines of a table, for an answer that prints more than the table."""
     return [*_align_rows(Table(columns, rows))]
 
 
 def fold_text_into_lines(text: str, indent: str = "") -> Iterator[str]:
-    """Yield a text in lines that fit into the terminal; as one line if stdout is none."""
+    """Yield a text in lines that fit the terminal; as one line if stdout is not a terminal."""
     room = measure_terminal_width(sys.stdout)
     for line in [text] if room is None else _wrap_text(text, max(_LEAST, room - len(indent))):
         yield indent + line

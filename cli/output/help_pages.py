@@ -19,7 +19,7 @@ PHRASES = {
     "ChunkSizes.overlap": "chunk_overlap",
     "is_raw": "--raw",
 }
-"""Phrases of Python callers, each with its words for the command line."""
+"""Phrases for Python callers, each with its wording for the command line."""
 
 COMMANDS = {
     "conversations.sessions": "sessions",
