@@ -369,6 +369,9 @@ class Projector:
     def close(self, *, is_inherited: bool = False) -> None:
         """Close the connection to the live generation, or leave an inherited one to the parent process."""
         if self._live is not None and not is_inherited:
+            # Another process may have it open: SQLite would then leave the commits beside the file.
+            with suppress(*sqlite.error_types_of_binding()):
+                self._live[1].execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._live[1].close()
         self._live = self.frozen = None
 

@@ -191,6 +191,11 @@ def _access_mode(path: Path, mode: Mode) -> str:
     )
 
 
+def is_file_of_wal(name: str) -> bool:
+    """Whether this is a file that SQLite keeps beside a database while a process has it open."""
+    return name.endswith(("-wal", "-shm"))
+
+
 def _has_wal_index(path: Path) -> bool:
     """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
     return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES

@@ -35,6 +35,7 @@ from memlog.eventlog.log.reader import read_last_append_time
 from memlog.eventlog.log.streams import escape_invalid_utf8, list_segments, project_folder
 from memlog.eventlog.settings import DEFAULTS, LockTimeout
 from memlog.eventlog.text import equivalent_forms
+from memlog.projector.sqlite import is_file_of_wal
 from memlog.query.request import PathField, Time, to_log_time
 from memlog.query.search.request import Search
 from memlog.service.engine.operation import make_not_found_error, operation
@@ -482,7 +483,7 @@ def _examine_project(folder: Path, name: str) -> ProjectRemoval:
             found.others.append(escape_invalid_utf8(entry.name))
         if entry.is_symlink():
             found.links.append(escape_invalid_utf8(path.relative_to(folder)))
-        if not entry.is_dir(follow_symlinks=False):
+        if not (entry.is_dir(follow_symlinks=False) or is_file_of_wal(entry.name)):
             found.files += 1
             found.bytes += disk.status_of_path(path).st_size
     return found

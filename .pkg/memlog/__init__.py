@@ -10,10 +10,6 @@ The log is the only truth; the read model and the vectors are caches of it. Star
             print(hit.content, hit.position)
 """
 
-from functools import cache
-from importlib import import_module
-from typing import Any
-
 __version__ = "0.1.0"
 
 # The public names by the module that defines them, which is imported on first use (PEP 562): `memlog append`
@@ -101,22 +97,31 @@ _NAMES = {
 }
 
 
-@cache
+# No imports above: a command that a server runs needs no other module of Python's.
+_found: dict[str, str] = {}
+
+
 def _modules() -> dict[str, str]:
     """Return the module of each public name, including all event types."""
-    from memlog.eventlog.events import TYPES
+    if not _found:
+        from memlog.eventlog.events import TYPES
 
-    events = dict.fromkeys((kind.__name__ for kind in TYPES.values()), "memlog.eventlog.events")
-    return events | {name: f"memlog.{module}" for module, names in _NAMES.items() for name in names.split()}
+        _found.update((kind.__name__, "memlog.eventlog.events") for kind in TYPES.values())
+        _found.update(
+            (each, f"memlog.{module}") for module, names in _NAMES.items() for each in names.split()
+        )
+    return _found
 
 
 def __dir__() -> list[str]:
     return sorted(["__all__", "__version__", *_modules()])
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a module attribute can be anything
+def __getattr__(name: str) -> object:
     if name == "__all__":
         return ["__version__", *_modules()]
     if not name.startswith("_") and name in _modules():
+        from importlib import import_module
+
         return getattr(import_module(_modules()[name]), name)
     raise AttributeError(f"module 'memlog' has no attribute {name!r}")

@@ -16,6 +16,7 @@ from memlog.cli.options.param_types import FOLDER
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import add_options_to_command, asks_for_json, print_json, print_note
+from memlog.cli.process.command_workers import serving_commands
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.cli.process.error_handler import close_or_exit
 from memlog.eventlog.errors import BadInput, LogError
@@ -105,7 +106,10 @@ def serve(
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
-        with announcing_server(servers_folder(), sockets_folder(), served, server) as (announcement, more):
+        with (
+            announcing_server(servers_folder(), sockets_folder(), served, server) as (announcement, more),
+            serving_commands(),
+        ):
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:

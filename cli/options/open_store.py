@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from memlog.cli.options.settings import (
     user_settings_file,
 )
 from memlog.cli.options.settings_schema import setting_named
-from memlog.cli.output.output import STORED, print_note
+from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess, print_note
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Checked, list_fields
 
@@ -151,19 +152,49 @@ def _raise_key_error(error: BadInput) -> str:
 
 def _read_key_variable(name: str, setting: str) -> str:
     key = os.environ.get(name)
+    if not key and RUN.is_forwarded:
+        raise NeedsOwnProcess  # the client may have it, but does not send it
     if not key:
         raise BadInput(f"{setting}: the variable {name} is not set", hint=f"set it: export {name}=…")
     return key
 
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
-def open_store(ctx: click.Context, notify: Callable[[str], None] = print_note) -> "memlog.Store":
+def open_store(
+    ctx: click.Context, notify: Callable[[str], None] = print_note
+) -> "AbstractContextManager[memlog.Store]":
     """Open the store chosen by this call's settings. Notes go to stderr by default.
 
     Raises:
         BadInput: a setting is unusable.
     """
-    return _open_with_settings(ctx.ensure_object(Settings), notify, STORED.add_and_print_warnings)
+    options = _options_of_store(ctx.ensure_object(Settings))
+    options |= {"notify": notify, "on_stored": STORED.add_and_print_warnings}
+    return nullcontext(_KEPT.open(options)) if RUN.is_forwarded else memlog.open(**options)
+
+
+class _KeptStores:
+    """The stores that a process keeps open from one forwarded command to the next: opening takes 10 ms."""
+
+    def __init__(self) -> None:
+        self._stores: list[tuple[dict[str, Any], memlog.Store]] = []
+
+    def open(self, options: dict[str, Any]) -> "memlog.Store":
+        """Return the store opened with these options, or open it, and close the one not used for longest."""
+        key = options | {"of": Path.cwd()}  # its path may be relative
+        found = next((each for each in self._stores if each[0] == key), None)
+        if found is None:
+            found = key, memlog.open(**options)
+        else:
+            self._stores.remove(found)
+        self._stores.append(found)
+        while len(self._stores) > _MOST_KEPT:
+            self._stores.pop(0)[1].close()
+        return found[1]
+
+
+_MOST_KEPT = 4
+_KEPT = _KeptStores()
 
 
 def make_store_opener(
@@ -174,32 +205,31 @@ def make_store_opener(
     on_stored: called with the positions of stored events.
     """
     settings = ctx.ensure_object(Settings)
-    return lambda path: _open_with_settings(settings.with_store_at(path), print_note, on_stored)
-
-
-def _open_with_settings(
-    settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
-) -> "memlog.Store":
-    return memlog.open(
-        settings.store,
-        model=settings.value("model"),
-        embedding=embedding_provider_of(settings),
-        rerank=rerank_provider_of(settings),
-        language_model=language_model_of(settings),
-        extraction=_read_section(settings, "extraction", memlog.ExtractionRules),
-        jobs=_read_section(settings, "jobs", memlog.JobRules, timezone=settings.value("timezone")),
-        decay=_read_section(settings, "decay", memlog.DecayRules),
-        search=_read_section(settings, "search", memlog.SearchRules),
-        people=_read_section(settings, "context", memlog.People),
-        memory=settings.value("memory.enabled"),
-        durability=settings.value("durability"),
-        lock_timeout=settings.value("lock_timeout"),
-        redact=settings.value("redact"),
-        chunk_sizes=memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
-        document_seconds=settings.value("document_seconds"),
-        notify=notify,
-        on_stored=on_stored,
+    return lambda path: memlog.open(
+        **_options_of_store(settings.with_store_at(path)), notify=print_note, on_stored=on_stored
     )
+
+
+def _options_of_store(settings: Settings) -> dict[str, Any]:
+    """Return the arguments of `memlog.open` that the settings choose."""
+    return {
+        "path": settings.store,
+        "model": settings.value("model"),
+        "embedding": embedding_provider_of(settings),
+        "rerank": rerank_provider_of(settings),
+        "language_model": language_model_of(settings),
+        "extraction": _read_section(settings, "extraction", memlog.ExtractionRules),
+        "jobs": _read_section(settings, "jobs", memlog.JobRules, timezone=settings.value("timezone")),
+        "decay": _read_section(settings, "decay", memlog.DecayRules),
+        "search": _read_section(settings, "search", memlog.SearchRules),
+        "people": _read_section(settings, "context", memlog.People),
+        "memory": settings.value("memory.enabled"),
+        "durability": settings.value("durability"),
+        "lock_timeout": settings.value("lock_timeout"),
+        "redact": settings.value("redact"),
+        "chunk_sizes": memlog.ChunkSizes(settings.value("chunk_tokens"), settings.value("chunk_overlap")),
+        "document_seconds": settings.value("document_seconds"),
+    }
 
 
 def open_log(ctx: click.Context) -> "Log":

@@ -29,15 +29,20 @@ _FORMAT = "memlog.format"
 """The key under which click's context holds the chosen format."""
 
 
+class NeedsOwnProcess(BaseException):
+    """A forwarded command cannot run in the server: its client must run it."""
+
+
 class Run:
     """This run's output options, for code without a click context.
 
     is_quiet: whether to suppress notes and progress.
+    is_forwarded: whether another process has forwarded the command to this one.
     context: the context whose format options were read last.
     """
 
     def __init__(self) -> None:
-        self.is_quiet = False
+        self.is_quiet = self.is_forwarded = False
         self.context: click.Context | None = None
 
 

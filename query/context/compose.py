@@ -199,6 +199,7 @@ def make_record_of_context(
     # The log may not have the message yet.
     is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)
     event = ContextGiven(
+        id=request.record_id,
         chat_id=request.name_of_current_chat or _find_chat_of_message(db, prompt_key),
         message_id=prompt_key[1] if prompt_key is not None else request.message_id if is_id else None,
         entries=_make_given_entries(db, context.entries),

@@ -109,6 +109,9 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
             " the answer says why."
         ),
     ] = True
+    record_id: Annotated[
+        str | None, "The id of the recorded context. A retry with the same id records nothing again."
+    ] = None
     explain: Annotated[bool, "Show which entries were taken, which were left out, and why."] = False
     sync: Synced = True
 

@@ -47,7 +47,7 @@ from memlog.query.search.request import (
     Mode,
     Ranking,
     Search,
-    parse_query,
+    find_query_words,
 )
 from memlog.query.search.vector_cache import HeldVectors
 
@@ -396,7 +396,7 @@ def find_core_memory_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     request = question.words
     found = []
     for row in read_core_memory_in_scope(db, None).shown:
-        known = parse_query(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
+        known = find_query_words(f"{row.section} {row.key.replace('_', ' ')} {row.value}")
         had = sum(any(are_word_forms(word, other) for other in known) for word in request)
         share = had / max(1, len(request))
         if share * len(request) ** 0.5 >= _CORE_THRESHOLD:

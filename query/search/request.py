@@ -216,13 +216,9 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 def parse_query(text: str) -> FtsQuery:
     """Parse the first `LONGEST_QUESTION` characters of `text` into a full-text query."""
     is_cut = len(text) > LONGEST_QUESTION
-    text = text[: find_break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
-    phrases = [split_into_written_words(phrase) for phrase in _PHRASE.findall(text)]
-    rest = _PHRASE.sub(" ", text)
-    words = split_question_into_words(rest)
+    phrases, rest = _split_off_phrases(text)
+    kept = _choose_words(rest, phrases)
     names = find_names_in_question(rest)
-    telling = [word for word in words if not word.is_stop]
-    kept = telling if telling or any(phrases) else words
     return FtsQuery(
         phrases=tuple(map(_join_phrase, filter(None, phrases)))[:MAX_WORDS],
         words=tuple(word.written for word in kept[:MAX_WORDS]),
@@ -231,6 +227,27 @@ def parse_query(text: str) -> FtsQuery:
         left_out=sum(max(0, count - MAX_WORDS) for count in (len(kept), *map(len, [*phrases, *names]))),
         is_cut=is_cut,
     )
+
+
+def find_query_words(text: str) -> tuple[str, ...]:
+    """Return the `words` that `parse_query` finds in `text`."""
+    phrases, rest = _split_off_phrases(text)
+    return tuple(word.written for word in _choose_words(rest, phrases)[:MAX_WORDS])
+
+
+def _split_off_phrases(text: str) -> tuple[list[list[str]], str]:
+    """Return the words of each quoted phrase, and the rest of the first `LONGEST_QUESTION` characters."""
+    if len(text) > LONGEST_QUESTION:
+        text = text[: find_break_before(text, 0, LONGEST_QUESTION)]
+    phrases = [split_into_written_words(phrase) for phrase in _PHRASE.findall(text)]
+    return phrases, _PHRASE.sub(" ", text)
+
+
+def _choose_words(text: str, phrases: list[list[str]]) -> list[Word]:
+    """Return the words of `text` to search for: no stop words, unless there is nothing else."""
+    words = split_question_into_words(text)
+    telling = [word for word in words if not word.is_stop]
+    return telling if telling or any(phrases) else words
 
 
 def _join_phrase(words: Sequence[str]) -> str:

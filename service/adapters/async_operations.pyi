@@ -489,6 +489,7 @@ class AsyncOperations(Awaitable):
         exclude: collections.abc.Iterable[str] = ...,
         joined: tuple[str, ...] = ...,
         record: bool = ...,
+        record_id: str | None = ...,
         explain: bool = ...,
         sync: bool = ...,
     ) -> memlog.query.context.compose.Context: ...

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +51,8 @@ class LocalModel(SplitByFork):
         """Discard the loaded model, because its compute threads do not exist in the child process."""
         global _loading
         _loading = threading.Lock()
+        if _is_shared_by_forks:
+            return
         if self._loaded is not None:
             keep_object_alive(self._loaded)
         if _bundled_embedder.cache_info().currsize:
@@ -277,13 +280,25 @@ _loading = threading.Lock()
 """Held while a model is loaded, so that concurrent threads share one."""
 
 
+_is_shared_by_forks = False
+"""Whether the bundled model is loaded with one thread, the caller's, so that it also works after a fork."""
+
+
+def load_model_for_forks() -> None:
+    """Load the bundled model, if it works, so that forked children share it. The process has one thread."""
+    global _is_shared_by_forks
+    _is_shared_by_forks = True
+    with suppress(EmbeddingError):
+        _bundled_embedder()
+
+
 @cache
 def _bundled_embedder() -> Embedder:
     """Return the bundled embedder, shared by all stores of a process.
 
     It takes 0.2 s to load, and 260 MB of memory.
     """
-    return load_embedder()
+    return load_embedder(threads=1 if _is_shared_by_forks else None)
 
 
 MOST = 256

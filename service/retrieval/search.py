@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
-from memlog.eventlog.events import MemoryAccessed
+from memlog.eventlog.events import ContextGiven, MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key, text_has_key
@@ -26,6 +26,7 @@ from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse_questions
 from memlog.query.filters import Filters
 from memlog.query.outdated_memories import swap_changed_with_newer
+from memlog.query.provenance import line_places_of_ids
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import (
     SearchResult,
@@ -250,6 +251,7 @@ def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> No
     given.stable, given.turn = (
         block and compute_keyed_hash(key, block) for block in (record.stable, record.turn)
     )
+    # In one write, so that a retry finds both or neither.
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
@@ -291,7 +293,12 @@ def _build_context(
         request = replace(request, scope=chosen.scope, joined=chosen.joined)
         prompt_key = find_prompt_message(db, request)
         given = compose_context(db, request, hits(request, prompt_key), synced=synced)
-        is_recorded = request.record and request.part != "stable" and given.entries
+        is_recorded = (
+            request.record
+            and request.part != "stable"
+            and given.entries
+            and not (request.record_id and line_places_of_ids(db, ContextGiven.STREAM, [request.record_id]))
+        )
         record = make_record_of_context(db, request, given, prompt_key) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
     return given, record

@@ -1,6 +1,7 @@
 """The state, counts and sizes of a store, and which parts work on this machine."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,11 +14,14 @@ from memlog.eventlog.log.streams import escape_invalid_utf8
 from memlog.eventlog.sections import LanguageModelProvider
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import list_names_of_texts_set_aside
+from memlog.projector.lifecycle import Generations
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import (
+    Connection,
     converting_errors,
     count_rows,
     describe_binding,
+    is_file_of_wal,
     transaction,
     version_of_sqlite_vec,
 )
@@ -199,17 +203,33 @@ def read_stats(read_model: ReadModel) -> Stats:
             vectors=sum(vectors.count_vectors(db, of) for of in vectors.SETS),
             vectors_pending=index.count_pending_passages_of_all_sets(db),
             log_bytes=_bytes_below(log),
-            model_bytes=_bytes_below(read_model.projector.generations.folder),
+            model_bytes=_bytes_of_model(read_model.projector.generations, db),
             cache_bytes=_bytes_below(read_model.path / CACHE),
             counters=counters,
         )
 
 
+def _bytes_of_model(generations: Generations, live: Connection) -> int:
+    """Return the size of the read model, whether or not another process has it open."""
+    (live_bytes,) = live.execute(
+        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+    ).fetchone()
+    file = generations.find_live_file()
+    others = (each for each in _files_below(generations.folder) if each != file)
+    return int(live_bytes) + sum(_size_or_zero(each) for each in others if not is_file_of_wal(each.name))
+
+
 def _bytes_below(folder: Path) -> int:
-    """Return the total size of the files below a folder, skipping files that vanish meanwhile."""
-    total = 0
+    return sum(map(_size_or_zero, _files_below(folder)))
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
     for parent, _, files in os.walk(folder):
-        for name in files:
-            with suppress(FileNotFoundError):
-                total += disk.status_of_path(Path(parent, name)).st_size
-    return total
+        yield from (Path(parent, name) for name in files)
+
+
+def _size_or_zero(file: Path) -> int:
+    """Return a file's size, or 0 if it has vanished."""
+    with suppress(FileNotFoundError):
+        return disk.status_of_path(file).st_size
+    return 0

@@ -20,6 +20,7 @@ import memlog.eventlog
 import memlog.projector
 import memlog.query
 import memlog.service
+from memlog.cli.process.forwarding import forward_command
 from memlog.cli.process.main import end_process, main
 from tests.support.capabilities import give_up_file_capabilities
 
@@ -95,6 +96,8 @@ def _take(files: list[int]) -> None:
 
 
 def _exit_code() -> int:
+    if (code := forward_command(sys.argv[1:])) is not None:
+        return code
     try:
         main()
     except SystemExit as ended:

@@ -1,0 +1,355 @@
+"""Runs the commands that other processes forward, in processes that have imported everything.
+
+A template process imports what the commands need and loads the model; it has one thread, so that it may fork.
+Its children, the workers, run one command at a time, each with the surroundings of its client. A worker that
+a command has changed for good (another user, a thread left) is replaced; so is one whose client went away, or
+that died. All of them end with the server: a pipe that only the server can write to says so.
+
+Tried: a fork for each command costs 10 ms, and 20 ms more for pages that the child touches first, which is as
+much as a query takes (3,000 messages, two cores). Threads of the server would share its working folder and
+environment.
+"""
+
+import gc
+import io
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from _thread import start_new_thread
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess
+from memlog.cli.process import forwarding
+from memlog.eventlog.errors import Busy
+from memlog.service.adapters.local_sockets import is_process_of_user, listen_on_private_socket
+
+_WORKERS = 2
+"""One command may wait, for a provider or a large store, without another waiting for it."""
+
+_LOCK_SECONDS = 1.0
+_FRAME_SECONDS = 5.0
+_RESTART_SECONDS = 0.1
+_PAUSE = 0.05
+_MOST_FRAME = 1 << 20
+_ANSWERED = (0, 1, 2)
+"""The exit codes that are answered. Other failures may be due to this process: the client tries itself."""
+
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+"""Variables that keep numpy and tokenizers from starting threads, which a forked process would lack."""
+
+
+@contextmanager
+def serving_commands() -> Iterator[None]:
+    """Run forwarded commands of this user while the context lasts.
+
+    Does nothing if another server runs them already, or if there is no folder for the socket.
+    """
+    # Imported here: it needs msgspec's models, and the template does not.
+    from memlog.eventlog.files import locks
+    from memlog.service.adapters.remote_store import servers_folder
+
+    path = Path(forwarding.path_of_socket(os.environb))
+    file = servers_folder() / f"{path.stem}.lock"
+    with ExitStack() as stack:
+        with suppress(OSError, Busy):
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            stack.enter_context(locks.holding_lock(file, "the command server", _LOCK_SECONDS))
+            stack.callback(path.unlink, missing_ok=True)
+            stack.enter_context(_template_process(path))
+        yield
+
+
+@contextmanager
+def _template_process(path: Path) -> Iterator[None]:
+    reader, writer = os.pipe()
+    code = f"from {__name__} import run_template; run_template({str(path)!r}, {reader})"
+    process = subprocess.Popen(  # noqa: S603 - no argument comes from outside
+        [sys.executable, "-P", "-c", code],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        pass_fds=(reader,),
+        start_new_session=True,  # Ctrl-C is for the server, which ends the others
+        env=os.environ | _ONE_THREAD,
+    )
+    os.close(reader)
+    try:
+        yield
+    finally:
+        os.close(writer)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LOCK_SECONDS)
+
+
+def run_template(path: str, end_of_server: int) -> None:
+    """Import everything, listen at `path`, and keep the workers running until the server ends."""
+    _warm_up()
+    # Only now: until then, a client would wait for its acknowledgement in vain.
+    listener = listen_on_private_socket(Path(path))
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        while _count_children() < _WORKERS:
+            _fork_worker(listener, end_of_server)
+        ready, _, _ = select.select([wake, end_of_server], [], [])
+        if end_of_server in ready:
+            os._exit(0)
+        os.read(wake, 64)
+        time.sleep(_RESTART_SECONDS)
+
+
+_children: set[int] = set()
+
+
+def _count_children() -> int:
+    for pid in [*_children]:
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            _children.discard(pid)
+    return len(_children)
+
+
+def _fork_worker(listener: socket.socket, end_of_server: int) -> None:
+    pid = os.fork()  # noqa: TID251 - has no threads
+    if pid:
+        _children.add(pid)
+        return
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        _run_commands(listener, end_of_server)
+    finally:
+        os._exit(0)
+
+
+def _warm_up() -> None:
+    """Import what commands need, by running them on a store made for it."""
+    import memlog
+    from memlog.service.engine.embedding_models import load_model_for_forks
+
+    load_model_for_forks()
+    os.chdir("/")
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder, "store")
+        with memlog.open(store) as opened:
+            opened.append(
+                [memlog.Message(channel="cli", chat_id="1", role="user", content="I like green tea.")]
+            )
+            opened.maintenance.project()
+        for words in _WARMING:
+            here = Path().stat()
+            args = [b"--store", os.fsencode(store), *words]
+            inode = b"%d %d" % (here.st_dev, here.st_ino)
+            fields = [b"/", inode, b"0077", b"000", b"utf-8 utf-8 utf-8", b"%d" % len(args), *args]
+            code = _Call(fields, None).run()
+            assert code == 0
+    gc.collect()
+    gc.freeze()
+
+
+_WARMING = [
+    [b"query", b"Who likes tea?"],
+    [b"query", b"--json", b"tea"],
+    [b"context", b"Who likes tea?"],
+    [b"window", b"--chat", b"cli:1"],
+    [b"memory", b"list"],
+    [b"status"],
+]
+
+
+def _run_commands(listener: socket.socket, end_of_server: int) -> None:
+    own = _ids_of_process()
+    identity = forwarding.identity_of_program()
+    listener.setblocking(False)  # another worker may be faster
+    while True:
+        ready, _, _ = select.select([listener.fileno(), end_of_server], [], [])
+        if end_of_server in ready:
+            return
+        with suppress(OSError, ValueError), listener.accept()[0] as client:
+            client.settimeout(_FRAME_SECONDS)
+            if is_process_of_user(client):
+                _answer(client, identity)
+        if _ids_of_process() != own:
+            return
+
+
+def _ids_of_process() -> tuple[int, ...]:
+    return os.getuid(), os.geteuid(), os.getgid(), os.getegid()
+
+
+def _answer(client: socket.socket, identity: bytes) -> None:
+    length = int.from_bytes(_receive(client, 4), "little")
+    if length > _MOST_FRAME:
+        return
+    found, *fields = _receive(client, length).split(b"\0")
+    if found != identity:
+        return
+    client.sendall(forwarding.ACK)
+    if client.recv(1) != forwarding.GO:
+        return
+    client.settimeout(None)
+    call = _Call(fields, client)
+    is_done = threading.Event()
+    start_new_thread(_end_if_client_leaves, (client, is_done))
+    try:
+        code = call.run()
+    except NeedsOwnProcess:
+        code = None
+    finally:
+        is_done.set()
+    for kind, data in call.printed if code in _ANSWERED else ():
+        _send(client, kind, data)
+    _send(client, *((forwarding.END, b"%d" % code) if code in _ANSWERED else (forwarding.DECLINED, b"")))
+    client.shutdown(socket.SHUT_RDWR)
+
+
+def _end_if_client_leaves(client: socket.socket, is_done: threading.Event) -> None:
+    """End this process if the client goes away during its command: nobody waits for the answer."""
+    while not is_done.is_set():
+        try:
+            select.select([client], [], [])
+            if not client.recv(1, socket.MSG_PEEK) and not is_done.is_set():
+                os._exit(0)
+        except (OSError, ValueError):  # the socket has been closed
+            return
+        is_done.wait(_PAUSE)  # the command is about to read what has come
+
+
+def _receive(client: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = client.recv(count - len(data))
+        if not part:
+            raise ConnectionResetError
+        data += part
+    return data
+
+
+def _send(client: socket.socket, kind: bytes, data: bytes) -> None:
+    client.sendall(kind + len(data).to_bytes(4, "little") + data)
+
+
+class _Call:
+    """A command line with the surroundings of its client; see `forwarding.build_frame`.
+
+    printed: what it printed, as messages in their order.
+    """
+
+    def __init__(self, fields: list[bytes], client: socket.socket | None) -> None:
+        folder, identity, mask, terminals, encodings, count, *words = fields
+        self.folder, self.inode, self.mask = folder, identity.decode(), int(mask)
+        self.args = list(map(os.fsdecode, words[: int(count)]))
+        self.variables = {
+            os.fsdecode(name): os.fsdecode(value)
+            for name, _, value in (word.partition(b"=") for word in words[int(count) :])
+        }
+        self.terminals = [each == ord("1") for each in terminals]
+        self.encodings = encodings.decode().split()
+        self.printed: list[tuple[bytes, bytes]] = []
+        self._client = client
+
+    def run(self) -> int:
+        """Run the command, and return its exit code.
+
+        Raises:
+            NeedsOwnProcess: it cannot run here.
+        """
+        # Imported here: the server itself runs no commands.
+        from memlog.cli.process.main import run_command_line
+
+        os.environ.clear()
+        os.environ.update(self.variables | _ONE_THREAD)
+        time.tzset()
+        os.umask(self.mask)
+        try:
+            os.chdir(self.folder)
+        except OSError:
+            raise NeedsOwnProcess from None
+        found = Path().stat()
+        if f"{found.st_dev} {found.st_ino}" != self.inode:  # a container, where paths mean something else
+            raise NeedsOwnProcess
+        sys.argv = ["memlog", *self.args]
+        streams: list[_Stream] = [
+            _Stdin(self._client),
+            _Output(forwarding.OUT, self.printed),
+            _Output(forwarding.ERR, self.printed),
+        ]
+        before = sys.stdin, sys.stdout, sys.stderr
+        sys.stdin, sys.stdout, sys.stderr = map(_open_text, streams, self.encodings, self.terminals)
+        RUN.is_forwarded = True
+        STORED.reset_after_acknowledgement()
+        try:
+            return run_command_line()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            sys.stdin, sys.stdout, sys.stderr = before
+            os.chdir("/")
+
+
+def _open_text(stream: "_Stream", encoding: str, is_terminal: bool) -> io.TextIOWrapper:
+    stream.is_terminal = is_terminal
+    if stream.kind == forwarding.STDIN:
+        return io.TextIOWrapper(io.BufferedReader(stream), encoding)
+    # As `replace_streams` does for a process of its own.
+    is_line = is_terminal or stream.kind == forwarding.ERR
+    return io.TextIOWrapper(io.BufferedWriter(stream), encoding, "backslashreplace", line_buffering=is_line)
+
+
+class _Stream(io.RawIOBase):
+    is_terminal = False
+    kind = forwarding.STDIN
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+
+class _Output(_Stream):
+    """Collects what is printed on a stream, in one list for both streams, which keeps their order."""
+
+    def __init__(self, kind: bytes, printed: list[tuple[bytes, bytes]]) -> None:
+        self.kind, self._printed = kind, printed
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:  # noqa: ANN401 - any buffer
+        self._printed.append((self.kind, bytes(data)))
+        return len(data)
+
+
+class _Stdin(_Stream):
+    """Requests the stdin of the client, once something reads it."""
+
+    def __init__(self, client: socket.socket | None) -> None:
+        self._client = client
+        self._rest: bytes | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - any buffer
+        if self._rest is None:
+            self._rest = self._request()
+        data, self._rest = self._rest[: len(buffer)], self._rest[len(buffer) :]
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _request(self) -> bytes:
+        if self._client is None:
+            return b""
+        try:
+            _send(self._client, forwarding.STDIN, b"")
+            return _receive(self._client, int.from_bytes(_receive(self._client, 4), "little"))
+        except OSError:
+            raise NeedsOwnProcess from None
