@@ -503,6 +503,27 @@ class JobRules(Checked, frozen=True, kw_only=True):
         }
 
 
+class ServerRules(Checked, frozen=True, kw_only=True):
+    """What this user's server does unasked. Stores have no say in it."""
+
+    auto: Annotated[
+        bool, "Whether a command that a server could run starts one, if none runs. Only in your own file."
+    ] = False
+    idle_minutes: Annotated[
+        float,
+        Meta(gt=0, le=10_000),
+        Help("After how long without a command or request such a server ends.", "minutes"),
+    ] = 15.0
+    follow: Annotated[
+        tuple[Channel, ...],
+        Help(
+            "The agents whose conversations a server imports as they are written: claude-code, codex,"
+            " gemini-cli, opencode, pi. Only in your own file.",
+            "agents",
+        ),
+    ] = ()
+
+
 SECTIONS: tuple[tuple[str, type[Checked]], ...] = (
     ("context", People),
     ("decay", DecayRules),
@@ -517,6 +538,7 @@ SECTIONS: tuple[tuple[str, type[Checked]], ...] = (
     ("extraction", ExtractionRules),
     ("language_model", LanguageModelProvider),
     ("jobs", JobRules),
+    ("serve", ServerRules),
 )
 """The sections of memlog.toml in order."""
 

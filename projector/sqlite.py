@@ -191,6 +191,14 @@ def _access_mode(path: Path, mode: Mode) -> str:
     )
 
 
+def measure_database(db: Connection) -> int:
+    """Return the size of a database in bytes, with what is still in SQLite's files beside it."""
+    ((pages,), (page_size,)) = (
+        db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
+    )
+    return int(pages * page_size)
+
+
 def is_file_of_wal(name: str) -> bool:
     """Whether this is a file that SQLite keeps beside a database while a process has it open."""
     return name.endswith(("-wal", "-shm"))

@@ -141,6 +141,12 @@ def contexts_containing_memories(db: Connection, memory_ids: Iterable[str]) -> s
     return _contexts_naming_any(db, [("", memory_id) for memory_id in memory_ids])
 
 
+def hashes_of_contexts_given(db: Connection, chat: str) -> set[str]:
+    """Return the keyed hashes of both blocks of each context that a chat was given."""
+    rows = db.execute("SELECT stable, turn FROM contexts_given WHERE chat_id = ?", (chat,))
+    return {block for row in rows for block in row if block is not None}
+
+
 def contexts_naming_events(db: Connection, events: Collection[Key]) -> set[Key]:
     """Return the `context_given` events of contexts built for or containing any of these events.
 

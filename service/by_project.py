@@ -25,6 +25,7 @@ from memlog.service.exchange.checkouts import Checkouts
 from memlog.service.exchange.exchange import check_project, list_projects, no_data_error
 from memlog.service.exchange.formats import ChosenSessions, ForeignSession, check_format, load_importer
 from memlog.service.exchange.importing import ImportReport, draw_run_id
+from memlog.service.exchange.incoming import ImportedRecords
 from memlog.service.exchange.session_projects import project_of_checkout, sort_sessions
 from memlog.service.project_links import ProjectLink, project_linked_to
 from memlog.service.store import Store
@@ -88,6 +89,8 @@ def import_by_project(
     since: str | None,
     progress: Progress | None,
     dry_run: bool,
+    run: str | None = None,
+    imported: ImportedRecords | None = None,
 ) -> ProjectImports:
     """Import each project of the sources into its own store; see `Projects.import_sources`."""
     done, checkouts, passes = ProjectImports(), Checkouts(home), list[_Pass]()
@@ -96,7 +99,7 @@ def import_by_project(
         passes += _find_passes(format, paths, sorting, since)
         done.staying += sorting.staying()
     done.notes = checkouts.notes
-    format, run = next(iter(sources), ""), draw_run_id()
+    format, run = next(iter(sources), ""), run or draw_run_id()
     if not passes:
         raise no_data_error(format, [path for paths in sources.values() for path in paths])
     if project is not None:
@@ -116,6 +119,7 @@ def import_by_project(
                 project=each.project,
                 chosen=each.chosen,
                 run=run,
+                imported=imported,
                 since=since,
                 progress=progress,
                 dry_run=dry_run,

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         ProjectsSearchResult,
         ProjectStores,
     )
+    from memlog.service.exchange.incoming import ImportedRecords
 
 # No project's folder has a `~` in its name.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -251,8 +252,13 @@ class Projects:
         since: str | datetime | None = None,
         progress: "Progress | None" = None,
         dry_run: bool = False,
+        run: str | None = None,
+        imported: "ImportedRecords | None" = None,
     ) -> "ProjectImports":
-        """Import the data of several programs; see `import_from`. sources: the paths, keyed by format."""
+        """Import the data of several programs; see `import_from`.
+
+        sources: the paths, keyed by format. run, imported: see `DataExchange.import_from`.
+        """
         from memlog.service.by_project import import_by_project
 
         return import_by_project(
@@ -264,6 +270,8 @@ class Projects:
             since=None if since is None else to_log_time(since),
             progress=progress,
             dry_run=dry_run,
+            run=run,
+            imported=imported,
         )
 
     def list_imports(self, failed: dict[str, MemlogError] | None = None) -> "_Imports":
@@ -586,6 +594,11 @@ class OpenStores:
             raise _error_without_path(error, opened.store.path, project) from None
         finally:
             self._release_store(opened)
+
+    @property
+    def has_projects(self) -> bool:
+        """Whether it opens the stores of all projects, and not a single store."""
+        return isinstance(self._where, Projects)
 
     def begin_watches(self) -> None:
         """Open the only store, or the stores of all projects with documents, to watch their files."""

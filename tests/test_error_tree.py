@@ -20,7 +20,7 @@ TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(f
 
 CAUGHT_INSIDE = {
     *("BadLine", "HistoryChanged", "NoCertainList", "OutputError", "Refused", "ReaderFailed", "Unfit"),
-    *("_GenerationChanged", "_NameTakenError", "_Stopped"),
+    *("_GenerationChanged", "_NameTakenError", "_Stopped", "NeedsOwnProcess", "NotForwarded"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""
 

@@ -1,6 +1,5 @@
 """memlog import, export."""
 
-import os
 import shlex
 import sys
 from collections import defaultdict
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 
 import memlog
 from memlog import BadInput
+from memlog.cli.options.follow import folders_named_by_variables
 from memlog.cli.options.open_store import make_store_opener, open_store
 from memlog.cli.options.request_options import Given, RequestCommand, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
@@ -209,8 +209,7 @@ def _find_histories(store: Store, given: Given, hosts: tuple[str, ...]) -> "list
     for name in hosts:
         if not load_importer(check_format(name)).homes:
             raise click.UsageError(f"{name} has no folder of its own: name the files or folders to import")
-    variables = [(load_importer(name).variable or "").partition("/") for name in format_names()]
-    named = [Path(os.environ[name], rest) for name, _, rest in variables if os.environ.get(name)]
+    named = [*folders_named_by_variables()]
     return store.exchange.find_histories(
         Path.home(), folders=named, hosts=hosts, since=given.since, progress=given.progress
     )

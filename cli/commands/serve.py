@@ -2,11 +2,16 @@
 
 import os
 import secrets
+import signal
 import socket
 import stat
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +24,7 @@ from memlog.cli.output.output import add_options_to_command, asks_for_json, prin
 from memlog.cli.process.command_workers import serving_commands
 from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.cli.process.error_handler import close_or_exit
-from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.service.adapters.local_sockets import LEAST_TOKEN
 
 if TYPE_CHECKING:
@@ -37,6 +42,14 @@ _LONGEST_TOKEN = 4096
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="The port to listen on."
 )
+@click.option(
+    "--no-port", is_flag=True, help="Listen on no port, only on a Unix socket for programs of yours."
+)
+@click.option(
+    "--idle-minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End after so long without a command or request.",
+)
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines can reach.")
 @click.option("--no-token", is_flag=True, help="Require no token; only for this machine.")
 @click.option("--token-file", type=FOLDER, help="The file with the token; it is created if missing.")
@@ -48,6 +61,8 @@ def serve(
     ctx: click.Context,
     host: str,
     port: int,
+    no_port: bool,
+    idle_minutes: float | None,
     allow_remote: bool,
     no_token: bool,
     token_file: Path | None,
@@ -88,8 +103,8 @@ def serve(
     if settings.names_store:
         migrate_notes_or_name_command(ctx)
     stores = OpenStores(make_store_opener(ctx), where, print_note)
-    listening = _bind_socket(host, port)
-    bound, port = listening.getsockname()[:2]
+    listening = [] if no_port else [_bind_socket(host, port)]
+    bound, port = listening[0].getsockname()[:2] if listening else (host, 0)
     url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"
     names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     token_file = None if no_token else token_file or _default_token_file()
@@ -102,14 +117,20 @@ def serve(
         version=memlog.__version__,
         mcp=_make_mcp_endpoint(stores),
     )
+    idle = _Idle(idle_minutes)
     served = settings.store if settings.names_store else projects_folder()
     file = None if token_file is None else str(token_file.absolute())
     try:
         server = RunningServer(url, file, memlog.__version__)
         with (
             announcing_server(servers_folder(), sockets_folder(), served, server) as (announcement, more),
-            serving_commands(),
+            serving_commands(idle.end_wait),
+            ExitStack() as following,
         ):
+            if no_port and not more:
+                raise Busy(
+                    "another server of yours runs, or there is no folder for its socket", hint="memlog serve"
+                )
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
@@ -117,9 +138,60 @@ def serve(
                     f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
                 )
             stores.begin_watches()
-            run(app, [listening, *more], announcement.close)
+            if follow := settings.value("serve.follow", of_store=False):
+                following.callback(_follow(ctx, follow, stores, idle).set)
+            run(idle.watch_application(app), [*listening, *more], announcement.close)
     finally:
         close_or_exit(stores.close)
+
+
+class _Idle:
+    """Ends the server once nothing has used it for some minutes; never, if that is None."""
+
+    def __init__(self, minutes: float | None) -> None:
+        self._seconds = None if minutes is None else 60 * minutes
+        self._used = time.monotonic()
+        self._running = 0
+        if self._seconds is not None:
+            threading.Thread(target=self._end_when_idle, args=(self._seconds,), daemon=True).start()
+
+    def end_wait(self) -> None:
+        """Begin to wait again: something uses the server."""
+        self._used = time.monotonic()
+
+    def watch_application(self, application: Any) -> Any:  # noqa: ANN401 - of ASGI
+        """Return the application, whose requests use the server."""
+
+        async def run(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
+            self._running += scope["type"] == "http"
+            try:
+                await application(scope, receive, send)
+            finally:
+                self._running -= scope["type"] == "http"
+                self.end_wait()
+
+        return run
+
+    def _end_when_idle(self, seconds: float) -> None:
+        while (left := self._used + seconds - time.monotonic()) > 0 or self._running:
+            time.sleep(max(left, 1.0))
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _follow(ctx: click.Context, hosts: Sequence[str], stores: "OpenStores", idle: _Idle) -> threading.Event:
+    """Follow the conversations of agents in a thread, until the event that is returned is set."""
+    # Imported here: most servers follow nothing.
+    from memlog.cli.options.follow import make_follower
+
+    def watch_project(project: str) -> None:
+        idle.end_wait()
+        if stores.has_projects:
+            stores.run(project, lambda _: None)
+
+    stop = threading.Event()
+    follower = make_follower(ctx, hosts, watch_project)
+    threading.Thread(target=follower.run_until, args=(stop,), daemon=True).start()
+    return stop
 
 
 def _make_mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -25,6 +26,9 @@ from memlog.cli.process.confirmation import migrate_notes_or_name_command
 from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 
+if TYPE_CHECKING:
+    from memlog.service.exchange.following import Follower
+
 
 @request_command(
     "maintenance.watch",
@@ -32,19 +36,41 @@ from memlog.service.upkeep.worker import WatchStep
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
     gets="context",
 )
+@click.option(
+    "--follow",
+    metavar="AGENTS",
+    help="Also import the conversations of these agents as they are written, such as claude-code,codex.",
+)
 @add_options_to_command(JSON_OPTION)
-def watch(ctx: click.Context, given: Given) -> None:
+def watch(ctx: click.Context, given: Given, *, follow: str | None) -> None:
     migrate_notes_or_name_command(ctx)
+    follower = None if follow is None else _make_follower(ctx, follow)
     with progress_line() as line:
         output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
         with (
             open_store(ctx, notify=output.print_note) as store,
             _event_set_by_sigterm(once=given.once) as stop,
         ):
+            if follower is not None:
+                _follow_beside(follower, stop, once=given.once)
             progress = line.show_progress if line else None
             bind_operation(store, "maintenance.watch")(
                 replace(given, stop=stop, tell=output.print_step, progress=progress)
             )
+
+
+def _make_follower(ctx: click.Context, follow: str) -> "Follower":
+    # Imported here: most watches follow nothing.
+    from memlog.cli.options.follow import make_follower
+
+    return make_follower(ctx, [name.strip() for name in follow.split(",")])
+
+
+def _follow_beside(follower: "Follower", stop: threading.Event, *, once: bool) -> None:
+    """Follow in a thread, after a first pass. once: only that pass."""
+    follower.run_once()
+    if not once:
+        threading.Thread(target=follower.run_until, args=(stop,), daemon=True).start()
 
 
 class _WatchOutput:

@@ -124,6 +124,8 @@ class Settings:
         if self._file is None:
             path = self.store / layout.SETTINGS
             self._file = _read_settings_file(path) if os.path.lexists(path) else {}
+            if (name := next((each for each in self._file if each.startswith("serve.")), None)) is not None:
+                raise key_in_store_file_error(setting_named(name), str(path))
         return self._file
 
     def _user_settings(self) -> dict[str, Any]:

@@ -71,8 +71,11 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_only_of_user(self) -> bool:
-        """Whether it is read only from the environment and the user's own file, since it gives a key."""
-        return self.name.endswith((".api_key", ".api_key_file"))
+        """Whether it is read only from the environment and the user's own file.
+
+        It gives a key, or is about the user's server.
+        """
+        return self.name.endswith((".api_key", ".api_key_file")) or self.name.startswith("serve.")
 
     @property
     def may_be_in_file(self) -> bool:

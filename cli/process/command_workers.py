@@ -22,12 +22,13 @@ import tempfile
 import threading
 import time
 from _thread import start_new_thread
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess
+from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess, print_note
 from memlog.cli.process import forwarding
 from memlog.eventlog.errors import Busy
 from memlog.service.adapters.local_sockets import is_process_of_user, listen_on_private_socket
@@ -48,11 +49,42 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 """Variables that keep numpy and tokenizers from starting threads, which a forked process would lack."""
 
 
+def start_server(idle_minutes: float) -> None:
+    """Start a server in the background, which ends by itself. If one runs meanwhile, it ends at once."""
+    # Imported here: most processes start no server.
+    from memlog.service.adapters.remote_store import servers_folder
+
+    if find_spec("uvicorn") is None:
+        print_note("serve.auto needs the extra server: pip install '.[server]' in a checkout of memlog")
+        return
+    folder = servers_folder()
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (folder / "auto.log").open("wb") as log:
+            code = "from memlog.cli.process.program import main; main()"
+            subprocess.Popen(  # noqa: S603 - no argument comes from outside
+                [sys.executable, "-P", "-c", code]
+                + ["serve", "--no-port", "--idle-minutes", str(idle_minutes)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                env={name: value for name, value in os.environ.items() if name not in _OF_STORE},
+            )
+
+
+_OF_STORE = ("MEMLOG_STORE", "MEMLOG_PROJECT")
+"""Variables that choose one store; the server serves all projects, and runs commands for any store."""
+
+
 @contextmanager
-def serving_commands() -> Iterator[None]:
+def serving_commands(on_command: Callable[[], object]) -> Iterator[None]:
     """Run forwarded commands of this user while the context lasts.
 
     Does nothing if another server runs them already, or if there is no folder for the socket.
+
+    on_command: called in a thread after each command.
     """
     # Imported here: it needs msgspec's models, and the template does not.
     from memlog.eventlog.files import locks
@@ -65,23 +97,26 @@ def serving_commands() -> Iterator[None]:
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             stack.enter_context(locks.holding_lock(file, "the command server", _LOCK_SECONDS))
             stack.callback(path.unlink, missing_ok=True)
-            stack.enter_context(_template_process(path))
+            stack.enter_context(_template_process(path, on_command))
         yield
 
 
 @contextmanager
-def _template_process(path: Path) -> Iterator[None]:
+def _template_process(path: Path, on_command: Callable[[], object]) -> Iterator[None]:
     reader, writer = os.pipe()
-    code = f"from {__name__} import run_template; run_template({str(path)!r}, {reader})"
+    ran, runs = os.pipe()
+    threading.Thread(target=_report_commands, args=(ran, on_command), daemon=True).start()
+    code = f"from {__name__} import run_template; run_template({str(path)!r}, {reader}, {runs})"
     process = subprocess.Popen(  # noqa: S603 - no argument comes from outside
         [sys.executable, "-P", "-c", code],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        pass_fds=(reader,),
+        pass_fds=(reader, runs),
         start_new_session=True,  # Ctrl-C is for the server, which ends the others
         env=os.environ | _ONE_THREAD,
     )
     os.close(reader)
+    os.close(runs)
     try:
         yield
     finally:
@@ -90,18 +125,30 @@ def _template_process(path: Path) -> Iterator[None]:
             process.wait(_LOCK_SECONDS)
 
 
-def run_template(path: str, end_of_server: int) -> None:
-    """Import everything, listen at `path`, and keep the workers running until the server ends."""
+def _report_commands(ran: int, on_command: Callable[[], object]) -> None:
+    while os.read(ran, 64):
+        on_command()
+    os.close(ran)
+
+
+def run_template(path: str, end_of_server: int, runs: int) -> None:
+    """Import everything, listen at `path`, and keep the workers running until the server ends.
+
+    end_of_server: a pipe that is closed when the server ends. runs: a pipe that gets a byte for each command.
+    """
     _warm_up()
     # Only now: until then, a client would wait for its acknowledgement in vain.
-    listener = listen_on_private_socket(Path(path))
+    try:
+        listener = listen_on_private_socket(Path(path))
+    except OSError:  # a long path, or a folder of others: commands run in their own processes
+        os._exit(0)
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
         while _count_children() < _WORKERS:
-            _fork_worker(listener, end_of_server)
+            _fork_worker(listener, end_of_server, runs)
         ready, _, _ = select.select([wake, end_of_server], [], [])
         if end_of_server in ready:
             os._exit(0)
@@ -119,7 +166,7 @@ def _count_children() -> int:
     return len(_children)
 
 
-def _fork_worker(listener: socket.socket, end_of_server: int) -> None:
+def _fork_worker(listener: socket.socket, end_of_server: int, runs: int) -> None:
     pid = os.fork()  # noqa: TID251 - has no threads
     if pid:
         _children.add(pid)
@@ -127,7 +174,7 @@ def _fork_worker(listener: socket.socket, end_of_server: int) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        _run_commands(listener, end_of_server)
+        _run_commands(listener, end_of_server, runs)
     finally:
         os._exit(0)
 
@@ -167,7 +214,7 @@ _WARMING = [
 ]
 
 
-def _run_commands(listener: socket.socket, end_of_server: int) -> None:
+def _run_commands(listener: socket.socket, end_of_server: int, runs: int) -> None:
     own = _ids_of_process()
     identity = forwarding.identity_of_program()
     listener.setblocking(False)  # another worker may be faster
@@ -179,6 +226,7 @@ def _run_commands(listener: socket.socket, end_of_server: int) -> None:
             client.settimeout(_FRAME_SECONDS)
             if is_process_of_user(client):
                 _answer(client, identity)
+                os.write(runs, b".")
         if _ids_of_process() != own:
             return
 
@@ -280,9 +328,9 @@ class _Call:
             raise NeedsOwnProcess
         sys.argv = ["memlog", *self.args]
         streams: list[_Stream] = [
-            _Stdin(self._client),
-            _Output(forwarding.OUT, self.printed),
-            _Output(forwarding.ERR, self.printed),
+            _ClientStdin(self._client),
+            _CollectedOutput(forwarding.OUT, self.printed),
+            _CollectedOutput(forwarding.ERR, self.printed),
         ]
         before = sys.stdin, sys.stdout, sys.stderr
         sys.stdin, sys.stdout, sys.stderr = map(_open_text, streams, self.encodings, self.terminals)
@@ -314,7 +362,7 @@ class _Stream(io.RawIOBase):
         return self.is_terminal
 
 
-class _Output(_Stream):
+class _CollectedOutput(_Stream):
     """Collects what is printed on a stream, in one list for both streams, which keeps their order."""
 
     def __init__(self, kind: bytes, printed: list[tuple[bytes, bytes]]) -> None:
@@ -328,7 +376,7 @@ class _Output(_Stream):
         return len(data)
 
 
-class _Stdin(_Stream):
+class _ClientStdin(_Stream):
     """Requests the stdin of the client, once something reads it."""
 
     def __init__(self, client: socket.socket | None) -> None:

@@ -52,6 +52,7 @@ class NotForwarded(Exception):
     """The command must run in this process. The message says why."""
 
 
+NO_SERVER = "no server runs"
 why_not_forwarded = "no server was tried"
 """Why this process runs its command itself."""
 
@@ -143,7 +144,7 @@ def _connect_to_server() -> "socket":
             owner = server.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)[4:8]
     except OSError as error:
         server.close()
-        raise NotForwarded("no server runs") from error
+        raise NotForwarded(NO_SERVER) from error
     if int.from_bytes(owner, sys.byteorder) != os.geteuid():
         server.close()
         raise NotForwarded("the server belongs to another user")
@@ -248,7 +249,7 @@ def _send_stdin(server: "socket") -> None:
 def _put_back(read: bytes) -> None:
     import io
 
-    class _Stdin(io.RawIOBase):
+    class _StdinReadAgain(io.RawIOBase):
         def readable(self) -> bool:
             return True
 
@@ -262,7 +263,7 @@ def _put_back(read: bytes) -> None:
             buffer[: len(data)] = data
             return len(data)
 
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Stdin()), encoding=sys.stdin.encoding)
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_StdinReadAgain()), encoding=sys.stdin.encoding)
 
 
 def _write(number: int, data: bytes) -> None:

@@ -195,6 +195,11 @@ def memlog_command(ctx: click.Context, quiet: bool, verbose: bool, no_server: bo
     for variable, meant in misspelt_variables():
         print_note(f"{variable} is not a setting; did you mean {meant}?")
     ctx.color = shows_colours()
+    if forwarding.why_not_forwarded == forwarding.NO_SERVER and settings.value("serve.auto", of_store=False):
+        # Imported here: most users start their servers themselves.
+        from memlog.cli.process.command_workers import start_server
+
+        start_server(settings.value("serve.idle_minutes", of_store=False))
     if verbose and RUN.is_forwarded:
         print_note("a server runs this command")
     elif verbose:

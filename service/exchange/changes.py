@@ -1,6 +1,7 @@
 """Compares a source's changes with the log, and gives each new change an id and a precedence."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Literal
 
 from msgspec.structs import replace
@@ -14,12 +15,15 @@ from memlog.eventlog.events import (
     FactStored,
     MemoryAccessed,
     MemorySaved,
+    Message,
+    MessageUpdated,
 )
 from memlog.eventlog.secrets.detection import mask_keys
 from memlog.eventlog.secrets.outgoing import compute_keyed_hash
 from memlog.query.memories import Memory
 from memlog.service.exchange import holdings
 from memlog.service.exchange.holdings import Holding, StoredChange
+from memlog.service.memory.placeholders import is_denial, is_placeholder
 
 _EPOCH = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
@@ -142,3 +146,23 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
         chat_id=memory.chat,
         tags=memory.tags or None,
     )
+
+
+def to_edit(event: Message) -> MessageUpdated:
+    """Return the change of a known message. Its id is the same on every machine that imports it."""
+    return MessageUpdated(
+        id=f"{event.id}~{sha256(event.content.encode()).hexdigest()[:_HASH_LENGTH]}",
+        channel=event.channel,
+        chat_id=event.chat_id,
+        message_id=str(event.id),
+        content=event.content,
+    )
+
+
+def is_unfilled(event: Event) -> bool:
+    """Whether an event is a memory or core memory value whose content is only a placeholder."""
+    if isinstance(event, MemorySaved):
+        return is_placeholder(event.content)
+    if isinstance(event, CoreMemoryUpdated):
+        return is_placeholder(event.value) and not is_denial(event.value)
+    return False

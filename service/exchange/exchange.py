@@ -23,6 +23,7 @@ from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_file_access_restricted
 from memlog.service.engine.requests import DryRun, Paths, ProgressField
 from memlog.service.exchange.formats import ChosenSessions, check_format, format_names, load_importer
+from memlog.service.exchange.incoming import ImportedRecords
 
 if TYPE_CHECKING:
     from memlog.query.imports import ImportRun
@@ -60,6 +61,9 @@ class DataExchange(OperationGroup):
         ] = None,
         run: Annotated[
             str | None, Local(is_callback=False), "The id of the import; a random one by default."
+        ] = None,
+        imported: Annotated[
+            ImportedRecords | None, Local(is_callback=False), "What to skip, as it was imported before."
         ] = None,
         progress: ProgressField = None,
         dry_run: DryRun = False,
@@ -112,7 +116,9 @@ class DataExchange(OperationGroup):
             make_folder_and_parents(self._engine.path)  # for the lock file
         lock = holding_lock(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with closing(Tables()) as tables, nullcontext() if dry_run else lock:
-            importing = Importing(report, self._engine, tables, progress, records, chosen, run, first)
+            importing = Importing(
+                report, self._engine, tables, progress, records, chosen, run, first, imported
+            )
             for path in sources:
                 with opened_archive(path) as archive:
                     importing.import_path(importer, path, archive)

@@ -65,15 +65,21 @@ def find_histories(
     with closing(Tables()) as tables:
         for name in formats:
             importer = load_importer(name)
-            usual = (path for pattern in importer.homes for path in sorted(home.glob(pattern)))
-            known: set[Path] = set()
-            for folder in (*folders, *usual):
-                if importer.homes and folder.is_dir() and folder.resolve() not in known:
-                    known.add(folder.resolve())
-                    source = _Unmasked(folder, tables, since=since)
-                    files = source.find_files(*importer.sessions)
-                    if files:
-                        yield _describe(name, importer, source, files, progress)
+            for folder in folders_of_program(name, home, folders):
+                source = _Unmasked(folder, tables, since=since)
+                files = source.find_files(*importer.sessions)
+                if files:
+                    yield _describe(name, importer, source, files, progress)
+
+
+def folders_of_program(format: str, home: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    """Yield the existing folders of a program: those in `folders`, then its usual ones below `home`."""
+    homes = load_importer(format).homes
+    known: set[Path] = set()
+    for folder in (*folders, *(path for pattern in homes for path in sorted(home.glob(pattern)))):
+        if homes and folder.is_dir() and folder.resolve() not in known:
+            known.add(folder.resolve())
+            yield folder
 
 
 def _describe(

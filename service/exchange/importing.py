@@ -13,28 +13,26 @@ from msgspec.structs import replace
 from memlog.eventlog import timestamps
 from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.encode import Draft
-from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     ChatDescribed,
-    CoreMemoryUpdated,
     Event,
     EventsImported,
     MemorySaved,
     Message,
-    MessageUpdated,
     type_name_of_event,
 )
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.log.streams import conversation_stream, escape_invalid_utf8, stream_of
 from memlog.eventlog.positions import AppendWarning, Position, collect_warnings
 from memlog.eventlog.secrets.detection import mask_keys, rewrite_texts
-from memlog.eventlog.secrets.outgoing import load_or_create_store_key
+from memlog.eventlog.secrets.outgoing import compute_keyed_hash, load_or_create_store_key
 from memlog.projector.catchup import Progress
 from memlog.projector.disk_table import DiskTable
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.imports import Key, find_hidden_ids
 from memlog.query import imports
+from memlog.query.event_index import hashes_of_contexts_given
 from memlog.query.memories import Memory, find_memory
 from memlog.query.provenance import (
     edits_of_messages,
@@ -53,14 +51,16 @@ from memlog.service.exchange.changes import (
     add_own_id,
     add_precedence,
     classify_change,
+    is_unfilled,
     restoring_event,
+    to_edit,
     to_stored_change,
 )
 from memlog.service.exchange.formats import ChosenSessions, Importer, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import Holding
+from memlog.service.exchange.incoming import ImportedRecords, cut_given_contexts
 from memlog.service.exchange.maps import RecordMap
 from memlog.service.exchange.source import ForeignFiles, Tables
-from memlog.service.memory.placeholders import is_denial, is_placeholder
 
 _HASH_LENGTH = 12
 _RUN_BYTES = 4
@@ -155,6 +155,7 @@ class Importing:
     engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
     chosen: the only sessions to import; None for all. run: the id of the import; None for a random one.
     since: only files that changed at or after this time are imported; None for all.
+    imported: the records that this process has imported before, which are left out; None to check all.
     """
 
     def __init__(
@@ -167,7 +168,9 @@ class Importing:
         chosen: ChosenSessions | None = None,
         run: str | None = None,
         since: str | None = None,
+        imported: ImportedRecords | None = None,
     ) -> None:
+        self._imported = imported
         self._map, self._chosen, self._since = map, chosen, since
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
@@ -227,8 +230,9 @@ class Importing:
         source = self._open_source(path, archive)
         ending = "" if project is None else f" of {project}"
         try:
-            records = self._align(self._count_records(importer.read(source)))
-            for batch in holdings.split_records(records):
+            read = cut_given_contexts(importer.read(source), self._is_given)
+            records = self._align(self._count_records(read))
+            for batch in holdings.split_records(self._leave_out_imported(records)):
                 self._import_batch(batch)
                 if len(self._restored) + len(self._met) >= _MAX_IDS:
                     self._record_met_events()
@@ -261,6 +265,15 @@ class Importing:
                 self._report.used += 1
                 yield record
 
+    def _leave_out_imported(self, records: Iterator[Used]) -> Iterator[Used]:
+        for record in records:
+            if self._imported is None or self._imported.add(str(self._engine.path), record):
+                yield record
+            else:
+                count = sum(not isinstance(event, ChatDescribed) for event in record.events)
+                self._report.events += count
+                self._report.known += count
+
     def _align(self, records: Iterator[Used]) -> Iterator[Used]:
         """Yield records with the ids under which the log has them; see `alignment`."""
         if self._begins_empty:
@@ -288,6 +301,11 @@ class Importing:
                 )
             )
         )
+
+    def _is_given(self, chat: str, block: str) -> bool:
+        """Whether a block of text is a context that the chat was given."""
+        given = self._query_if_exists(lambda db: hashes_of_contexts_given(db, chat))
+        return given is not None and compute_keyed_hash(self._key, block) in given
 
     def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
         """Return the result of `ask` on the read model; None if there is no store yet."""
@@ -395,7 +413,7 @@ class Importing:
                 yield _New(made, drafted)
             elif fate == "updated":
                 assert isinstance(event, Message)
-                yield _New(_to_edit(event))
+                yield _New(to_edit(event))
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may belong to another record
@@ -444,7 +462,7 @@ class Importing:
                 self._note_met_event(name)
             is_restored = fate in ("known", "updated") and self._restore(name)
             return "restored" if is_restored and fate == "known" else fate
-        if why is None and _is_unfilled(event):
+        if why is None and is_unfilled(event):
             why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
             why = f"notes of {group} have changed, moved or been forgotten: it may be an old note"
@@ -499,7 +517,7 @@ class Importing:
         earlier = {base.content, *(content for _, content in self._edits.get(str(event.id), ()))}
         if not earlier.isdisjoint({event.content, mask_keys(event.content)}):
             return "known"
-        edit = _to_edit(event)
+        edit = to_edit(event)
         name, stream = str(edit.id), conversation_stream(edit.channel, edit.chat_id)
         _, forgotten = self._query_if_exists(lambda db: ids_in_use(db, (), [name])) or ((), set())
         if name in forgotten:
@@ -666,23 +684,3 @@ def _add_stream(streams: DiskTable, name: str, stream: str) -> None:
     known = _streams_of(streams, name)
     if stream not in known:
         streams[name] = "\n".join([*known, stream])
-
-
-def _to_edit(event: Message) -> MessageUpdated:
-    """Return the change of a known message. Its id is the same on every machine that imports it."""
-    return MessageUpdated(
-        id=f"{event.id}~{sha256(event.content.encode()).hexdigest()[:_HASH_LENGTH]}",
-        channel=event.channel,
-        chat_id=event.chat_id,
-        message_id=str(event.id),
-        content=event.content,
-    )
-
-
-def _is_unfilled(event: Event) -> bool:
-    """Whether an event is a memory or core memory value whose content is only a placeholder."""
-    if isinstance(event, MemorySaved):
-        return is_placeholder(event.content)
-    if isinstance(event, CoreMemoryUpdated):
-        return is_placeholder(event.value) and not is_denial(event.value)
-    return False

@@ -22,6 +22,7 @@ from memlog.projector.sqlite import (
     count_rows,
     describe_binding,
     is_file_of_wal,
+    measure_database,
     transaction,
     version_of_sqlite_vec,
 )
@@ -211,12 +212,11 @@ def read_stats(read_model: ReadModel) -> Stats:
 
 def _bytes_of_model(generations: Generations, live: Connection) -> int:
     """Return the size of the read model, whether or not another process has it open."""
-    (live_bytes,) = live.execute(
-        "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-    ).fetchone()
     file = generations.find_live_file()
     others = (each for each in _files_below(generations.folder) if each != file)
-    return int(live_bytes) + sum(_size_or_zero(each) for each in others if not is_file_of_wal(each.name))
+    return measure_database(live) + sum(
+        _size_or_zero(each) for each in others if not is_file_of_wal(each.name)
+    )
 
 
 def _bytes_below(folder: Path) -> int:

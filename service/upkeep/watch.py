@@ -117,7 +117,7 @@ class Vectors(Worker):
             os.setpriority(os.PRIO_PROCESS, thread, min(19, niceness))
         last = time.monotonic()
         while not self._shared.stop.is_set():
-            if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
+            if self._shared.rows_came.wait(SWEEP_SECONDS) or time.monotonic() - last >= SWEEP_SECONDS:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
                 if not self._shared.lock.is_locked_file_current():
@@ -361,7 +361,7 @@ Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
 """Seconds for the threads to end, so that the watch ends within one second; a busy thread is abandoned."""
 
-_CALLS_TICK = 0.2
+_CALLS_TICK = 0.4
 
 
 def watch_store(
@@ -436,6 +436,7 @@ def _run_calls(shared: Shared, running: int) -> None:
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():
+            shared.rows_came.set()  # a thread may wait for it
             deadline = min(deadline, time.monotonic() + _PATIENCE)
         with suppress(Empty):
             call = shared.calls.get(timeout=_CALLS_TICK)

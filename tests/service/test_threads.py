@@ -172,7 +172,7 @@ def test_threads_read_in_the_order_in_which_they_came_and_one_that_decides_befor
 def test_threads_load_one_model(monkeypatch, folder):
     loaded = []
 
-    def load(_=None):
+    def load(*_, **__):
         loaded.append(load_embedder())
         return loaded[-1]
 

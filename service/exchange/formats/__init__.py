@@ -41,11 +41,12 @@ Reason = Literal[
     "system",
     "excluded",
     "pending",
+    "context",
 ]
 """Why a record is skipped. archived: core memory has no archive. mirror: the source has the same content
 elsewhere. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
 tail: an unfinished last line. system: a system prompt. excluded: the map leaves it out, or it is too old.
-pending: the program has not finished it."""
+pending: the program has not finished it. context: memlog gave it to the chat."""
 
 
 class Used(NamedTuple):
