@@ -511,7 +511,7 @@ class ServerRules(Checked, frozen=True, kw_only=True):
     ] = False
     idle_minutes: Annotated[
         float,
-        Meta(gt=0, le=10_000),
+        Meta(ge=0.01, le=10_000),
         Help("After how long without a command or request such a server ends.", "minutes"),
     ] = 15.0
     follow: Annotated[

@@ -28,7 +28,6 @@ from memlog.eventlog.log.layout import (
     PROJECTOR_LOCK,
     SCRUB_LOCK,
     TOP,
-    WATCH_LOCK,
     list_seals_files,
 )
 from memlog.eventlog.log.reader import read_last_append_time
@@ -395,8 +394,6 @@ class Projects:
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / LOG
         with ExitStack() as held:
-            # A watch holds its lock while it runs, and would create the store again.
-            held.enter_context(locks.holding_lock_if_file_exists(path / WATCH_LOCK, "the store", 0))
             held.enter_context(
                 locks.holding_lock_if_file_exists(path / SCRUB_LOCK, "the scrub", lock_timeout)
             )

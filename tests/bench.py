@@ -18,6 +18,7 @@ from pathlib import Path
 
 import memlog
 from memlog.projector.lifecycle import Projector
+from tests.support.month import make as make_month
 from tests.support.places import FIXTURES
 
 MESSAGES = 100_000
@@ -150,6 +151,88 @@ def lines_over_http(command: str, folder: Path) -> tuple[float, float]:
     return statistics.median(taken[0]), statistics.median(taken[1])
 
 
+FORWARDED = {
+    "query": ["query", "What does the harbour cost?"],
+    "context": ["context", "--no-record", "What does the harbour cost?"],
+    "memory list": ["memory", "list"],
+    "status": ["status"],
+    "window": ["window", "--chat", "cli:home"],
+}
+NOTHING = """#!{python}
+import re
+import sys
+if __name__ == "__main__":
+    sys.argv[0] = re.sub(r"(-script\\.pyw|\\.exe)?$", "", sys.argv[0])
+"""
+"""A console script as pip writes it, of a program that does nothing."""
+
+
+def forwarded_commands(command: str, folder: Path) -> Iterator[str]:
+    """What commands take with a server, on the month's store: medians of 9 pairs. Measure a wheel's."""
+    store, home = folder / "store", folder / "home"
+    home.mkdir(parents=True)
+    make_month(store)
+    nothing = folder / "nothing"
+    nothing.write_text(NOTHING.format(python=sys.executable))
+    nothing.chmod(0o700)
+    imports = [sys.executable, "-c", "import click, msgspec"]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
+    env = kept | {"HOME": str(home), "MEMLOG_STORE": str(store)}
+    subprocess.run([command, "project"], env=env, check=True, capture_output=True)
+    with subprocess.Popen([command, "serve", "--port=0"], env=env, stderr=subprocess.DEVNULL) as server:
+        while (
+            b"a server"
+            not in subprocess.run([command, "-v", "gate", "tea"], env=env, capture_output=True).stderr
+        ):
+            time.sleep(0.1)
+        for name, words in FORWARDED.items():
+            pairs = [
+                [cpu_and_wall(each, env) for each in ([command, *words], [str(nothing)], imports)]
+                for _ in range(9)
+            ]
+            cpu = statistics.median(ours[0] / none[0] for ours, none, _ in pairs)
+            wall = statistics.median(ours[1] / both[1] for ours, _, both in pairs)
+            shown = statistics.median(ours[1] for ours, _, _ in pairs)
+            yield (
+                f"{name} with a server: {shown * 1000:.0f} ms, {wall:.2f} x click and msgspec (wall),"
+                f" {cpu:.2f} x nothing (CPU)"
+            )
+        server.terminate()
+
+
+def cpu_and_wall(command: list[str], env: dict[str, str]) -> tuple[float, float]:
+    started = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, env=env, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return cpu, time.perf_counter() - started
+
+
+def idle_server(command: str, folder: Path) -> float:
+    """Percent of a core that a server with five open stores takes within 20 idle seconds."""
+    folder.mkdir()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMLOG_", "XDG_"))}
+    env = kept | {"HOME": str(folder)}
+    options = ["serve", "--json", "--port=0", "--no-token"]
+    with subprocess.Popen(
+        [command, *options], env=env, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as server:
+        assert server.stdout is not None
+        url = json.loads(server.stdout.readline())["url"]
+        for number in range(5):
+            with memlog.connect(url, project=f"p{number}") as store:
+                store.append([memlog.Message(channel="b", chat_id="1", role="user", content="tea")])
+                store.search("tea")
+        time.sleep(20)
+        tasks = Path(f"/proc/{server.pid}/task")
+        before = sum(int((each / "schedstat").read_text().split()[0]) for each in tasks.iterdir())
+        time.sleep(20)
+        after = sum(int((each / "schedstat").read_text().split()[0]) for each in tasks.iterdir())
+        server.terminate()
+    return (after - before) / 20e9 * 100
+
+
 def write_sessions(folder: Path, count: int) -> None:
     """Write sessions of Claude Code with `count` lines of 2 KB in all, a thousand in each."""
     source = random.Random(3)
@@ -206,6 +289,11 @@ def main() -> None:
         print(f"10,000 events: {piped:.2f} s piped, {posted:.2f} s over HTTP, {posted / piped:.2f} x")
         speed, peak = import_of(Path(folder, "imported"), IMPORTED)
         print(f"import of {IMPORTED:,} messages of 2 KB: {speed:,.0f} a second, {peak:.0f} MB at most")
+        for line in forwarded_commands(command, Path(folder, "forwarded")):
+            print(line)
+        print(
+            f"idle server with five open stores: {idle_server(command, Path(folder, 'idle')):.2f} % of a core"
+        )
         print(f"gate: {median_of(gate, ROUNDS):.3f} ms a text (CPU)")
 
 

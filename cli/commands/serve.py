@@ -96,6 +96,7 @@ def serve(
         servers_folder,
         sockets_folder,
     )
+    from memlog.service.engine.http_client import abandon_requests
     from memlog.service.projects import OpenStores
 
     settings = ctx.ensure_object(Settings)
@@ -140,7 +141,12 @@ def serve(
             stores.begin_watches()
             if follow := settings.value("serve.follow", of_store=False):
                 following.callback(_follow(ctx, follow, stores, idle).set)
-            run(idle.watch_application(app), [*listening, *more], announcement.close)
+
+            def begin_to_end() -> None:
+                announcement.close()
+                abandon_requests()
+
+            run(idle.watch_application(app), [*listening, *more], begin_to_end)
     finally:
         close_or_exit(stores.close)
 

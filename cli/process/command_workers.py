@@ -40,6 +40,7 @@ _LOCK_SECONDS = 1.0
 _FRAME_SECONDS = 5.0
 _RESTART_SECONDS = 0.1
 _PAUSE = 0.05
+_LAST_SECONDS = 3.0
 _MOST_FRAME = 1 << 20
 _ANSWERED = (0, 1, 2)
 """The exit codes that are answered. Other failures may be due to this process: the client tries itself."""
@@ -225,7 +226,7 @@ def _run_commands(listener: socket.socket, end_of_server: int, runs: int) -> Non
         with suppress(OSError, ValueError), listener.accept()[0] as client:
             client.settimeout(_FRAME_SECONDS)
             if is_process_of_user(client):
-                _answer(client, identity)
+                _answer(client, identity, end_of_server)
                 os.write(runs, b".")
         if _ids_of_process() != own:
             return
@@ -235,7 +236,7 @@ def _ids_of_process() -> tuple[int, ...]:
     return os.getuid(), os.geteuid(), os.getgid(), os.getegid()
 
 
-def _answer(client: socket.socket, identity: bytes) -> None:
+def _answer(client: socket.socket, identity: bytes, end_of_server: int) -> None:
     length = int.from_bytes(_receive(client, 4), "little")
     if length > _MOST_FRAME:
         return
@@ -248,7 +249,7 @@ def _answer(client: socket.socket, identity: bytes) -> None:
     client.settimeout(None)
     call = _Call(fields, client)
     is_done = threading.Event()
-    start_new_thread(_end_if_client_leaves, (client, is_done))
+    start_new_thread(_end_if_not_wanted, (client, end_of_server, is_done))
     try:
         code = call.run()
     except NeedsOwnProcess:
@@ -261,11 +262,13 @@ def _answer(client: socket.socket, identity: bytes) -> None:
     client.shutdown(socket.SHUT_RDWR)
 
 
-def _end_if_client_leaves(client: socket.socket, is_done: threading.Event) -> None:
-    """End this process if the client goes away during its command: nobody waits for the answer."""
+def _end_if_not_wanted(client: socket.socket, end_of_server: int, is_done: threading.Event) -> None:
+    """End this process during a command whose client has left, or some seconds after the server has ended."""
     while not is_done.is_set():
         try:
-            select.select([client], [], [])
+            ready, _, _ = select.select([client.fileno(), end_of_server], [], [])
+            if end_of_server in ready and not is_done.wait(_LAST_SECONDS):
+                os._exit(0)
             if not client.recv(1, socket.MSG_PEEK) and not is_done.is_set():
                 os._exit(0)
         except (OSError, ValueError):  # the socket has been closed

@@ -34,7 +34,8 @@ class ChangeHints:
 
     is_deep: also watch subfolders, including new ones. Only folders are watched, never single files.
     stop: an event that another thread sets to stop waiting.
-    step_ms, group_ms: see STEP_MS and GROUP_MS. rests: whether to look less often after a quiet time.
+    step_ms, group_ms: see STEP_MS and GROUP_MS. tick_ms: how much longer than requested a wait may take.
+    rests: whether to look less often after a quiet time.
     """
 
     def __init__(
@@ -44,11 +45,12 @@ class ChangeHints:
         stop: Event,
         step_ms: int = STEP_MS,
         group_ms: int = GROUP_MS,
+        tick_ms: int = _TICK_MS,
         rests: bool = True,
     ) -> None:
         self._is_deep = is_deep
         self._stop = stop
-        self._step_ms, self._group_ms = step_ms, group_ms
+        self._step_ms, self._group_ms, self._tick_ms = step_ms, group_ms, tick_ms
         self._watched: dict[Path, _Identity] = {}
         self._changes: _Changes | None = None
         self._next_try = 0.0
@@ -105,7 +107,7 @@ class ChangeHints:
         times = (
             (_RESTING_STEP_MS, self._group_ms, _RESTING_TICK_MS)
             if self._is_resting
-            else (self._step_ms, self._group_ms, _TICK_MS)
+            else (self._step_ms, self._group_ms, self._tick_ms)
         )
         changes = _watch_changes(list(folders), self._stop, times, is_deep=self._is_deep)
         self._watched, self._changes = folders, changes

@@ -31,6 +31,7 @@ import memlog.service.exchange.exchange
 import memlog.service.exchange.formats
 import memlog.service.exchange.histories
 import memlog.service.exchange.importing
+import memlog.service.exchange.incoming
 import memlog.service.llm.extraction
 import memlog.service.llm.tasks.extract
 import memlog.service.memory.core
@@ -344,6 +345,7 @@ class AsyncDataExchange(Awaitable):
         since: Union[str, datetime.datetime, None] = ...,
         chosen: memlog.service.exchange.formats.ChosenSessions | None = ...,
         run: str | None = ...,
+        imported: memlog.service.exchange.incoming.ImportedRecords | None = ...,
         progress: typing.Any | None = ...,
         dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...

@@ -6,7 +6,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -262,21 +262,46 @@ def send_with_retries(
             time.sleep(max(wait, requested))
 
 
+_waiting: set[Future[Any]] = set()
+"""The requests whose answers are awaited."""
+
+_is_ending = threading.Event()
+
+
+def abandon_requests() -> None:
+    """Fail all requests to providers, now and later, because this process ends. No provider is to blame."""
+    _is_ending.set()
+    for outcome in [*_waiting]:
+        with suppress(InvalidStateError):  # it has just been answered
+            outcome.set_exception(_ending_error())
+
+
+def _ending_error() -> ProviderError:
+    return provider_error("the server is ending", retryable=True, is_local=True)
+
+
 def _run_within_seconds(seconds: float, call: Callable[[], T]) -> T:
     """Return the result of `call`; after `seconds`, raise TimeoutError and abandon its thread.
 
     A socket timeout alone would restart with each byte, and would not cover name lookups.
     """
+    if _is_ending.is_set():
+        raise _ending_error()
     outcome: Future[Any] = Future()
 
     def run() -> None:
-        try:
-            outcome.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
-            outcome.set_exception(error)
+        with suppress(InvalidStateError):  # the request was abandoned
+            try:
+                outcome.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
+                outcome.set_exception(error)
 
     threading.Thread(target=run, name="memlog-provider", daemon=True).start()
-    result: T = outcome.result(seconds)
+    _waiting.add(outcome)
+    try:
+        result: T = outcome.result(seconds)
+    finally:
+        _waiting.discard(outcome)
     return result
 
 

@@ -23,7 +23,7 @@ from memlog.service.exchange.importing import draw_run_id
 from memlog.service.exchange.incoming import ImportedRecords
 from memlog.service.exchange.source import ForeignFiles, Tables
 
-_QUIET_MS, _GROUP_MS = 50, 200
+_STEP_MS, _GROUP_MS, _TICK_MS = 100, 200, 1000
 _SWEEP_SECONDS = 30.0
 """How often all folders are checked, since a report of the file system may be missing."""
 
@@ -72,11 +72,13 @@ class Follower:
 
     def run_until(self, stop: threading.Event) -> None:
         """Follow until `stop` is set."""
-        hints = ChangeHints(is_deep=True, stop=stop, step_ms=_QUIET_MS, group_ms=_GROUP_MS)
+        hints = ChangeHints(
+            is_deep=True, stop=stop, step_ms=_STEP_MS, group_ms=_GROUP_MS, tick_ms=_TICK_MS, rests=False
+        )
         with closing(hints):
+            # Watched before the first pass, so that a change during it ends the next wait.
+            hints.wait_for_changes([folder for _, folder in self._places()], 0)
             while not stop.is_set():
-                # Watched before the pass, so that a change during it ends the next wait.
-                hints.wait_for_changes([folder for _, folder in self._places()], 0)
                 began = time.monotonic()
                 self.run_once()
                 stop.wait(min(_LONGEST_PAUSE, _SHARE * (time.monotonic() - began)))

@@ -42,6 +42,8 @@ _SETTLED = 0.3
 _EMBED_STEP = 16
 _TICK = 0.25
 _NICENESS = 10
+_VECTORS_SWEEP = 10.0
+"""Seconds until another process's passages without vectors are noticed; the rows thread reports its own."""
 
 
 class Rows(Worker):
@@ -117,7 +119,7 @@ class Vectors(Worker):
             os.setpriority(os.PRIO_PROCESS, thread, min(19, niceness))
         last = time.monotonic()
         while not self._shared.stop.is_set():
-            if self._shared.rows_came.wait(SWEEP_SECONDS) or time.monotonic() - last >= SWEEP_SECONDS:
+            if self._shared.rows_came.wait(_VECTORS_SWEEP) or time.monotonic() - last >= _VECTORS_SWEEP:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
                 if not self._shared.lock.is_locked_file_current():
@@ -361,7 +363,7 @@ Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
 """Seconds for the threads to end, so that the watch ends within one second; a busy thread is abandoned."""
 
-_CALLS_TICK = 0.4
+_CALLS_TICK = 1.0
 
 
 def watch_store(

