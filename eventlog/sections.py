@@ -504,21 +504,21 @@ class JobRules(Checked, frozen=True, kw_only=True):
 
 
 class ServerRules(Checked, frozen=True, kw_only=True):
-    """What this user's server does unasked. Stores have no say in it."""
+    """What the user's server does by itself. Only the user's own file may say so, not a store's."""
 
-    auto: Annotated[
-        bool, "Whether a command that a server could run starts one, if none runs. Only in your own file."
-    ] = False
+    auto: Annotated[bool, "Whether a command that a server could run starts a server if none is running."] = (
+        False
+    )
     idle_minutes: Annotated[
         float,
         Meta(ge=0.01, le=10_000),
-        Help("After how long without a command or request such a server ends.", "minutes"),
+        Help("How many idle minutes until a server that a command started exits.", "minutes"),
     ] = 15.0
     follow: Annotated[
         tuple[Channel, ...],
         Help(
-            "The agents whose conversations a server imports as they are written: claude-code, codex,"
-            " gemini-cli, opencode, pi. Only in your own file.",
+            "The agents whose conversations a server imports while they are written: claude-code, codex,"
+            " gemini-cli, opencode, pi.",
             "agents",
         ),
     ] = ()

@@ -31,6 +31,11 @@ class ImportRun(msgspec.Struct, kw_only=True):
     is_undone: bool
 
 
+def is_undone(db: Connection, run: str) -> bool:
+    """Whether an import was undone."""
+    return db.execute("SELECT 1 FROM undone_imports WHERE run = ?", (run,)).fetchone() is not None
+
+
 def list_imports(db: Connection) -> list[ImportRun]:
     """Return all imports, newest last."""
     undone = {run for (run,) in db.execute("SELECT DISTINCT run FROM undone_imports")}

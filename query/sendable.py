@@ -13,9 +13,10 @@ from memlog.eventlog.secrets.outgoing import (
 from memlog.projector.passages import fulltext
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import BufferedMessage
+from memlog.query.context.entries import ContextEntry
 from memlog.query.conversations import WindowMessage
 from memlog.query.filters import FACTS
-from memlog.query.memories import Memory
+from memlog.query.memories import Memory, find_memory
 from memlog.query.search.hits import Hit, read_text_of_document
 
 _BY_ID = "channel = ? AND chat_id = ? AND id = ?"
@@ -57,6 +58,35 @@ def may_hit_be_sent(db: Connection, hit: Hit) -> bool:
             return not fulltext.fact_holds_key(db, hit.id)
         return not text_has_key(hit.content, fulltext.select_memory_names(db, hit.id))
     return not text_has_key(read_text_of_document(db, hit.event_id))
+
+
+def may_entry_be_sent(db: Connection, entry: ContextEntry) -> bool:
+    """Whether an entry of a context may leave the process, in a prompt for a model elsewhere.
+
+    A passage is checked with the whole of what it is from.
+    """
+    if is_private_category(entry.category) or text_has_key(entry.content, _names_of_entry(entry)):
+        return False
+    if entry.part == "fact":
+        return not fulltext.fact_holds_key(db, entry.id)
+    if entry.part == "document":
+        return not document_holds_key(db, entry.id)
+    if entry.is_memory:
+        memory = find_memory(db, entry.id)
+        return memory is None or not text_has_key(memory.content, fulltext.select_memory_names(db, entry.id))
+    if entry.part in ("passage", "window") and entry.chat is not None:
+        return not fulltext.message_holds_key(db, _BY_ID, [*Chat.of(entry.chat), entry.id])
+    return True
+
+
+def _names_of_entry(entry: ContextEntry) -> list[str]:
+    return [name for name in (entry.title, entry.topic) if name is not None]
+
+
+def document_holds_key(db: Connection, document_id: str) -> bool:
+    """Whether a document contains a key."""
+    row = db.execute("SELECT content FROM documents WHERE document_id = ?", (document_id,)).fetchone()
+    return row is not None and text_has_key(row[0])
 
 
 def does_question_hold_key(db: Connection, text: str, chat: Chat) -> bool:

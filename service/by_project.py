@@ -142,6 +142,14 @@ def _find_passes(
         raise BadInput(f"{format} has no projects", hint="store.exchange.import_from(FORMAT, PATHS)")
 
 
+def find_project_of_session(
+    stores: ProjectStores, links: Sequence[ProjectLink], format: str, name: str, folder: str, home: Path
+) -> str:
+    """Return the project into which an import would put a session. folder: where its agent works."""
+    session = ForeignSession(name, Path(folder), folder or None)
+    return _SessionSorting(stores, links, format, Checkouts(home)).project_of(session)
+
+
 class _SessionSorting:
     """Chooses a session's project: the one that already has it, else the linked one, else its checkout's."""
 

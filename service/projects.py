@@ -273,6 +273,12 @@ class Projects:
             imported=imported,
         )
 
+    def project_of_session(self, format: str, session: str, folder: str, home: Path) -> str:
+        """Return the project of a coding-agent session whose agent works in `folder`; see `import_from`."""
+        from memlog.service.by_project import find_project_of_session
+
+        return find_project_of_session(self._stores(), read_links(self.folder), format, session, folder, home)
+
     def list_imports(self, failed: dict[str, MemlogError] | None = None) -> "_Imports":
         """List the imports into all projects' stores, newest last.
 
@@ -573,6 +579,7 @@ class OpenStores:
         self, open_store: Callable[[Path], Store], where: Path | Projects, notify: Callable[[str], None]
     ) -> None:
         self._open_store, self._where, self._notify = open_store, where, notify
+        self.has_projects = isinstance(where, Projects)
         self._lock = threading.Lock()
         self._open: dict[Path, _Opened] = {}
         """The open stores, keyed by folder, the most recently used one last."""
@@ -591,11 +598,6 @@ class OpenStores:
             raise _error_without_path(error, opened.store.path, project) from None
         finally:
             self._release_store(opened)
-
-    @property
-    def has_projects(self) -> bool:
-        """Whether it opens the stores of all projects, and not a single store."""
-        return isinstance(self._where, Projects)
 
     def begin_watches(self) -> None:
         """Open the only store, or the stores of all projects with documents, to watch their files."""
@@ -661,7 +663,10 @@ class OpenStores:
 
     def _open_stores_with_documents(self) -> None:
         if isinstance(self._where, Path):
-            self.run(DEFAULT, lambda _: None)
+            try:
+                self.run(DEFAULT, lambda _: None)
+            except MemlogError as error:
+                self._notify(error.message)
             return
         for project in self._where.list():
             try:

@@ -17,7 +17,7 @@ import click
 
 import memlog
 from memlog.cli.options.open_store import make_store_opener
-from memlog.cli.options.param_types import FOLDER
+from memlog.cli.options.param_types import FOLDER, Number
 from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import add_options_to_command, asks_for_json, print_json, print_note
@@ -29,8 +29,11 @@ from memlog.service.adapters.local_sockets import LEAST_TOKEN
 
 if TYPE_CHECKING:
     from memlog.service.adapters.mcp.http import McpApplication
+    from memlog.service.exchange.following import ConversationFollower
+    from memlog.service.exchange.importing import ImportReport
     from memlog.service.projects import OpenStores
 
+_DEFAULT = click.core.ParameterSource.DEFAULT
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _OTHER_FILE = "use --token-file to specify another file"
 _EXTRA = "pip install '.[server]' in a checkout of memlog"
@@ -47,8 +50,8 @@ _LONGEST_TOKEN = 4096
 )
 @click.option(
     "--idle-minutes",
-    type=click.FloatRange(min=0, min_open=True),
-    help="End after so long without a command or request.",
+    type=Number(0.01, 10_000),
+    help="Exit after this many minutes without a command, a request or a new turn.",
 )
 @click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines can reach.")
 @click.option("--no-token", is_flag=True, help="Require no token; only for this machine.")
@@ -76,6 +79,8 @@ def serve(
     server once running requests are done. docs/service.md has the routes. With --json, prints
     {"url","token_file"} once it is listening.
     """
+    if no_port and {ctx.get_parameter_source(name) for name in ("host", "port")} != {_DEFAULT}:
+        raise click.UsageError("--no-port cannot be combined with --host and --port: omit them")
     is_remote = host not in _LOOPBACK
     if is_remote and not allow_remote:
         raise click.UsageError(f"{host} is reachable from other machines: use --allow-remote to allow that")
@@ -119,6 +124,8 @@ def serve(
         mcp=_make_mcp_endpoint(stores),
     )
     idle = _Idle(idle_minutes)
+    follow = settings.value("serve.follow", of_store=False)
+    follower = _make_follower(ctx, follow, stores, idle)
     served = settings.store if settings.names_store else projects_folder()
     file = None if token_file is None else str(token_file.absolute())
     try:
@@ -129,18 +136,21 @@ def serve(
             ExitStack() as following,
         ):
             if no_port and not more:
-                raise Busy(
-                    "another server of yours runs, or there is no folder for its socket", hint="memlog serve"
-                )
+                raise _no_socket_error(served)
             if asks_for_json(ctx):
                 print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
             else:
+                shown = "a Unix socket" if no_port else url
                 print_note(
-                    f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
+                    f"listening on {shown}"
+                    + ("" if token_file is None else f"; the token is in {token_file}")
                 )
             stores.begin_watches()
-            if follow := settings.value("serve.follow", of_store=False):
-                following.callback(_follow(ctx, follow, stores, idle).set)
+            if follower is not None:
+                print_note(f"following {', '.join(follow)}")
+                stop = threading.Event()
+                following.callback(stop.set)
+                threading.Thread(target=follower.run_until, args=(stop,), daemon=True).start()
 
             def begin_to_end() -> None:
                 announcement.close()
@@ -151,12 +161,16 @@ def serve(
         close_or_exit(stores.close)
 
 
+_STARTING = 60.0
+"""Seconds for a server to start, which do not count as idle."""
+
+
 class _Idle:
     """Ends the server once nothing has used it for some minutes; never, if that is None."""
 
     def __init__(self, minutes: float | None) -> None:
         self._seconds = None if minutes is None else 60 * minutes
-        self._used = time.monotonic()
+        self._used = time.monotonic() + _STARTING
         self._running = 0
         if self._seconds is not None:
             threading.Thread(target=self._end_when_idle, args=(self._seconds,), daemon=True).start()
@@ -184,20 +198,20 @@ class _Idle:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _follow(ctx: click.Context, hosts: Sequence[str], stores: "OpenStores", idle: _Idle) -> threading.Event:
-    """Follow the conversations of agents in a thread, until the event that is returned is set."""
+def _make_follower(
+    ctx: click.Context, hosts: Sequence[str], stores: "OpenStores", idle: _Idle
+) -> "ConversationFollower | None":
+    if not hosts:
+        return None
     # Imported here: most servers follow nothing.
     from memlog.cli.options.follow import make_follower
 
-    def watch_project(project: str) -> None:
+    def watch_project(report: "ImportReport") -> None:
         idle.end_wait()
-        if stores.has_projects:
-            stores.run(project, lambda _: None)
+        if stores.has_projects and report.project is not None:
+            stores.run(report.project, lambda _: None)
 
-    stop = threading.Event()
-    follower = make_follower(ctx, hosts, watch_project)
-    threading.Thread(target=follower.run_until, args=(stop,), daemon=True).start()
-    return stop
+    return make_follower(ctx, hosts, watch_project)
 
 
 def _make_mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
@@ -207,6 +221,15 @@ def _make_mcp_endpoint(stores: "OpenStores") -> "McpApplication | None":
     from memlog.service.adapters.mcp.http import McpApplication
 
     return McpApplication(stores, memlog.__version__)
+
+
+def _no_socket_error(served: Path) -> Busy:
+    # Imported here: few starts fail.
+    from memlog.service.adapters.remote_store import find_running_server, servers_folder
+
+    if find_running_server(servers_folder(), served) is not None:
+        return Busy("another of your servers is running", hint="use that one, or stop it first")
+    return Busy("there is no private folder for a socket", hint="set XDG_RUNTIME_DIR, or omit --no-port")
 
 
 def _bind_socket(host: str, port: int) -> socket.socket:

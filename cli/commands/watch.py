@@ -18,6 +18,7 @@ from memlog.cli.output.output import (
     ProgressLine,
     add_options_to_command,
     asks_for_json,
+    count_noun,
     print_json,
     print_note,
     progress_line,
@@ -27,7 +28,8 @@ from memlog.service.engine.operation import bind_operation
 from memlog.service.upkeep.worker import WatchStep
 
 if TYPE_CHECKING:
-    from memlog.service.exchange.following import Follower
+    from memlog.service.exchange.following import ConversationFollower
+    from memlog.service.exchange.importing import ImportReport
 
 
 @request_command(
@@ -59,14 +61,18 @@ def watch(ctx: click.Context, given: Given, *, follow: str | None) -> None:
             )
 
 
-def _make_follower(ctx: click.Context, follow: str) -> "Follower":
+def _make_follower(ctx: click.Context, follow: str) -> "ConversationFollower":
     # Imported here: most watches follow nothing.
     from memlog.cli.options.follow import make_follower
 
-    return make_follower(ctx, [name.strip() for name in follow.split(",")])
+    def tell(report: "ImportReport") -> None:
+        into = "" if report.project is None else f" into {report.project}"
+        print_note(f"{report.format}: imported {count_noun(report.appended + report.updated, 'event')}{into}")
+
+    return make_follower(ctx, [name.strip() for name in follow.split(",")], tell)
 
 
-def _follow_beside(follower: "Follower", stop: threading.Event, *, once: bool) -> None:
+def _follow_beside(follower: "ConversationFollower", stop: threading.Event, *, once: bool) -> None:
     """Follow in a thread, after a first pass. once: only that pass."""
     follower.run_once()
     if not once:

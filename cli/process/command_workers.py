@@ -24,11 +24,10 @@ import time
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess, print_note
+from memlog.cli.output.output import RUN, STORED, NeedsOwnProcess
 from memlog.cli.process import forwarding
 from memlog.eventlog.errors import Busy
 from memlog.service.adapters.local_sockets import is_process_of_user, listen_on_private_socket
@@ -50,42 +49,13 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 """Variables that keep numpy and tokenizers from starting threads, which a forked process would lack."""
 
 
-def start_server(idle_minutes: float) -> None:
-    """Start a server in the background, which ends by itself. If one runs meanwhile, it ends at once."""
-    # Imported here: most processes start no server.
-    from memlog.service.adapters.remote_store import servers_folder
-
-    if find_spec("uvicorn") is None:
-        print_note("serve.auto needs the extra server: pip install '.[server]' in a checkout of memlog")
-        return
-    folder = servers_folder()
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with (folder / "auto.log").open("wb") as log:
-            code = "from memlog.cli.process.program import main; main()"
-            subprocess.Popen(  # noqa: S603 - no argument comes from outside
-                [sys.executable, "-P", "-c", code]
-                + ["serve", "--no-port", "--idle-minutes", str(idle_minutes)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=log,
-                cwd="/",
-                start_new_session=True,
-                env={name: value for name, value in os.environ.items() if name not in _OF_STORE},
-            )
-
-
-_OF_STORE = ("MEMLOG_STORE", "MEMLOG_PROJECT")
-"""Variables that choose one store; the server serves all projects, and runs commands for any store."""
-
-
 @contextmanager
 def serving_commands(on_command: Callable[[], object]) -> Iterator[None]:
     """Run forwarded commands of this user while the context lasts.
 
     Does nothing if another server runs them already, or if there is no folder for the socket.
 
-    on_command: called in a thread after each command.
+    on_command: called in a thread once they can run, and after each command.
     """
     # Imported here: it needs msgspec's models, and the template does not.
     from memlog.eventlog.files import locks
@@ -135,7 +105,8 @@ def _report_commands(ran: int, on_command: Callable[[], object]) -> None:
 def run_template(path: str, end_of_server: int, runs: int) -> None:
     """Import everything, listen at `path`, and keep the workers running until the server ends.
 
-    end_of_server: a pipe that is closed when the server ends. runs: a pipe that gets a byte for each command.
+    end_of_server: a pipe that is closed when the server ends. runs: a pipe that gets a byte at the start and
+        after each command.
     """
     _warm_up()
     # Only now: until then, a client would wait for its acknowledgement in vain.
@@ -143,6 +114,7 @@ def run_template(path: str, end_of_server: int, runs: int) -> None:
         listener = listen_on_private_socket(Path(path))
     except OSError:  # a long path, or a folder of others: commands run in their own processes
         os._exit(0)
+    os.write(runs, b".")
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
@@ -228,7 +200,8 @@ def _run_commands(listener: socket.socket, end_of_server: int, runs: int) -> Non
             if is_process_of_user(client):
                 _answer(client, identity, end_of_server)
                 os.write(runs, b".")
-        if _ids_of_process() != own:
+        # A thread that a command left behind would meet the surroundings of the next one.
+        if _ids_of_process() != own or threading.active_count() > 1:
             return
 
 
@@ -281,7 +254,7 @@ def _receive(client: socket.socket, count: int) -> bytes:
     while len(data) < count:
         part = client.recv(count - len(data))
         if not part:
-            raise ConnectionResetError
+            raise OSError("the client left")
         data += part
     return data
 

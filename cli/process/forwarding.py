@@ -23,8 +23,9 @@ ACK, GO = b"A", b"G"
 OUT, ERR, STDIN, END, DECLINED = b"1", b"2", b"S", b"E", b"D"
 """The kinds of messages: output for a stream, a request for stdin, the exit code, or no answer."""
 
-COMMANDS = {
-    **dict.fromkeys(("ask", "context", "gate", "query", "sessions", "show", "stats", "status", "window"), ()),
+_WHOLE = "ask context gate hook query sessions show stats status window".split()
+COMMANDS: "dict[str, tuple[str, ...]]" = {
+    **dict.fromkeys(_WHOLE, ()),
     "core": ("get",),
     "fact": ("get", "list"),
     "memory": ("get", "history", "list", "show"),
@@ -66,7 +67,7 @@ def forward_command(args: list[str]) -> int | None:
     global why_not_forwarded
     try:
         place = find_forwarded_command(args)
-        if args[place] == "context" and "--record-id" not in args:
+        if args[place] in ("context", "hook") and "--record-id" not in args:
             # Should the server end before it answers, this process runs the same command, and records once.
             args[place + 1 : place + 1] = ["--record-id", _make_id()]
         server = _connect_to_server()

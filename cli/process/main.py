@@ -69,6 +69,7 @@ _COMMANDS = {
         "ask": "Answer a question from the facts.",
         "context": "Build the memory context for a prompt.",
         "gate": "Decide whether a text is worth a search.",
+        "hook": "Answer a hook of a coding agent.",
         "log": "Read the log itself.",
         "query": "Search messages, memories and documents.",
         "session": "Read a conversation.",
@@ -196,14 +197,49 @@ def memlog_command(ctx: click.Context, quiet: bool, verbose: bool, no_server: bo
         print_note(f"{variable} is not a setting; did you mean {meant}?")
     ctx.color = shows_colours()
     if forwarding.why_not_forwarded == forwarding.NO_SERVER and settings.value("serve.auto", of_store=False):
-        # Imported here: most users start their servers themselves.
-        from memlog.cli.process.command_workers import start_server
-
-        start_server(settings.value("serve.idle_minutes", of_store=False))
+        _start_server(settings.value("serve.idle_minutes", of_store=False))
     if verbose and RUN.is_forwarded:
         print_note("a server runs this command")
     elif verbose:
         print_note(f"this process runs the command: {forwarding.why_not_forwarded}")
+
+
+def _start_server(idle_minutes: float) -> None:
+    """Start a server in the background, which ends by itself, unless one was started a moment ago."""
+    # Imported here: most users start their servers themselves.
+    import subprocess
+    import time
+    from importlib.util import find_spec
+
+    from memlog.service.adapters.remote_store import servers_folder
+
+    if find_spec("uvicorn") is None:
+        print_note("serve.auto needs the extra server: pip install '.[server]' in a checkout of memlog")
+        return
+    log = servers_folder() / "auto.log"
+    with suppress(OSError):
+        if log.exists() and time.time() - log.stat().st_mtime < _STARTING:
+            return
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with log.open("wb") as errors:
+            code = "from memlog.cli.process.program import main; main()"
+            words = ["serve", "--no-port", "--idle-minutes", str(idle_minutes)]
+            subprocess.Popen(  # noqa: S603 - no argument comes from outside
+                [sys.executable, "-P", "-c", code, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                cwd="/",
+                start_new_session=True,
+                env={name: value for name, value in os.environ.items() if name not in _OF_STORE},
+            )
+
+
+_STARTING = 15.0
+"""Seconds within which another server is not started: one is starting, or has failed."""
+
+_OF_STORE = ("MEMLOG_STORE", "MEMLOG_PROJECT")
+"""Variables that choose one store; the server serves all projects, and runs commands for any store."""
 
 
 def main() -> NoReturn:
@@ -235,6 +271,12 @@ def run_command_line(interrupts: Interrupts | None = None) -> int:
         error = caught
     if interrupts is not None and interrupts.has_come:
         error = KeyboardInterrupt()
+    if error is not None and _is_hook(sys.argv[1:]):
+        # Imported here: few commands are hooks.
+        from memlog.cli.commands.hook import log_problem
+
+        log_problem(f"{type(error).__name__}: {error}")
+        return 0
     if error is not None:
         if interrupts is not None:
             interrupts.close_pipe()
@@ -242,6 +284,14 @@ def run_command_line(interrupts: Interrupts | None = None) -> int:
         code = exit_code_of(error)
     STORED.print_repeated_warnings()
     return code
+
+
+def _is_hook(words: list[str]) -> bool:
+    """Whether these words call `memlog hook`, whose failures must not disturb an agent."""
+    try:
+        return words[forwarding.find_forwarded_command(words)] == "hook"
+    except forwarding.NotForwarded:
+        return False
 
 
 def end_process(code: int) -> NoReturn:

@@ -6,7 +6,8 @@ does not fit is left out, but smaller ones after it may still fit. See docs/tool
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -106,7 +107,7 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
         if request.form == "session":
             core, always = [], []
         hits = _mark_and_swap_changed_hits(changes, always, hits)
-        filling = Filling(request, printer, core, always)
+        filling = Filling(request, printer, core, always, _make_gate(db, request))
         filling.offer_candidates(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
             taken = {entry.id for entry in filling.taken}
@@ -134,6 +135,16 @@ def compose_context(db: Connection, request: BuildContext, hits: ContextHits, *,
         time=hits.time,
         answered=answered,
     )
+
+
+def _make_gate(db: Connection, request: BuildContext) -> Callable[[ContextEntry], bool]:
+    """Return the function that tells whether an entry may be in the context."""
+    if not request.is_sent:
+        return lambda _: True
+    # Imported here: most contexts stay on this machine.
+    from memlog.query.sendable import may_entry_be_sent
+
+    return partial(may_entry_be_sent, db)
 
 
 def _mark_and_swap_changed_hits(
@@ -194,7 +205,9 @@ def make_record_of_context(
     stable = turn = _format_memory_block(context)
     if request.part == "turn":
         # The stable half is printed by another call, with a budget of its own.
-        of_core = replace(request, part="stable", max_tokens=max(request.max_tokens, DEFAULT_TOKENS))
+        of_core = replace(
+            request, part="stable", beside=(), max_tokens=max(request.max_tokens, DEFAULT_TOKENS)
+        )
         stable = _format_memory_block(compose_context(db, of_core, ContextHits(), synced=context.synced))
     # The log may not have the message yet.
     is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)

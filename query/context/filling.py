@@ -1,6 +1,6 @@
 """Fills a context with entries in order of priority, within its token budget."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple
@@ -214,7 +214,7 @@ class EligibleEntries:
 
     def _window_entries(self) -> list[ContextEntry]:
         chat = self._chat
-        if chat is None:
+        if chat is None or self._request.is_sent:
             return []
         messages = window_of_chat(self._db, chat, last=DEFAULT_LAST).messages
         kept = [
@@ -386,6 +386,9 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     score: EntryScore | None = None
 
 
+_PRIVATE = "private: a credential, or what looks like a key"
+
+
 class _Share:
     """Candidates with limits on how many may be taken, in total and per part."""
 
@@ -430,8 +433,9 @@ class Filling:
         printer: Printer,
         core: Sequence[ContextEntry],
         always: Sequence[EligibleEntry],
+        may_be_sent: Callable[[ContextEntry], bool],
     ) -> None:
-        self._request, self._printer = request, printer
+        self._request, self._printer, self._may_be_sent = request, printer, may_be_sent
         self._used = weigh_text(printer.frame_around_entries(), request.counter)
         self._has_frame = self._fits_into_budget(0)
         self.taken: list[ContextEntry] = []
@@ -552,6 +556,8 @@ class Filling:
         if why := candidate.why or full:
             # Its tokens are not counted: counting is most of the work.
             return self._record_left_out(entry, why)
+        if not self._may_be_sent(entry):
+            return self._record_left_out(entry, _PRIVATE)
         added = self._weigh_entry(entry)
         is_long = (
             candidate.by_excerpt and round_weight_to_tokens(added, self._request.counter) > EXCERPT_TOKENS

@@ -53,7 +53,7 @@ def make_printer(
     if request.form == "session":
         return _SessionPrinter()
     lines = LinePrinter(request)
-    return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
+    return _TextPrinter(lines, request.beside) if request.form == "text" else _MessagesPrinter(request, lines)
 
 
 class LinePrinter:
@@ -102,18 +102,18 @@ class LinePrinter:
 
 
 class _TextPrinter(Printer):
-    def __init__(self, lines: LinePrinter) -> None:
-        self._lines = lines
+    def __init__(self, lines: LinePrinter, beside: Sequence[str]) -> None:
+        self._lines, self._beside = lines, "".join(f"{line}\n" for line in beside)
 
     def frame_around_entries(self) -> str:
-        return f"{escaping.FIRST_LINE}\n{escaping.LAST_LINE}\n"
+        return f"{escaping.FIRST_LINE}\n{self._beside}{escaping.LAST_LINE}\n"
 
     def text_of_entry(self, entry: ContextEntry) -> str:
         return f"{self._lines.line_of_entry(entry)}\n"
 
     def render_entries(self, entries: Sequence[ContextEntry]) -> str:
-        lines = "".join(map(self.text_of_entry, entries))
-        return f"{escaping.FIRST_LINE}\n{lines}{escaping.LAST_LINE}\n" if entries else ""
+        lines = self._beside + "".join(map(self.text_of_entry, entries))
+        return f"{escaping.FIRST_LINE}\n{lines}{escaping.LAST_LINE}\n" if lines else ""
 
 
 class _SessionPrinter(Printer):

@@ -102,6 +102,14 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     joined: Annotated[
         tuple[str, ...], Local(is_callback=False), "Further chats of the person of `chat`, of the same scope."
     ] = ()
+    is_sent: Annotated[
+        bool,
+        Local(is_callback=False),
+        "For an agent that has the conversation: without its window, and without credentials and keys.",
+    ] = False
+    beside: Annotated[
+        tuple[str, ...], Local(is_callback=False), "Lines of another store's context, printed first."
+    ] = ()
     record: Annotated[
         bool,
         (

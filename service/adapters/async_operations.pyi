@@ -490,6 +490,8 @@ class AsyncOperations(Awaitable):
         message_id: str | None = ...,
         exclude: collections.abc.Iterable[str] = ...,
         joined: tuple[str, ...] = ...,
+        is_sent: bool = ...,
+        beside: tuple[str, ...] = ...,
         record: bool = ...,
         record_id: str | None = ...,
         explain: bool = ...,

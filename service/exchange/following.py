@@ -7,7 +7,7 @@ The history of prompts is left out, since a host writes a prompt there before it
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.service.engine.create import replace_settings_file
 from memlog.service.exchange.formats import load_importer
 from memlog.service.exchange.histories import folders_of_program
-from memlog.service.exchange.importing import draw_run_id
+from memlog.service.exchange.importing import ImportReport, draw_run_id
 from memlog.service.exchange.incoming import ImportedRecords
 from memlog.service.exchange.source import ForeignFiles, Tables
 
@@ -40,11 +40,12 @@ _SLACK = 2.0
 _FILE = "followed.json"
 
 
-ImportFiles = Callable[[str, Sequence[Path], str, ImportedRecords], None]
-"""Imports session files. Takes the format, the files, the id of the import, and what was imported before."""
+ImportFiles = Callable[[str, Sequence[Path], str, ImportedRecords], Iterable[ImportReport]]
+"""Imports session files, and returns a report for each project. Takes the format, the files, the id of the
+import, and what was imported before."""
 
 
-class Follower:
+class ConversationFollower:
     """Follows the conversations of some programs until it is stopped.
 
     hosts: the formats of the programs. home, folders: where they keep their conversations; see
@@ -93,7 +94,8 @@ class Follower:
             if not changed:
                 continue
             try:
-                self._import_files(host, [*changed], self._run, self._imported)
+                for report in self._import_files(host, [*changed], self._run, self._imported):
+                    self._run = report.run or self._run  # another one if this one was undone
             except (MemlogError, OSError) as error:
                 if self._problems.get(host) != str(error):
                     self._notify(f"{host}: {error}")

@@ -255,6 +255,12 @@ def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> No
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
+def record_stable_context(log: Log, chat: str, text: str) -> None:
+    """Record that a chat was given the stable half of a context, as this text. Raises as `Log.append`."""
+    block = compute_keyed_hash(load_or_create_store_key(log.store), text)
+    log.append([ContextGiven(chat_id=chat, stable=block)])
+
+
 def _search_and_build(
     read_model: ReadModel, request: BuildContext, question: EmbeddingClient
 ) -> _BuiltContext:

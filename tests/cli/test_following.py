@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.exchange.following import Follower
+from memlog.service.exchange.following import ConversationFollower
 from memlog.service.exchange.importing import ImportReport
+from memlog.service.exchange.incoming import ImportedRecords
 from tests.support.command_tree import MEMLOG
 
 TIMEOUT = 60
@@ -132,7 +133,7 @@ def test_a_named_store_takes_what_is_followed(env: dict[str, str], tmp_path: Pat
     subprocess.run(command, env=env, check=True, timeout=TIMEOUT, capture_output=True)
     assert contents(env, *store) == ["I like green tea."]
     wrong = subprocess.run([*command[:-1], "jsonl"], env=env, check=False, capture_output=True)
-    assert (wrong.returncode, b"hint: name one or several of: claude-code, codex" in wrong.stderr) == (
+    assert (wrong.returncode, b"hint: use one or several of: claude-code, codex" in wrong.stderr) == (
         65,
         True,
     )
@@ -166,14 +167,19 @@ def test_a_turn_costs_what_is_new(tmp_path: Path) -> None:
     session.write(*(f"Turn {number}." for number in range(500)))
     reports: list[ImportReport] = []
     with memlog.open(tmp_path / "store") as store:
-        follower = Follower(
+
+        def import_files(
+            format: str, files: Sequence[Path], run: str, imported: ImportedRecords
+        ) -> list[ImportReport]:
+            reports.append(store.exchange.import_from(format, files, run=run, imported=imported))
+            return reports[-1:]
+
+        follower = ConversationFollower(
             ["claude-code"],
             tmp_path,
             [],
             tmp_path,
-            lambda format, files, run, imported: reports.append(
-                store.exchange.import_from(format, files, run=run, imported=imported)
-            ),
+            import_files,
             pytest.fail,
         )
         follower.run_once()
@@ -182,10 +188,20 @@ def test_a_turn_costs_what_is_new(tmp_path: Path) -> None:
 
         follower.run_once()
         assert [(each.appended, each.known) for each in reports] == [(500, 0), (1, 500)]
+        assert reports[0].run is not None
+        store.erasure.undo_import(reports[0].run)
+        session.write("And one.")
+        follower.run_once()
+        ConversationFollower(
+            ["claude-code"], tmp_path, [], tmp_path / "x", import_files, pytest.fail
+        ).run_once()
+        window = store.conversations.window(f"claude-code:{session.path.stem}")
+        assert [each.content for each in window.messages] == ["And one."]
+        assert reports[2].run not in (reports[0].run, None)
         stopped = threading.Event()
         stopped.set()
         follower.run_until(stopped)
-    later = Follower(
+    later = ConversationFollower(
         ["claude-code"], tmp_path, [], tmp_path, lambda *_: pytest.fail("read again"), pytest.fail
     )
     os.utime(session.path, (time.time() - 60, time.time() - 60))

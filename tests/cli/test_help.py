@@ -58,10 +58,10 @@ def test_every_command_and_option_says_what_it_does() -> None:
 
 
 def test_every_command_that_prints_has_json() -> None:
-    """A group without an action of its own prints nothing; `append` always answers in JSON."""
+    """A group without an action of its own prints nothing; `append` and `hook` always answer in JSON."""
     for path, command in COMMANDS.items():
         names = [name for option in command.params for name in option.opts]
-        assert "--json" in names or not does_something(command), called(path)
+        assert "--json" in names or not does_something(command) or path == ("hook",), called(path)
 
 
 def test_the_exit_codes_are_named() -> None:

@@ -70,6 +70,7 @@ NO_READS = {
     "config set",
     "gate",
     "help",
+    "hook",  # two stores are its purpose: tests/cli/test_hook.py
     "init",
     "jobs schedule",
     "mcp",

@@ -210,7 +210,7 @@ def test_what_a_link_in_a_store_points_to_stays_and_is_named(projects, tmp_path)
 @pytest.mark.parametrize(
     "name",
     [
-        *("watch.lock", "projector.lock", "scrub.lock", "model/build.lock"),
+        *("projector.lock", "scrub.lock", "model/build.lock"),
         *("log/seals.jsonl", "log/conversations/x_0"),
     ],
 )
