@@ -171,6 +171,7 @@ class _Idle:
     def __init__(self, minutes: float | None) -> None:
         self._seconds = None if minutes is None else 60 * minutes
         self._used = time.monotonic() + _STARTING
+        self._is_used = threading.Event()
         self._running = 0
         if self._seconds is not None:
             threading.Thread(target=self._end_when_idle, args=(self._seconds,), daemon=True).start()
@@ -178,6 +179,7 @@ class _Idle:
     def end_wait(self) -> None:
         """Begin to wait again: something uses the server."""
         self._used = time.monotonic()
+        self._is_used.set()
 
     def watch_application(self, application: Any) -> Any:  # noqa: ANN401 - of ASGI
         """Return the application, whose requests use the server."""
@@ -194,7 +196,8 @@ class _Idle:
 
     def _end_when_idle(self, seconds: float) -> None:
         while (left := self._used + seconds - time.monotonic()) > 0 or self._running:
-            time.sleep(max(left, 1.0))
+            self._is_used.wait(max(left, 0.1))
+            self._is_used.clear()
         os.kill(os.getpid(), signal.SIGTERM)
 
 

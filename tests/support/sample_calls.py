@@ -86,7 +86,6 @@ OF_COMMAND: dict[Words, list[str]] = {
     ("append", "salience_decayed"): ["--rates", '{"context": 0.9}'],
     ("forget",): ["--yes"],
     ("gate",): ["what is my favourite tea"],
-    ("hook",): ["codex"],
     ("jobs", "schedule"): ["--cron"],
     ("mcp",): ["--print-config", "codex"],
     ("scrub",): ["--yes"],
