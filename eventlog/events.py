@@ -123,10 +123,10 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The relation between memories with similar meaning.
+    """The relation between memories with similar meanings.
 
-    relation: `same`: they say the same; `update`: they complement each other; `contradiction`: they cannot
-      all be true; `different`: a person decided that all are true; `accepted`: a person accepted the
+    relation: `same`: they say the same thing; `update`: they complement each other; `contradiction`: they
+      cannot all be true; `different`: a person decided that all are true; `accepted`: a person accepted the
       proposed text.
     memory_ids: the memories, oldest first. event_ids: the events with the contents that were compared.
     memory_id: the memory that replaces them; None if a person must decide or all of them stay.
@@ -162,7 +162,7 @@ class Message(ConversationEvent, tag="message"):
 class MessageUpdated(ConversationEvent, tag="message_updated"):
     """A message was edited or taken back. Written by agents and imports; sets the members that are not None.
 
-    Of several updates, the one with the greatest `ts` counts.
+    The update with the latest `ts` counts.
 
     state: windows, searches and contexts show only `current` messages; `superseded`: another version of the
         conversation goes on elsewhere; `rewound`: the user took it back.
@@ -190,7 +190,7 @@ class ChatDescribed(ConversationEvent, tag="chat_described"):
     """A chat was described. Written by agents and imports; sets the members that are not None.
 
     parent_chat: the chat that started it, as `<channel>:<chat_id>`. folder: its working folder.
-    project: its project in the program that it comes from.
+    project: its project in the source program.
     """
 
     title: Text | None = None
@@ -239,7 +239,7 @@ class ModelFailed(Change, tag="model_failed"):
     """A language model failed on certain events, but may succeed on others. Written by memlog.
 
     These events are postponed to another day: after one refusal or unusable answer, or after two requests
-    that failed otherwise.
+    that failed for other reasons.
 
     task: the kind of request. event_ids: the ids of the messages, daily events, or memory contents.
     chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
@@ -299,9 +299,9 @@ class MemoryUpdated(Change, tag="memory_updated"):
 
 
 class MemoriesExtracted(Change, tag="memories_extracted"):
-    """A language model distilled messages of a chat, which are no longer in the buffer.
+    """A language model distilled messages of a chat, which thereby left the buffer.
 
-    Written by memlog after the events made from the answer, which count from now on.
+    Written by memlog after the events made from the answer, which count from then on.
 
     chat_id: `<channel>:<chat_id>`. refused: the number of invalid entries in the answer.
     """
@@ -318,7 +318,7 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
 class MemoriesMerged(Change, tag="memories_merged"):
     """Memories of a partition were compared; they are not compared again until one of them changes.
 
-    Written by memlog after the events made from the answer, which count from now on.
+    Written by memlog after the events made from the answer, which count from then on.
 
     chat_id, topic, category: identify the partition. event_ids: the events with the contents of the memories.
     model, prompt: None if no model was called.
@@ -337,7 +337,7 @@ class MemoriesMerged(Change, tag="memories_merged"):
 
 
 class JobCompleted(Change, tag="job_completed"):
-    """A job has run. Written by memlog, which does not run it again for the same period.
+    """A job has run. Written by memlog, so that the job does not run again for the same period.
 
     job: `daily` or `weekly`. period: the local day on which it was due.
     """
@@ -374,8 +374,8 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 class MemoryAccessed(Change, tag="memory_accessed"):
     """Memories were given to an agent. Written at that time; counts one access for each memory.
 
-    times: the number of accesses. by: what counted them; memlog writes all except `read`: `save` for a memory
-        saved again unchanged, which restores and unarchives it; `import` for use in another program.
+    times: the number of accesses. by: the kind of access: `read`; `save` for a memory saved again unchanged,
+        which restores and unarchives it; `import` for use in another program. memlog does not write `read`.
     """
 
     memory_ids: Ids
@@ -384,7 +384,7 @@ class MemoryAccessed(Change, tag="memory_accessed"):
 
 
 class ContextGiven(Change, tag="context_given"):
-    """A context was given to an agent. Written at that time; records its entries, without texts and names.
+    """A context was given to an agent. Written at that time; records its entries, without texts or names.
 
     chat_id: `<channel>:<chat_id>`. message_id: the message it was made for.
     entries: in the order in which they were printed. tokens: token counts, keyed by part.
@@ -454,7 +454,7 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
 class ProfileRefreshed(Change, tag="profile_refreshed"):
     """The core memory was updated from memories.
 
-    Written by memlog after the values made from the answer, which count from now on.
+    Written by memlog after the values made from the answer, which count from then on.
 
     event_ids: the events with the contents of these memories. chat_id: as in `core_memory_updated`.
     """
@@ -574,11 +574,11 @@ IdsByStream = dict[str, list[Id]]
 
 
 class EventsImported(Change, tag="events_imported"):
-    """Events were imported. Written by imports, before the events: `import_undone` takes all of a run back.
+    """Events were imported. Written before the events, so that `import_undone` can take back a whole run.
 
     run: the import's id. path: the imported file or folder.
     appended: the events that the import appends or, if their import was undone, brings back.
-    met: events that were already in the log because other sources had brought them.
+    met: events that other sources had already added to the log.
     """
 
     STREAM: ClassVar[str] = "imports"
@@ -593,7 +593,7 @@ class EventsImported(Change, tag="events_imported"):
 class ImportUndone(Change, tag="import_undone"):
     """An import was undone. Written on a person's behalf; its events stay in the log, but do not count.
 
-    A later import that meets them brings them back.
+    A later import of the same events brings them back.
 
     run: the import's id. kept: its events that still count, because a person has changed them.
     derived: other events that no longer count, because they were derived from the import's events.

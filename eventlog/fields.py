@@ -39,13 +39,13 @@ Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=51
 """An event's id, without control characters."""
 
 Channel = Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
-"""A channel's name, without `:`: a chat's name is `<channel>:<chat_id>`."""
+"""A channel's name, without `:`, since a chat's name is `<channel>:<chat_id>`."""
 
 Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 """The shared key of facts about one subject: `favorite_colors`."""
 
 SourceId = Annotated[str, msgspec.Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z", max_length=255)]
-"""A source's name, without `/`: a document's name is `<source_id>/<file>`."""
+"""A source's name, without `/`, since a document's name is `<source_id>/<file>`."""
 
 Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
 """A date: 2026-02-24."""
@@ -212,7 +212,7 @@ def _describe_field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # no
 
 
 def _unwrap_type(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, its annotations from outside in, and if None is allowed."""
+    """Return a bare type, its annotations (outermost first), and whether it allows None."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -387,7 +387,7 @@ def chat_id_to_text(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
 
 @cache
 def other_chat_names() -> "ContextVar[Callable[[str], tuple[str, str] | None]]":
-    """Return the context variable with the function that finds a chat by another name, such as its folder."""
+    """Return the context variable for a function that finds a chat by another name, such as its folder."""
     from contextvars import ContextVar  # most appends name their chats
 
     return ContextVar("other_chat_names", default=lambda _: None)

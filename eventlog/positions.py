@@ -32,8 +32,8 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The position of a stored event: its stream, the segment's file name, and the line's offset in bytes.
 
     memory_id: the memory that the event saves or changes.
-    conflict: an earlier event with the same id and different content; that one counts, and no read returns
-      the new one.
+    conflict: an earlier event with the same id and different content; the earlier one counts, and no read
+      returns the new one.
     duplicate: the same event was already stored under this id; the two count as one.
     """
 

@@ -504,7 +504,8 @@ class JobRules(Checked, frozen=True, kw_only=True):
 
 
 class ServerRules(Checked, frozen=True, kw_only=True):
-    """What the user's server does by itself. Only the user's own file may say so, not a store's."""
+    """How the user's server starts, stops and follows agents. Only the user's file may set this, not a
+    store's."""
 
     auto: Annotated[bool, "Whether a command that a server could run starts a server if none is running."] = (
         False

@@ -35,7 +35,7 @@ LockTimeout = Annotated[float, Meta(ge=0, le=3600)]
 """Seconds to wait for other writers and projectors."""
 
 PASSAGE = 510
-"""The most tokens of a passage; the model has 512 positions, two of them for start and end markers."""
+"""The most tokens in a passage; the model has 512 positions, two of them for start and end markers."""
 
 ChunkTokens = Annotated[int, Meta(ge=64, le=PASSAGE)]
 ChunkOverlap = Annotated[int, Meta(ge=0, le=PASSAGE - 1)]

@@ -249,7 +249,7 @@ def count_unread_lines(db: Connection, log: Path) -> int:
 
 
 def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that must be replayed: a segment is gone, or bytes that were read have changed."""
+    """Return the streams to replay because a segment is gone or bytes already read have changed."""
     known = checkpoints.load_checkpoints(db)
     found = set()
     for segment in list_segments(log)[0]:
@@ -305,7 +305,7 @@ class _Reader(msgspec.Struct):
         return False
 
     def replay_marked_streams(self) -> None:
-        """Replay each stream with events that began or ceased to be hidden."""
+        """Replay each stream in which events have become hidden or visible."""
         for stream in imports.list_streams_to_replay(self.db):
             self.replay_stream_in_turn(stream)
 

@@ -1,7 +1,7 @@
 """The core memory as a file, model/core_memory.json, for people and programs to read.
 
 It is a view of the log. Next to it is a copy of the version last written by memlog, which reveals manual
-changes; memlog reports these and leaves them in place until they are imported or the file is deleted.
+changes. memlog reports these changes and leaves them in place until they are imported or the file is deleted.
 """
 
 from contextlib import AbstractContextManager, suppress

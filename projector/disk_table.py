@@ -15,7 +15,7 @@ _RECENT = 50_000
 """The most entries kept in memory. Writing this many at once, sorted, is ten times as fast as one by one."""
 
 _RECENT_LENGTH = 32 * 2**20
-"""The most characters or bytes in the values of these entries together."""
+"""The most characters or bytes that the values of these entries may have in total."""
 
 _BITS = 2**26
 _CACHE_KIB = 8 * 1024

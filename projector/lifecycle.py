@@ -248,7 +248,7 @@ class Projector:
     def replace_damaged_generation(
         self, error: DatabaseError, *, progress: catchup.Progress | None = None
     ) -> Projection:
-        """Replace the live generation, which raised `error`; see `rebuild`."""
+        """Replace the live generation, which raised `error`; see `rebuild_generation`."""
         damaged = self._live[0] if self._live is not None else None
         self.close()
         return self.rebuild_generation(

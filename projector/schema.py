@@ -83,7 +83,7 @@ _HANDLER_INDEXES = (
     "doc_chunks_by_document",
     "documents_by_source",
 )
-"""Indexes that handlers use to find rows to change. Without them each change of a memory would read every
+"""Indexes that handlers use to find rows to change. Without them, each change to a memory would read every
 passage: 8,000 changes after 100,000 messages took four minutes."""
 
 

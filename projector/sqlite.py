@@ -192,7 +192,7 @@ def _access_mode(path: Path, mode: Mode) -> str:
 
 
 def measure_database(db: Connection) -> int:
-    """Return the size of a database in bytes, with what is still in SQLite's files beside it."""
+    """Return the size of a database in bytes, including pages that are still in its WAL."""
     ((pages,), (page_size,)) = (
         db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
     )
@@ -364,7 +364,7 @@ def insert_rows(
 ) -> None:
     """Insert rows. columns: the names of their columns, separated as in SQL.
 
-    empty_is_null: the columns in which "" is stored as NULL. Python's sqlite3 is only fast for text, numbers
+    empty_is_null: the columns in which "" is stored as NULL. Python's sqlite3 is fast only for text, numbers
         and bytearrays; binding None or bytes takes 1.2 µs longer, and most messages have null columns.
     """
     places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns.split(", "))

@@ -172,7 +172,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether no check failed."""
+        """Whether all checks passed."""
         return not self.problems and not self.tampered
 
     @property
@@ -193,7 +193,8 @@ def verify_read_model(
 ) -> Verification:
     """Replay `log` up to the checkpoints of the read model in `db`, and compare the two.
 
-    Nothing is compared if the log was rewritten since: the old bytes are gone, and the next read replays it.
+    Nothing is compared if the log has been rewritten since: the old bytes are gone, and the next read replays
+    it.
 
     read_only: skip FTS5's own check, an INSERT that writes nothing; comparing all words finds more.
     scratch: returns the database for the replay; in memory by default.

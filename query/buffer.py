@@ -188,7 +188,7 @@ class Failures:
         self._last: dict[tuple[ModelTask, str | None, str], SetAside] = {}
 
     def add_failure(self, about: SetAside, kind: FailureKind, requests: int) -> None:
-        """Add a failure. Call this in chronological order."""
+        """Add a failure. Failures must be added in chronological order."""
         for event_id in about.event_ids:
             self._requests[about.task, about.chat, event_id] += max(requests, _MOST * (kind in _FINAL))
         self._last[about.task, about.chat, about.event_ids[0]] = about

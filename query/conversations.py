@@ -110,7 +110,7 @@ def window_of_chat(
 ) -> Window:
     """Return the newest messages of the chat since its last session break; by default at most 50.
 
-    last: the most messages. tokens: the budget for whole messages, by the counter `model` of contexts.
+    last: the most messages. tokens: the budget for whole messages, by the `model` counter of contexts.
     across_sessions: include earlier sessions.
 
     Raises:

@@ -104,7 +104,7 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def list_sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources, sorted by name, or just `source_id`; includes those that only documents mention."""
+    """Return all sources, even if only documents mention them, sorted by name, or just `source_id`."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"

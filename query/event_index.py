@@ -106,7 +106,7 @@ def find_memory_and_those_merged_into_it(db: Connection, memory_id: str) -> list
 
 
 def memories_proposed_to_replace(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """Return the ids of memories that models proposed to replace any of these, and that nobody accepted."""
+    """Return the ids of memories that models proposed as replacements for these, and that nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -195,7 +195,8 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def join_sql_conditions(*conditions: tuple[str, Any]) -> Sql:
-    """Join (SQL, value) conditions with AND, skipping values of None; a list or tuple is several values."""
+    """Join (SQL, value) conditions with AND, skipping None values; a list or tuple counts as several
+    values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]

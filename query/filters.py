@@ -46,8 +46,8 @@ _OWN_SCOPE = (
 
 
 class Filters(Request, frozen=True, kw_only=True):
-    """What a hit must be. Kinds of hits that lack a filtered property are left out: memories have no role,
-    messages no category, documents no role, category or chat.
+    """The properties a hit must have. Kinds of hits that lack a filtered property are left out: memories have
+    no role, messages no category, documents no role, category or chat.
 
     Raises:
         BadInput: a value has the wrong type, or the category is unknown.

@@ -16,7 +16,7 @@ import msgspec
 from memlog.projector.sqlite import choose_binding
 
 _PATIENCE = 2.0
-"""Seconds to wait for a program that writes to its database."""
+"""Seconds to wait for a program that is writing to its database."""
 
 _LONGEST = 4 * 1024 * 1024
 """The most characters of a row: an event has at most 16 MiB, and a character up to four bytes."""

@@ -1,7 +1,7 @@
 """Decides whether answering a message needs the memory, using tables and rules, without a model or a store.
 
-A needless look costs a few hundred tokens; a missed one may cost the answer. So a message is stopped only if
-nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
+A needless lookup costs a few hundred tokens; a missed one may cost the answer. So a message is stopped only
+if nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
 """
 
 import re
@@ -107,7 +107,7 @@ def _is_code(line: str) -> bool:
 
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
-"""Why a look into the memory is worthwhile (the first three reasons) or not (the others)."""
+"""Why consulting the memory is worthwhile (the first three reasons) or not (the others)."""
 
 LONGEST = 100_000
 """The number of characters at each end of a long text that are searched for fenced blocks."""
@@ -116,16 +116,16 @@ LOOKED_AT = 1000
 """The number of characters at each end of a long text that are searched for code."""
 
 _READ = 200
-"""The most characters of a text whose words are counted; a longer text is always worth a look."""
+"""The most characters of a text whose words are counted; a longer text is always worth a lookup."""
 
 LEAST_WORDS = 4
-"""Words that make a text worth a look; three Chinese characters count as two words."""
+"""The fewest words that make a text worth a lookup; three Chinese characters count as two words."""
 
 _LEAST_REQUESTED = 2
-"""The fewest words of a question with a question mark; `really?` is a reaction."""
+"""The fewest words in a question with a question mark; `really?` is a reaction."""
 
 _AFTER_OPENING = 6
-"""The most words after an opening, as in `thanks for the help with the tests`; more of them add something."""
+"""The most words after an opening, as in `thanks for the help with the tests`; longer texts add something."""
 
 _WEIGHT = 3
 _WEIGHT_OF_A_CHARACTER = 2
@@ -137,7 +137,7 @@ _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Whether to look into the memory, and why; truthy if so.
+    """Whether to consult the memory, and why; truthy if the memory should be consulted.
 
     reason: `memory` (words such as `remember`, `as usual`), `question`, `prose` (enough words to search for);
         or `greeting`, `acknowledgement`, `code` (also output, commands, links), `short`.
@@ -149,12 +149,12 @@ class Gate(msgspec.Struct, frozen=True):
     words: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether to look into the memory."""
+        """Whether to consult the memory."""
         return self.retrieve
 
 
 def should_retrieve(text: str) -> Gate:
-    """Decide whether to look into the memory before answering a person's message to an agent.
+    """Decide whether to consult the memory before answering a person's message to an agent.
 
     Questions, words such as `remember`, and longer texts pass; greetings, acknowledgements, pure code and
     short texts do not. Covers every language whose file has a `[gate]`. Deterministic, and takes less than a

@@ -15,11 +15,11 @@ from memlog.projector.subjects.imports import Key, find_hidden_ids, keys_in_json
 
 
 class ImportRun(msgspec.Struct, kw_only=True):
-    """An import that appended events, or met events of other sources.
+    """An import that appended events, or met events from other sources.
 
-    run: its id. ts: when it began. formats, paths: of what it read.
+    run: its id. ts: when it began. formats, paths: the formats and paths of the sources it read.
     appended: the number of its events, with descriptions of chats.
-    met: the number of events that other sources had brought before. is_undone: whether it was undone.
+    met: the number of events that other sources had already added. is_undone: whether it was undone.
     """
 
     run: str
@@ -84,7 +84,7 @@ def imports_that_met(db: Connection, run: str, events: Collection[Key]) -> list[
 
 
 def events_of_other_sources(db: Connection, format: str, path: str) -> Iterator[Key]:
-    """Yield the keys of events that other sources in a format brought and that `path` never met."""
+    """Yield the keys of events that other sources in a format added, and that imports of `path` lack."""
     own = "SELECT 1 FROM imported_events WHERE format = ?1 AND path {} ?2 LIMIT 1"
     if db.execute(own.format("<>"), (format, path)).fetchone() is None:
         return

@@ -57,7 +57,8 @@ class Memory(msgspec.Struct, kw_only=True):
     access_count, last_accessed: how often and when last it was given to an agent.
     content: its text; empty in a list without contents.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    created_at: when it was first saved since it was last deleted. updated_at: when its content changed.
+    created_at: when it was first saved (after its last deletion, if any). updated_at: when its content
+        changed.
     archived_at: when it was archived, which hides it from searches; otherwise None.
     event_id, position: of the event with its content.
     """

@@ -29,8 +29,8 @@ def are_word_forms(one: str, other: str) -> bool:
 
 
 _LEAST_COVER = 0.33
-"""The least share of the newer text's words in the older one, by rarity, times the root of their number: with
-it, 15 of 15 marked pairs of fixtures/told are right."""
+"""The least share of the newer text's words found in the older one, weighted by rarity, times √(number of
+words). With it, all 15 marked pairs of fixtures/told are right."""
 
 _READ = 1000
 _FOUND = 4
@@ -88,7 +88,7 @@ class OutdatedMemoryFinder:
         self._may_change = cache(partial(_may_newer_change_older, db, self._nearest))
 
     def map_outdated_to_newer_memories(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Map each of `memory_ids` that may have been changed to the newer memory, also from `memory_ids`.
+        """Map each of `memory_ids` that may be outdated to the newer memory, which is also among them.
 
         The newer one must say that something changed. Both must have the same topic (or category, if either
         has no topic), the older one must contain enough of the newer one's words, and each must be the

@@ -19,7 +19,7 @@ from memlog.query.event_index import LinePosition
 
 
 class StoredEvent(msgspec.Struct, omit_defaults=True):
-    """An event of the log. raw: its line, without the newline.
+    """An event in the log. raw: its line, without the newline.
 
     around: a message's neighbours; None for other events, or if not requested.
     """

@@ -146,8 +146,8 @@ def last_summary_time(db: Connection) -> str | None:
 
 
 _AHEAD = 60
-"""Days. If nobody has written to a store for this long, its clock may be wrong: what a job archives then
-stays archived, and what it keeps can still be pruned next week."""
+"""Days. If nobody has written to a store for this long, its clock may be wrong. A memory archived by mistake
+stays archived, whereas one kept by mistake can still be pruned next week."""
 
 _ANY_OF = """
 SELECT 1 FROM memories WHERE category IN (SELECT value FROM json_each(?)) AND archived_at IS NULL LIMIT 1
@@ -178,7 +178,7 @@ SELECT max(at) FROM (
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
     """Return the reason why jobs must not prune: the clock is far ahead of the last event not from a job.
 
-    None if it is not, or if no memory is active in `categories`, which are those that jobs prune.
+    None if the clock is not far ahead, or if the `categories` that jobs prune have no active memory.
     """
     if db.execute(_ANY_OF, (to_json_list([*categories]),)).fetchone() is None:
         return None

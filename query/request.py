@@ -243,7 +243,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 
 def names_of_remote_fields(request: type[Request]) -> list[str]:
-    """Return the names of the fields that remote callers may also set."""
+    """Return the names of the fields that remote callers may set."""
     return [field.name for field in list_fields(request) if not field.is_local]
 
 

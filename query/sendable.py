@@ -63,7 +63,7 @@ def may_hit_be_sent(db: Connection, hit: Hit) -> bool:
 def may_entry_be_sent(db: Connection, entry: ContextEntry) -> bool:
     """Whether an entry of a context may leave the process, in a prompt for a model elsewhere.
 
-    A passage is checked with the whole of what it is from.
+    A passage is checked together with the whole text it comes from.
     """
     if is_private_category(entry.category) or text_has_key(entry.content, _names_of_entry(entry)):
         return False

@@ -25,7 +25,7 @@ class Session(msgspec.Struct, kw_only=True):
     model: as named by the break before it, or by the last message whose meta names one.
     title, parent_chat, folder, project, labels: of the chat, as `chat_described` set them.
     created_at: when the break, if any, or else the first message was written.
-    messages: how many it has, without breaks.
+    messages: the number of its messages, excluding breaks.
     """
 
     chat: str
@@ -92,8 +92,8 @@ def current_session_content(
 ) -> SessionContent:
     """Return the messages of a chat's current session as one text, oldest first.
 
-    last: the most messages. tokens: the budget for whole messages with their speakers, by the counter `model`
-    of contexts. across_sessions: include earlier sessions.
+    last: the most messages. tokens: the budget for whole messages with their speakers, by the `model` counter
+        of contexts. across_sessions: include earlier sessions.
 
     Raises:
         NotFound: the store has events, but none of this chat.

@@ -18,7 +18,7 @@ from memlog.projector.text import language_files
 from memlog.projector.text.language_files import TimeWords, Unit, split_phrases
 
 _LONGEST = 300
-"""The most characters of a prompt that may name a time: a pasted text is full of dates."""
+"""The most characters of a prompt that may name a time, since long pasted texts are full of dates."""
 
 
 class NamedTime(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def find_past_time(text: str, zone: tzinfo | None) -> NamedTime | None:
 
 
 def parse_time(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Parse `text` as a time; None unless all of it is one.
+    """Parse `text` as a time; return None unless the whole text is a time.
 
     zone: see `find_past_time`.
     """
@@ -107,7 +107,7 @@ def find_past_days(text: str, today: date) -> Days | None:
 
 
 def parse_days(text: str, today: date) -> Days | None:
-    """Parse `text` as a range of days; None unless all of it is one."""
+    """Parse `text` as a range of days; return None unless the whole text is one."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _load_rules():

@@ -11,7 +11,7 @@ from memlog.eventlog.text import normalise_to_nfkc, split_into_pieces
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
 _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
-"""Letters after a number, whose case matters: mW and MW are different units."""
+"""Letters after a number; their case matters, since mW and MW are different units."""
 
 
 def content_hash(event: Event) -> bytes:

@@ -144,7 +144,7 @@ VERSION = 9
 """Increment when `encode_canonical` or the set of accepted lines changes; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
-"""The byte order mark, which concatenating files with `cat` may leave before a line in the middle."""
+"""The byte order mark. Joining files with `cat` may leave one before a line in the middle of a file."""
 
 ERASING = b"\x18"
 """The first byte of a half-erased line, which readers skip. memlog's other lines begin with a brace, which no
@@ -235,7 +235,7 @@ def is_intact_line(line: bytes) -> bool:
 
 
 def _almost_ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc, give or take two altered bytes; a killed writer would only truncate."""
+    """Whether `line` ends with a crc, give or take two altered bytes; a killed writer would truncate it."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False

@@ -87,7 +87,7 @@ def draft_event(
 ) -> Draft:
     """Check and encode `event`: a struct, a dict of its members, or a line of JSON.
 
-    Unknown members are kept, those of a line byte for byte.
+    Keeps unknown members; if the event is a line, byte for byte.
 
     find_stream: finds the stream for a redaction that does not name one.
     redact: mask keys in all text; see `memlog.eventlog.secrets.detection`.

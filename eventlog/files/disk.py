@@ -1,4 +1,4 @@
-"""The system calls on log files, lock files, and generations while they are published.
+"""The system calls on log files, lock files, and generations that are being published.
 
 There is one function for each call, so that tests can substitute a disk that fails, records calls or loses
 unsynced writes. SQLite accesses its own files directly.
@@ -76,7 +76,7 @@ def status_of_descriptor(fd: int) -> os.stat_result:
 
 
 def inode_generation(fd: int) -> int | None:
-    """Return a number that tells apart files that reuse an inode; None if the file system has none.
+    """Return a number that distinguishes files that reuse an inode; None if the file system provides none.
 
     Linux only: see FS_IOC_GETVERSION in ioctl_getflags(2), and the headers of ext4, xfs and btrfs.
     """
@@ -180,7 +180,7 @@ def _release(fd: int) -> None:
 
 
 def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
-    """Drop the locks of the parent, which a forked child would otherwise hold until it exits.
+    """Drop the parent's locks, which a forked child would otherwise hold until it exits.
 
     Unlocking would release them in the parent too, so the descriptors are redirected to /dev/null. They stay
     open, so that closing them later cannot close other files.

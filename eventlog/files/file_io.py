@@ -45,8 +45,8 @@ _FRUITLESS_WRITES = 16
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each in one piece, and return their offsets.
 
-    A line that was cut short, or joined to one by a writer that ignored the lock, is written again on a new
-    line. The fragment stays in the file and is quarantined, since nothing is ever truncated.
+    A line that was cut short, or that ran into a line from a writer that ignored the lock, is written again
+    on a new line. The fragment stays in the file and is quarantined, since nothing is ever truncated.
 
     Raises OSError if the disk does not accept all lines; those already written stay.
     """

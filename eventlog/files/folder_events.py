@@ -22,8 +22,8 @@ _RETRY_SECONDS = 60.0
 _RESTS_AFTER = 10.0
 _RESTING_STEP_MS = 500
 _RESTING_TICK_MS = 2000
-"""After 10 quiet seconds, changes are looked for twice a second: an idle folder then takes .03 % of a core,
-not .24."""
+"""After 10 quiet seconds, check for changes twice a second, so that an idle folder takes .03% of a core
+instead of .24%."""
 
 _Identity = tuple[int, int]
 _Changes = Generator[set[str], None, None]
@@ -35,7 +35,7 @@ class ChangeHints:
     is_deep: also watch subfolders, including new ones. Only folders are watched, never single files.
     stop: an event that another thread sets to stop waiting.
     step_ms, group_ms: see STEP_MS and GROUP_MS. tick_ms: how much longer than requested a wait may take.
-    rests: whether to look less often after a quiet time.
+    rests: whether to check less often after a quiet period.
     """
 
     def __init__(

@@ -9,7 +9,7 @@ import time
 import weakref
 
 WAIT = 1.0
-"""The most seconds that a fork waits for other threads to finish using all these objects."""
+"""The most seconds a fork waits for other threads to finish using these objects."""
 
 _known: dict[int, "weakref.ref[SplitByFork]"] = {}
 _fork = threading.local()
@@ -60,7 +60,7 @@ class ForkMutex:
 
 
 def keep_object_alive(what: object) -> None:
-    """Keep an object alive even at exit; releasing it would wait for the parent or change its files."""
+    """Keep an object alive even at exit; releasing it may block on the parent or change its files."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))

@@ -74,8 +74,8 @@ def holding_lock(
 ) -> Iterator[None]:
     """Hold the lock file at `path` within the context, creating it if missing; see `lock_file`.
 
-    The file is never removed. Raises Busy immediately if this thread already holds the lock: a callback or a
-    signal handler would wait for itself.
+    The file is never removed. Raises Busy immediately if this thread already holds the lock, since a callback
+    or signal handler would otherwise wait for its own thread.
     """
     mine = threading.get_ident(), path.absolute()
     with closing_descriptor(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
@@ -96,7 +96,7 @@ def holding_lock(
 def holding_lock_if_file_exists(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """Hold the lock file at `path` if it exists, even if it is read-only; yield whether it does."""
+    """Hold the lock file at `path` if it exists, even if it is read-only; yield whether it exists."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:

@@ -29,7 +29,8 @@ _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")
-"""The last one is the kernel's: containers have no id of their own, and get a new host name at each run."""
+"""Files with the machine's id. The last one is the kernel's, since a container has no id of its own and gets
+a new host name on each run."""
 _NO_ID = (b"", b"uninitialized")
 """Contents of the file in system images; the second one stays until systemd has started once."""
 _LONGEST_ID = 4096
@@ -38,7 +39,7 @@ _SETTLING_NS = 3600 * 10**9
 """How long after its creation the name file may change, because file syncs set attributes of new files. A
 later restore is detected; a program that keeps touching the file costs at most one name an hour."""
 _BEGINNING = 512
-"""Bytes to read of the segments file to get its first two lines, which have fewer than 150."""
+"""The number of bytes to read from the segments file for its first two lines, which take fewer than 150."""
 _SPARE_LINES = 1024
 """Once the segments file has more lines than this plus two per stream, it is rewritten with only the last
 segment of each stream; the seals know the sizes of the others."""
@@ -97,7 +98,7 @@ class Writer:
         self._create_identity(name)
 
     def has_ever_created_segment(self, stream: str, segment: str) -> bool:
-        """Whether this writer ever created a segment of this name; copies may have too. Raises OSError."""
+        """Whether this writer ever created a segment with this name; copies may have too. Raises OSError."""
         return self._segments.find_last_record(stream, segment) is not None
 
     def has_created_open_segment(self, stream: str, segment: str, fd: int) -> bool:
@@ -296,7 +297,7 @@ def writer_name_from_bytes(drawn: bytes) -> str:
 
 
 def _hash_machine_id() -> str:
-    """Return a 32-bit hash of the machine's id or host name, which tells apart the machines of a store."""
+    """Return a 32-bit hash of the machine's id or host name, which distinguishes a store's machines."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing_descriptor(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

@@ -1,4 +1,4 @@
-"""Finds lines that are or should be erased, where two copies of a segment may differ."""
+"""Finds lines that are or should be erased. Two copies of a segment may differ in these lines."""
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence

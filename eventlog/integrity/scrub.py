@@ -80,7 +80,7 @@ def erase_lines(
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
-    """Overwrite with spaces those of `lines` that still need erasing, while holding the segment's lock.
+    """Overwrite the `lines` that still need erasing with spaces, while holding the segment's lock.
 
     around: returns the context manager for the write, given the segment's descriptor.
 

@@ -57,7 +57,7 @@ class SealPlace(msgspec.Struct, frozen=True):
 
 
 class SealIndex:
-    """An index of a seals file, from segments to lines."""
+    """An index of a seals file, which maps segments to lines."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytearray()
@@ -208,7 +208,7 @@ def _read_seals_file(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """The seals files of a log. Seals are added to `own`, the file of `writer`; hashes are blanked in all."""
+    """The seals files of a log. New seals go to `own`, the writer's file; hashes are blanked in all files."""
 
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
@@ -243,7 +243,7 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal those of a stream's `segments` that are unsealed; return the new seals once durable.
+        """Seal the unsealed ones among a stream's `segments`; return the new seals once durable.
 
         The caller must hold the lock of the newest segment. Segments are synced before they are sealed, or a
         power cut would turn unacknowledged bytes into a loss.

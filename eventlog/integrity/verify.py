@@ -94,7 +94,7 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log` up to `bounds`; of lines with equal ids, the first counts. Raises OSError."""
+    """Count the lines of `log` up to `bounds`; the first of several with equal ids counts. Raises OSError."""
     segments = list_segments(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}

@@ -16,8 +16,8 @@ from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
 CAP = 5 * 60 * 1000
-"""The most milliseconds by which the `ts` of a change may be ahead of the clock at appending: the clock skew
-that Kerberos allows (RFC 4120, 8.2)."""
+"""The most milliseconds by which the `ts` of a change may be ahead of the clock when it is appended: the
+clock skew that Kerberos allows (RFC 4120, 8.2)."""
 
 
 def compute_precedence(event: Event, segment: SegmentName) -> str:

@@ -211,7 +211,7 @@ Key = tuple[str, str]
 """A stream, and the id of one of its events (for a line without an id, its position)."""
 
 Bounds = Mapping[tuple[str, str], int]
-"""The number of bytes to read, keyed by (stream, segment); segments that are missing here are not read."""
+"""The number of bytes to read, keyed by (stream, segment); segments without an entry are not read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):

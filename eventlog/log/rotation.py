@@ -102,7 +102,7 @@ class SealWatch:
 # the one listing happens under the lock. Sizes are recorded once a second, since each record is a write.
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""The size at which a segment is full: it gets no more lines."""
+"""The size at which a segment is full and gets no more lines."""
 
 _SHORT_TIMEOUT = 0.1  # seconds to wait for a lock that an append can proceed without
 _SECONDS_BETWEEN_RECORDS = 1.0
@@ -182,7 +182,7 @@ class Rotation:
     def locking_last_segment(
         self, stream: str, writer: str, folders: list[int], deadline: float
     ) -> Iterator[LockedSegment]:
-        """Yield a writer's last segment of a stream, locked; create it if missing.
+        """Yield a writer's last segment of a stream, locked, creating it if missing.
 
         Raises Busy and OSError.
         """

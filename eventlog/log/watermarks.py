@@ -1,4 +1,4 @@
-"""Detects the loss of bytes that this copy has read or written, if no seal protects them.
+"""Detects the loss of bytes that this copy has read or written and that no seal protects.
 
 `<store>/watermarks.jsonl` is next to the log and outlives the read model. Only a holder of the projector lock
 may write to it.
@@ -91,7 +91,7 @@ class Watermark(SegmentRecord, frozen=True):
 class WatermarkFile:
     """The watermarks of a store, keyed by stream and segment.
 
-    The file is reread only if another process has changed it, because a catch-up looks up thousands of them.
+    The file is reread only if another process has changed it, because a catch-up does thousands of lookups.
     """
 
     def __init__(self, store: Path) -> None:
@@ -253,7 +253,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
 
 class Read(NamedTuple):
-    """The point to which a projection has read a segment (`now`), and its start (`before`), if known."""
+    """How far a projection has read a segment (`now`), and where it started (`before`), if known."""
 
     segment: Segment
     now: Fingerprint
@@ -319,7 +319,7 @@ class Watermarks:
         return [*found.values(), *lost]
 
     def _find_write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
-        """Yield segments that are shorter than this copy wrote them, if no seal shows or accepts the loss."""
+        """Yield segments shorter than this copy left them, unless a seal shows or accepts the loss."""
         for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
                 continue
@@ -456,7 +456,7 @@ def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | No
 
 
 def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """Return the lines erased in `old` whose text is back; None if more than erasures differ.
+    """Return the lines erased in `old` whose text is back; None if anything else differs.
 
     Erasures by another copy are recognised if more lines are blank now, the stream has redactions, and no
     other line is damaged. One redaction erases every line with its target's id.

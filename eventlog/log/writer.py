@@ -106,7 +106,7 @@ class Log:
         return made
 
     def append_drafts_individually(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each its position, or the error, after which it may still be stored."""
+        """Append `drafts`; return each one's position, or its error (it may still have been stored)."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)

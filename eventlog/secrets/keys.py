@@ -56,7 +56,7 @@ _PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM_GAP = r"(?:[\s\"'`,\\>|#*.:+/]|-(?!----)){0,99}+"
 _PEM_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset):[^\n]{0,120}+"
 _PEM_BLOCK = r"(?=[\s\S]{0,400}?[A-Za-z0-9+/]{40})[^-]*+(?:-(?!----(?:BEGIN|END))[^-]*+)*+-----END" + _PEM
-"""Up to the end marker, if a line of a key follows soon, and no other start marker lies between."""
+"""Matches up to the end marker if a line of a key follows soon and no other start marker lies in between."""
 _PEM_LINES = (
     rf"(?:{_PEM_GAP}{_PEM_HEADER}){{0,4}}(?:{_PEM_GAP}[A-Za-z0-9+/]{{20,}}+={{0,2}})++"
     rf"(?:[^-]{{0,200}}+-----END{_PEM}|{_PEM_GAP}[A-Za-z0-9+/=]{{1,63}}+\Z)?"

@@ -82,7 +82,7 @@ def _find_passages_set_aside(
 class Embedded(msgspec.Struct):
     """Counts of vectors that were computed, taken from the cache, or withheld.
 
-    Withheld passages must not be sent to a provider, or it could not embed them today.
+    A passage is withheld if it must not be sent to a provider, or if the provider could not embed it today.
     """
 
     computed: int = 0
@@ -301,7 +301,8 @@ def take_cached_vectors(
 ) -> int:
     """Create a new generation's vector tables and fill them from the cache; return the number of vectors.
 
-    live: the generation to be replaced. Its model stays in use until the cache has all vectors of another.
+    live: the generation to be replaced. Its model stays in use until the cache has all the new model's
+        vectors.
     """
     if why_no_vectors() is not None:
         return 0

@@ -72,7 +72,7 @@ class KnownModel(NamedTuple):
 
 
 class Models(NamedTuple):
-    """A store's models: its own (`first`) and that of the `multilingual` extra; None for a missing one."""
+    """A store's models: its own (`first`) and the `multilingual` extra's; None if missing."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None
@@ -105,7 +105,7 @@ def find_bundled_model() -> Model | None:
 def supports_language(model: Model, text: str) -> bool:
     """Whether `model` supports the language of `text`; assumed for all models but the bundled one.
 
-    The bundled model reads English, and gives texts in non-Latin scripts nearly the same vector.
+    The bundled model reads English, and gives all texts in non-Latin scripts nearly the same vector.
     """
     return not is_bundled_model(model) or is_mostly_latin(text)
 
@@ -229,7 +229,7 @@ def _import_onnxruntime() -> ModuleType:
 def load_embedder(folder: Path | None = None, threads: int | None = None) -> OnnxEmbedder:
     """Load the bundled model, or the one in a folder with `model.onnx` and `tokenizer.json`.
 
-    threads: how many threads compute for the bundled model; None for one on each core.
+    threads: the number of threads for the bundled model; None for one per core.
 
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """

@@ -22,8 +22,8 @@ class PassageTables(msgspec.Struct, frozen=True):
 
     chunks: one row per passage. vectors: the vec0 table. queue: the passages without a vector yet.
     has_fulltext: the condition for rows with an entry of their own in `fulltext`.
-    embeds_label: whether passages are embedded with their labels. File names are not, so that renamed files
-      keep their vectors.
+    embeds_label: whether passages are embedded with their labels. File names are left out, so that renamed
+        files keep their vectors.
     """
 
     chunks: str
@@ -350,7 +350,7 @@ def dequeue_passages(db: Connection, shelf: PassageTables, passages: Iterable[Pe
 
 
 def find_texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of those `passages` that still exist."""
+    """Return the texts of the `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 

@@ -82,8 +82,7 @@ class Part(NamedTuple):
     """A block, as a format module describes it.
 
     behind: the index of the line after it.
-    level: the level of a heading, which ends headings of the same or a deeper level; the indent in source
-      code.
+    level: a heading's level; it ends the sections of the same or deeper levels. In source code, the indent.
     title: the title of a heading.
     """
 

@@ -65,7 +65,7 @@ def encode_as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can h
 
 
 def find_highest_tombstone_precedence(db: Connection, stream: str, *things: str) -> str:
-    """Return the highest precedence among the tombstones of `things`; "", the lowest, if there is none."""
+    """Return the highest precedence among the tombstones of `things`; "" (the lowest) if they have none."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

@@ -69,7 +69,7 @@ _CHANGED = (
 
 
 def _apply_changes_to_messages(db: Connection, stream: str, ids: Sequence[str], sizes: ChunkSizes) -> None:
-    """Give messages their latest content and state, in whatever order messages and changes arrive."""
+    """Give messages their latest content and state, regardless of the order in which these arrive."""
     if db.execute("SELECT 1 FROM message_changes WHERE stream = ? LIMIT 1", (stream,)).fetchone() is None:
         return
     for *row, before, content, after in db.execute(

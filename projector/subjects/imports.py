@@ -1,4 +1,4 @@
-"""Imports: the events that each run brought, and those that do not count because their import was undone.
+"""Imports: the events that each run added, and the events that do not count because their import was undone.
 
 An event is hidden if an undone import appended it, or it was derived from such events, and no later import
 brought it back. Streams with such events are replayed without them, so no other handler has to know of this.
@@ -61,7 +61,7 @@ def find_hidden_ids(db: Connection, stream: str, ids: Collection[str]) -> set[st
 
 
 def list_streams_to_replay(db: Connection) -> list[str]:
-    """Return the streams in which events began or ceased to be hidden since they were projected."""
+    """Return the streams in which events have become hidden or visible since they were projected."""
     return [name for (name,) in db.execute("SELECT target_stream FROM streams_to_replay ORDER BY 1")]
 
 
@@ -114,7 +114,7 @@ def _recompute_hidden_events(db: Connection) -> None:
 
 
 def _bring_back_events(db: Connection, brought: Sequence[PositionedEvent]) -> None:
-    """Bring back the hidden events that newer imports met again."""
+    """Bring back the hidden events that newer imports have met again."""
     changed: set[str] = set()
     for placed in brought:
         for stream, ids in cast(ev.EventsImported, placed.event).appended.items():

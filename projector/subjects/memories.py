@@ -155,7 +155,7 @@ def _record_fields(db: Connection, memory_id: str, placed: PositionedEvent, **fi
 
 
 class _Version(NamedTuple):
-    """A value and the event that set it; its precedence is compared, its ts is shown."""
+    """A value and the event that set it. The event's precedence is compared; its `ts` is shown."""
 
     precedence: str
     ts: str
@@ -180,7 +180,7 @@ class _Decays:
     def apply_decays(self, memory_id: str, salience: float, since: str, category: str) -> float:
         """Return `salience`, set with the precedence `since`, after all decays with a higher precedence.
 
-        Skips the decays of days on which the memory was one of the two best for a message.
+        Skips decays on days when the memory was one of the two best for a message.
         """
         start = bisect_right(self._precedences, since)
         days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))

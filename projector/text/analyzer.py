@@ -279,7 +279,7 @@ def _make_search_word(
 
 
 def _least_stem_length(word: str, spoken: Sequence[str]) -> float:
-    """Return the length from which few unrelated words start with the same stem, or infinity."""
+    """Return the least length at which few unrelated words start with the same stem; infinity if none."""
     if not stemming.starts_with_latin_letter(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf

@@ -49,8 +49,10 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end.
 
     greetings, acknowledgements: phrases that need no answer from memory, alone or several in a row.
-    openings: the same, together with the words after them: `thanks for the help`. fillers: mean nothing.
-    memory: phrases that refer to earlier talk or ask to keep something, like "my" and "favourite" in `facts`.
+    openings: the same, together with the words after them: `thanks for the help`.
+    fillers: words without meaning.
+    memory: phrases that refer to earlier conversations or ask to keep something, like "my" and "favourite" in
+        `facts`.
     asks: phrases that begin a question. asks_anywhere: phrases that make a sentence a question.
     """
 
@@ -66,15 +68,17 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
-    leads: start a question; there may be several. listing: leads that ask for a whole list.
-    tails: end a question. leads_behind: end a question and also ask: `my second favourite colour was which`.
-    copulas: between the topic and the favourite: `which colour is my favourite`.
+    leads: phrases that start a question; there may be several. listing: leads that ask for a whole list.
+    tails: phrases that end a question.
+    leads_behind: phrases that end a question and also ask: `my second favourite colour was which`.
+    copulas: words between the topic and the favourite: `which colour is my favourite`.
     past: verbs that may ask for an earlier value, unless the question has a rank.
-    owners, owners_behind: mean "my", before the topic like `FactWords.own`, and after it.
-    fillers: mean nothing, before the topic. every: ask for the whole list.
-    joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
-    top: mean the first places, before their number. plural: occur only before a plural topic.
-    idioms: whole questions, by the names of their topic, likeliest first.
+    owners, owners_behind: words for "my": before the topic, like `FactWords.own`, and after it.
+    fillers: words without meaning before the topic. every: words that ask for the whole list.
+    joints: words that join two ordinals. plural: words that occur only before a plural topic.
+    first: words for the first place, before "favourite": `most favourite`.
+    top: words for the first places, before their number.
+    idioms: whole questions, keyed by the names of their topic, likeliest first.
     """
 
     leads: str = ""
@@ -98,7 +102,7 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Numbers as words, starting from 0; forms of the same number are separated by `/`.
 
     ordinal_endings: replace a `-` at the end of an ordinal.
-    digit_endings: turn the digits before them into an ordinal. in_digits: the first ordinals in digits.
+    digit_endings: turn the digits before them into an ordinal. in_digits: the first ordinals as digits.
     marks: phrases that turn the number after them into an ordinal.
     """
 
@@ -197,7 +201,8 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Folded like `GateWords`; in addition, `*word*` matches any part of a word.
 
     allergies: about allergies and intolerances. health: about illnesses, medicines and diets.
-    prohibitions: about what must not happen. idioms: in which such words mean something else: `never mind`.
+    prohibitions: about what must not happen.
+    idioms: phrases in which such words mean something else: `never mind`.
     """
 
     allergies: str = ""
@@ -229,7 +234,7 @@ class TimeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers: the words for one, two, … units. units: the beginnings of the words for day, week,
         month and year.
     weekdays, months: from Monday, and from January. ordinals: the words for the days of a month.
-    ago: some units ago. rolling: the last few units, up to today. date: one pattern per line.
+    ago: a number of units ago. rolling: the last few units, up to today. date: one pattern per line.
     calendar: for each unit, the words for units before the current one, then those for the current one.
     """
 

@@ -129,10 +129,12 @@ def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[
 def detect_language(text: str) -> str:
     """Detect the language at the start of `text`; return English if nothing suggests another language.
 
-    In mostly non-Latin text, the first word in a script of only one language decides; OTHER_SCRIPT if none.
+    In mostly non-Latin text, the first word in a script of only one language decides; OTHER_SCRIPT if there
+    is no such word.
 
     In Latin text, the signs are stop words, and words with a letter that English lacks. Usually two are
-    needed: "no", "ned" or "o" is a stop word of some language by chance; see docs/tools/context-details.md.
+    needed, since "no", "ned" and "o" happen to be stop words of other languages; see
+    docs/tools/context-details.md.
     """
     return _detect_language(text[:_SIGNS_IN])
 
@@ -271,8 +273,9 @@ def _stemmer(language: str) -> _Stemmer:
 class _Signs(NamedTuple):
     """Languages, keyed by their signs: stop words, endings, pairs of letters, and special letters.
 
-    letters: with the weight for each language, negative for languages without the letter.
-    english: stop words found in no other language. foreign, foreign_endings: those that English lacks.
+    letters: special letters, with the weight for each language, negative for languages without the letter.
+    english: stop words found in no other language. foreign, foreign_endings: the stop words and endings that
+        English lacks.
     """
 
     words: dict[str, list[str]]

@@ -29,7 +29,7 @@ def read_vocabulary() -> list[str]:
 
 
 def make_tokenizer() -> "Tokenizer":
-    """Return BERT's uncased WordPiece tokenizer, without truncation and padding."""
+    """Return BERT's uncased WordPiece tokenizer, without truncation or padding."""
     # Imported here: most messages are short enough to need no counting.
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece

@@ -128,7 +128,7 @@ def find_entries_that_always_hold(
 
 
 def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Return the memories that always hold in the request's scope: the reasons, keyed by memory id."""
+    """Return the reasons why memories always hold in the request's scope, keyed by memory id."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = to_json_list(request.chats_of_scope)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
@@ -140,7 +140,7 @@ def _memories_that_always_hold(db: Connection, request: BuildContext) -> dict[st
 def _make_vouched_entries(
     db: Connection, request: BuildContext, found: dict[str, Holds]
 ) -> Iterator[ContextEntry]:
-    """Yield entries for memories in `found` that a person or two extractions vouch for, by importance."""
+    """Yield entries for the `found` memories that a person or two extractions vouch for, by importance."""
     names = to_json_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = ids_of_contested_memories(db)

@@ -39,7 +39,8 @@ class Context(msgspec.Struct, kw_only=True):
     tokens: of `text`, by `counter`; never more than `max_tokens`.
     frame: tokens of the text around the entries. If they exceed `max_tokens`, `text` is empty.
     entries: in printing order. left_out: rejected candidates, with the reason.
-    silent: by name, why something is missing. synced: whether the read model had caught up with the log.
+    silent: why something is missing, keyed by name. synced: whether the read model had caught up with the
+        log.
     scope: `store` or `chat`. scope_why: why it was chosen.
     time: the time the message names, such as last week, if any.
     answered: the probability that the best entry belongs to the message; None if nothing was found.
@@ -66,7 +67,7 @@ class Context(msgspec.Struct, kw_only=True):
 
     @property
     def citations(self) -> dict[str, ContextEntry]:
-        """Entries by citation: `citations["M1"].position`."""
+        """The entries, keyed by citation: `citations["M1"].position`."""
         return {entry.citation: entry for entry in self.entries if entry.citation}
 
     @property
@@ -177,8 +178,8 @@ def _omitted_hits(hits: ContextHits) -> Iterator[OmittedEntry]:
 
 
 _NAMED = {"facts": "fact_id", "documents": "document_id"}
-"""For each stream whose entries have a fact's or document's id instead of an event's, the id's column in the
-table with the stream's name."""
+"""The id columns for the streams whose entries have a fact's or document's id instead of an event's, keyed by
+stream. The table has the stream's name."""
 
 
 class GivenContext(msgspec.Struct, frozen=True):

@@ -38,12 +38,12 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     relevance_score: from 0 to 1: the probability that it belongs to the prompt; for a passage that was not
         listed, the hit's score.
     score: how that probability was computed; None if no search found the entry.
-    title: of a memory; for a core value, section and key; for a file, its name; for a document, file and
+    title: a memory's title; for a core value, section and key; for a file, its name; for a document, file and
         lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    tokens: in the context, including the citation; ±1 for the citation's number.
-    topic: of a memory or fact. rank: of a fact in a ranked list; otherwise 0.
-    is_older: whether a newer fact contradicts it; for what always holds, a newer memory on its topic.
+    tokens: its size in the context, including the citation; ±1 for the citation's number.
+    topic: the topic of a memory or fact. rank: a fact's rank in a ranked list; otherwise 0.
+    is_older: whether a newer fact or, for what always holds, a newer memory on its topic contradicts it.
     changed_by: a later memory that may change this one, if any.
     is_best: whether it is one of the two best entries for the message.
     is_disputed: whether it contradicts another memory, and a person has yet to decide.

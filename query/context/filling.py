@@ -249,7 +249,7 @@ class EligibleEntries:
         ]
 
     def _complete_ranked_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries, completing each ranked list: a part of it would pass for the whole."""
+        """Yield the listed entries with all ranked lists complete, since a part would pass for the whole."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:

@@ -119,10 +119,10 @@ in both languages, but other words match by chance. At .42, .053 of the small ta
 something in LoCoMo; at .59, .015."""
 
 OF_FEW = 0.74
-"""The factor by which these three floors are multiplied if there are fewer than `FEW_MESSAGES` messages: by
-chance, the best of a few is less near. With it, all 65 questions of fixtures/month keep their memories;
-without it, 7 lose them. .77 of the small talk finds nothing. For documents the factor is 1: otherwise, .30
-of XQuAD's questions about other articles would find one."""
+"""The factor by which these three floors are multiplied if there are fewer than `FEW_MESSAGES` messages,
+since the best of so few is less similar by chance. With it, all 65 questions of fixtures/month keep their
+memories; without it, 7 lose them. .77 of the small talk finds nothing. For documents the factor is 1:
+otherwise, .30 of XQuAD's questions about other articles would find one."""
 
 FEW_MESSAGES = 100
 

@@ -1,4 +1,4 @@
-"""The request for a context. Kept apart from the other modules, which only building a context imports."""
+"""The request for a context. Separate from the other modules, which are imported only to build a context."""
 
 from datetime import tzinfo
 from functools import cached_property

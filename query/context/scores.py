@@ -52,7 +52,7 @@ _NEIGHBOURS = 3
 
 
 class Nearness(NamedTuple):
-    """How near an entry is to a prompt by the multilingual model, in standard deviations.
+    """How near an entry is to a prompt according to the multilingual model, in standard deviations.
 
     multilingual: how much nearer it is than other texts in its language.
     nearer: how much nearer it is to this prompt than to other prompts.
@@ -242,9 +242,11 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     """How likely an entry is to belong to a prompt, and why.
 
     total: a logit. floor: the lowest total accepted for this prompt.
-    meaning: standard deviations by which it is nearer in meaning than other texts; None if the model does not
-        support both languages, or it has no vector yet. multilingual: the same by the multilingual model.
-    nearer: the same by which it is nearer to this prompt than to others, by the multilingual model.
+    meaning: how much nearer in meaning it is than other texts, in standard deviations; None if the model does
+        not support both languages, or it has no vector yet.
+    multilingual: the same according to the multilingual model.
+    nearer: how much nearer it is to this prompt than to other prompts according to the multilingual model,
+        in standard deviations.
     words: the share of the prompt's words in it, weighted by rarity, times √(number of words).
     is_of_a_line: whether the words are from one line of a long prompt.
     is_of_time: whether it is from the time the prompt names, so that the floor does not apply.

@@ -4,9 +4,9 @@ model: an estimate for large language models (`estimate_model_tokens`). chars4: 
 Chinese characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of other
 signs.
 
-A text is weighed in pieces that begin and end at words, and never has more tokens than the sum of their
-weights. A piece weighs at least one token per 16 characters, even with the heuristic, which would count a
-word of a million letters as less than one token.
+A text is weighed in pieces that begin and end at word boundaries, and never has more tokens than the sum of
+their weights. A piece weighs at least one token per 16 characters, even with the heuristic, which would count
+a word of a million letters as less than one token.
 """
 
 import math

@@ -130,8 +130,8 @@ NOT_STORED = "I don't have that stored yet"
 Rule = Literal["key", "rank", "list", "single", "first"]
 """How an answer was found.
 
-key: by the topic's key. rank: by a rank in the list. list: by a question for the whole list.
-single: the topic has one value. first: by a question in the singular, which asks for the first of the list.
+key: by the topic's key. rank: by a rank in the list. list: by a question that asks for the whole list.
+single: the topic has one value. first: by a question in the singular, which asks for the first entry.
 """
 
 Choice = Callable[[Sequence[Topic]], Topic | None]
@@ -144,10 +144,10 @@ class Route(msgspec.Struct, kw_only=True):
     rule: see `Rule`.
     language: of the question; None for a key.
     topic_key: the topic that answers.
-    ranks: ranks in its list; empty for the whole list and for a single value.
+    ranks: ranks in its list; empty for the whole list or a single value.
     chat: the fact's chat, `<channel>:<chat_id>`; None for the store's own scope.
-    most_recent: whether the question named no topic, so that the one set last answers.
-    other_chat: whether the fact is from another chat than the question.
+    most_recent: whether the question named no topic, so that the topic set last answers it.
+    other_chat: whether the fact is from a different chat than the question.
     """
 
     rule: Rule
@@ -165,7 +165,7 @@ class FactAnswer(msgspec.Struct, kw_only=True):
     answer: the value, the lines of a list, or `I don't have that stored yet`.
     facts: the facts in the answer, by rank.
     route: how the answer was found; None without facts.
-    why: why there are no facts, if so.
+    why: why there are no facts; None if there are some.
     """
 
     found: bool

@@ -47,7 +47,7 @@ def parse_number(word: str, language: str) -> int | None:
 
 
 def load_ordinal_words(language: str) -> Mapping[str, int]:
-    """Return the number of each ordinal word in all its forms, and of forms like `1st`."""
+    """Return the number of each ordinal, keyed by word (in all its forms) and by forms like `1st`."""
     in_digits = load_fact_words()[language].numbers.in_digits.split()
     return {**_load_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 

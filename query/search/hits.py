@@ -36,10 +36,10 @@ class Candidate(NamedTuple):
     """A message, memory or document found by one side of a search.
 
     key: (stream, id of an event, memory or document).
-    score: of its side, higher is better; None for a message found only by its neighbours.
+    score: its side's score, higher is better; None for a message found only by its neighbours.
     message_no: a message's number; None for other owners.
     chunk_no: the number of its best passage; None for a message found as a whole.
-    start, end: of the passage in its owner, in code points; the rest of it if `end` is None.
+    start, end: the passage's position in its owner, in code points; if `end` is None, the owner's end.
     text_key: the key shared by the copies it represents. place: in the log, for a message.
     copies: the number of copies, including itself.
     """
@@ -109,8 +109,8 @@ InOrder = Callable[[Iterable[Ref]], list[Ref]]
 """Sorts entries with equal scores."""
 
 TextKeyOf = Callable[[Ref], Hashable]
-"""Returns the key that an entry shares with its copies, of which only the best is taken; None for an entry
-that must be skipped."""
+"""Returns the key that an entry shares with its copies (only the best copy is taken); None for an entry that
+must be skipped."""
 
 
 def _ref_as_text_key(ref: Ref) -> Hashable:
@@ -171,7 +171,7 @@ def fuse_lists(
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
-    factors: what to multiply each entry's score by; 1 by default.
+    factors: a factor for each entry's score; 1 by default.
     """
     scores: dict[Ref, float] = {}
     for weight, rows in lists:
@@ -221,12 +221,12 @@ class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.
 
     rank: from 1, among that side's hits; full text ranks each kind separately.
-    score: of that side, higher is better: -bm25 or the cosine similarity; None for a message found only by
-        its neighbours.
+    score: that side's score, higher is better: -bm25 or the cosine similarity; None for a message found only
+        by its neighbours.
     found: the score plus what its neighbours add; on the vector side, how much nearer it is than the farthest
         candidate.
     prior: the bonus for its length, speaker, topic, and not being a question, on a scale from 0 to 1.
-    weight: of the side.
+    weight: the side's weight.
     """
 
     rank: int
@@ -241,7 +241,7 @@ class Hit(msgspec.Struct, kw_only=True):
 
     id: the event id of a message, summary or daily event; the memory_id; `source_id/file` for a document;
         `topic_key/rank` for a fact, followed by `/channel:chat_id` if it belongs to a chat.
-    event_id: of the event with this content.
+    event_id: the id of the event with this content.
     score: from 0 to 1: the fused score divided by the best possible on the sides searched. Hits that a
         provider reranks trade scores, so that scores stay in order.
     similarity: cosine similarity of its best passage, from 0 to 1; None if it has no vector, or for a
@@ -252,7 +252,7 @@ class Hit(msgspec.Struct, kw_only=True):
     source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; for a document, its source.
     ts: for a daily event, the start of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
-    explain: by side (`text`, `vector`); None unless requested.
+    explain: the evidence, keyed by side (`text`, `vector`); None unless requested.
     around: a message's neighbours, or the text around a document's passage; None for memories, or if not
         requested.
     changed_by: a later memory that may change this one, if any.

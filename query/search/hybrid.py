@@ -97,7 +97,7 @@ def search_read_model(
 
     models: for the vector side; `NO_MODELS` skips it.
     held: the process's cache of vectors; None if it searches only once.
-    rate: returns whether some hit is certainly related.
+    rate: returns whether some hit is certainly related to the question.
 
     Raises:
         BadInput: `is_raw`, and FTS5 rejects the query.
@@ -340,7 +340,8 @@ def _search_vectors(
 def _read_surroundings_of_candidate(
     db: Connection, candidate: Candidate, neighbours: int
 ) -> Surroundings | None:
-    """Return a candidate with up to `neighbours` on either side; None for a memory, which has none."""
+    """Return a candidate with up to `neighbours` on either side; None for memories: they have no
+    neighbours."""
     if candidate.kind == "message":
         return surroundings_of_event(db, candidate.key, neighbours)
     if candidate.kind == "document" and candidate.chunk_no is not None:
@@ -352,8 +353,8 @@ def _read_surroundings_of_candidate(
 # belongs to the question, measured as for a context.
 
 _CORE_THRESHOLD = 0.6
-"""The least share of the question's words in a core value, times the root of their number: two words of
-eleven, or one of two, are enough; core memory is small, and written to be found."""
+"""The least share of the question's words in a core value, times √(number of words): two of eleven words, or
+one of two, are enough, since core memory is small and written to be found."""
 
 
 def rate_relevance_of_hits(

@@ -44,7 +44,7 @@ _SCRIPT_SAMPLE = 400
 
 _EMBEDDED_CHARACTERS, _EMBEDDED_BY_MULTILINGUAL = 4000, 256
 """How many characters of a question are embedded: more take seconds and add no meaning. The multilingual
-model takes 2 ms of CPU time per token: for 1,000 characters, ten times as long as the rest of a context."""
+model takes 2 ms of CPU time per token; 1,000 characters take ten times as long as the rest of a context."""
 
 HAS_KEY = "the question contains what looks like a key, so it is not sent to any provider"
 
@@ -165,7 +165,7 @@ def cosines_by_place(db: Connection, found: Sequence[hits.Candidate], vector: by
 def passages_by_place(
     db: Connection, found: Sequence[hits.Candidate], of: VectorSet = FIRST
 ) -> dict[PassageTables, dict[int, int]]:
-    """Return each candidate's place in `found`, by shelf and passage number.
+    """Return each candidate's place in `found`, keyed by shelf and passage number.
 
     A message has all its passages, any other candidate only the one that was found.
 
@@ -189,7 +189,7 @@ def passages_by_place(
 class Compared(NamedTuple):
     """A model that compares passages with a question.
 
-    reads: whether it compares a given passage; None if it compares all.
+    reads: returns whether it compares a given passage; None if it compares all.
     """
 
     embedder: Embedder

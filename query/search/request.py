@@ -1,4 +1,4 @@
-"""The request for a search. Kept apart from the other modules, which only a search imports."""
+"""The request for a search. Separate from the other modules, which are imported only for a search."""
 
 import re
 from collections.abc import Mapping, Sequence
