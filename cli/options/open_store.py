@@ -170,10 +170,10 @@ def open_store(
     """
     options = _options_of_store(ctx.ensure_object(Settings))
     options |= {"notify": notify, "on_stored": STORED.add_and_print_warnings}
-    return nullcontext(_KEPT.open(options)) if RUN.is_forwarded else memlog.open(**options)
+    return nullcontext(KEPT_STORES.open(options)) if RUN.is_forwarded else memlog.open(**options)
 
 
-class _KeptStores:
+class KeptStores:
     """The stores that a process keeps open from one forwarded command to the next: opening takes 10 ms."""
 
     def __init__(self) -> None:
@@ -181,7 +181,8 @@ class _KeptStores:
 
     def open(self, options: dict[str, Any]) -> "memlog.Store":
         """Return the store opened with these options, or open it, and close the one not used for longest."""
-        key = options | {"of": Path.cwd()}  # its path may be relative
+        # Its path may be relative, and another store may have been put in its place.
+        key = options | {"of": Path.cwd(), "files": _identify_files(options["path"])}
         found = next((each for each in self._stores if each[0] == key), None)
         if found is None:
             found = key, memlog.open(**options)
@@ -192,9 +193,26 @@ class _KeptStores:
             self._stores.pop(0)[1].close()
         return found[1]
 
+    def close_newest(self) -> None:
+        """Close the store used last, so that it says again what a process of its own would say."""
+        if self._stores:
+            self._stores.pop()[1].close()
+
+
+def _identify_files(store: Path) -> list[object]:
+    """Return what identifies a store's folder and read model, and changes if they are replaced."""
+    # Imported here: only a server keeps stores open.
+    from memlog.eventlog.files.file_io import status_at
+    from memlog.projector.lifecycle import Generations
+
+    live = Generations(store).find_live_file()
+    found = [status_at(path) for path in (store, live) if path is not None]
+    return [None if each is None else (each.st_dev, each.st_ino) for each in found]
+
 
 _MOST_KEPT = 4
-_KEPT = _KeptStores()
+KEPT_STORES = KeptStores()
+"""The stores of this process, if it runs forwarded commands."""
 
 
 def make_store_opener(

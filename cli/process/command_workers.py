@@ -242,7 +242,8 @@ def _end_if_not_wanted(client: socket.socket, end_of_server: int, is_done: threa
             ready, _, _ = select.select([client.fileno(), end_of_server], [], [])
             if end_of_server in ready and not is_done.wait(_LAST_SECONDS):
                 os._exit(0)
-            if not client.recv(1, socket.MSG_PEEK) and not is_done.is_set():
+            has_left = client.fileno() in ready and not client.recv(1, socket.MSG_PEEK)
+            if has_left and not is_done.is_set():
                 os._exit(0)
         except (OSError, ValueError):  # the socket has been closed
             return
@@ -289,6 +290,7 @@ class _Call:
             NeedsOwnProcess: it cannot run here.
         """
         # Imported here: the server itself runs no commands.
+        from memlog.cli.options.open_store import KEPT_STORES
         from memlog.cli.process.main import run_command_line
 
         os.environ.clear()
@@ -319,6 +321,8 @@ class _Call:
             sys.stderr.flush()
             sys.stdin, sys.stdout, sys.stderr = before
             os.chdir("/")
+            if any(kind == forwarding.ERR for kind, _ in self.printed):
+                KEPT_STORES.close_newest()
 
 
 def _open_text(stream: "_Stream", encoding: str, is_terminal: bool) -> io.TextIOWrapper:

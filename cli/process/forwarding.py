@@ -67,8 +67,9 @@ def forward_command(args: list[str]) -> int | None:
     global why_not_forwarded
     try:
         place = find_forwarded_command(args)
-        if args[place] in ("context", "hook") and "--record-id" not in args:
+        if args[place] in ("context", "hook"):
             # Should the server end before it answers, this process runs the same command, and records once.
+            # An id that the user gives comes later, and counts.
             args[place + 1 : place + 1] = ["--record-id", _make_id()]
         server = _connect_to_server()
         try:
@@ -99,6 +100,8 @@ def find_forwarded_command(args: list[str]) -> int:
         raise NotForwarded(
             "--no-server was given" if "--no-server" in args[: place + 1] else "the server does not run it"
         )
+    if b"_MEMLOG_COMPLETE" in os.environb:
+        raise NotForwarded("a shell asks for completions")
     if any(path in word for path in _OF_THIS_PROCESS for word in args):
         raise NotForwarded("an argument names a file of this process")
     return place

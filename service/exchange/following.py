@@ -83,8 +83,15 @@ class ConversationFollower:
                 began = time.monotonic()
                 self.run_once()
                 stop.wait(min(_LONGEST_PAUSE, _SHARE * (time.monotonic() - began)))
-                hints.wait_for_changes([folder for _, folder in self._places()], _SWEEP_SECONDS)
+                self._wait_for_changes(hints, stop)
         self._write_times()
+
+    def _wait_for_changes(self, hints: ChangeHints, stop: threading.Event) -> None:
+        """Wait for a change or the next sweep; a new folder of a host is a change."""
+        until = time.monotonic() + _SWEEP_SECONDS
+        while not stop.is_set() and time.monotonic() < until:
+            if hints.wait_for_changes([folder for _, folder in self._places()], _TICK_MS / 1000):
+                return
 
     def run_once(self) -> None:
         """Import the files that have changed since the last time."""
@@ -121,7 +128,8 @@ class ConversationFollower:
             # SQLite writes beside the file first.
             found = [status_at(path.with_name(path.name + side)) for side in ("", "-wal")]
             version = tuple(map(file_version, found))
-            last = max((each.st_mtime for each in found if each is not None), default=0.0)
+            # A file that was moved or restored has an old time, but a new change of its status.
+            last = max((max(each.st_mtime, each.st_ctime) for each in found if each is not None), default=0.0)
             is_known = path in self._versions or last < self._times.get(str(folder), 0.0) - _SLACK
             if not is_known or self._versions.get(path, version) != version:
                 changed[path] = version

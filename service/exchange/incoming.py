@@ -67,8 +67,9 @@ def _cut_contexts(event: Event, is_given: IsGiven) -> Event:
     chat, text = str(Chat(event.channel, event.chat_id)), event.content
     start = text.find(FIRST_LINE)
     while start >= 0:
-        last = text.find(LAST_LINE, start, start + _LONGEST_CONTEXT)
-        end = last + len(LAST_LINE)
+        # Within an entry, a line that looks like the last one is escaped.
+        last = text.find(f"\n{LAST_LINE}", start, start + _LONGEST_CONTEXT)
+        end = last + 1 + len(LAST_LINE)
         if last > 0 and is_given(chat, text[start:end]):
             text = text[:start] + text[end:].removeprefix("\n")
         else:

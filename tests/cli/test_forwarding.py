@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
@@ -111,6 +112,27 @@ def test_a_forwarded_command_has_the_surroundings_of_its_client(
 
 def _without_time(text: bytes) -> bytes:
     return b"" if b'"took_ms"' in text or b'"memlog_version"' in text else text
+
+
+def test_a_store_that_is_replaced_or_complains_is_as_without_a_server(
+    env: dict[str, str], store: memlog.Store
+) -> None:
+    copy = store.path.with_name("copy")
+    store.close()
+    shutil.copytree(store.path, copy)
+    with served(env):
+        for _ in range(4):
+            called(env, "query", "tea")
+        store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="A zebra.")])
+        store.close()
+        assert b"zebra" in called(env, "query", "zebra").stdout
+        shutil.rmtree(store.path)
+        shutil.copytree(copy, store.path)
+        for _ in range(4):
+            assert json.loads(called(env, "status", "--json").stdout)["messages"] == 20
+        (store.path / "model" / "core_memory.json").write_text("{}")
+        said = [called(env, "core", "get").stderr for _ in range(4)]
+        assert said == [called(env, "--no-server", "core", "get").stderr] * 4 != [b""] * 4
 
 
 @pytest.mark.parametrize(
