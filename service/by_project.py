@@ -59,9 +59,9 @@ class StayingSessions(msgspec.Struct, kw_only=True):
 class ProjectImports(msgspec.Struct, kw_only=True):
     """The reports of an import, one for each project.
 
-    left_out: notes on projects that were left out, because no store can have their names.
+    left_out: notes on projects that were left out because their names are invalid for a store.
     staying: sessions from linked folders that stay in another project.
-    notes: why projects are named after folders, not by git.
+    notes: why projects are named after folders rather than by git.
     """
 
     projects: list[ImportReport] = []

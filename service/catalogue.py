@@ -66,8 +66,8 @@ def call_operation(
     """Call the operation `name` with the JSON values of a request, and return the answer.
 
     owner: a local or remote store, or `Projects`. given: the fields of the request, except local ones.
-    root, exports: the folders that paths to read, and paths to write, must be below, and to which they are
-        relative; None to allow no paths.
+    root, exports: the folders that must contain all paths to read and to write, respectively; relative paths
+        start there. None to allow no paths.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.

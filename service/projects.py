@@ -227,7 +227,7 @@ class Projects:
         progress: ProgressField = None,
         dry_run: DryRun = False,
     ) -> "ProjectImports":
-        """Import another program's data, each of its projects into the store of the project of that name.
+        """Import another program's data, each of its projects into the store of the same name.
 
         A coding-agent session belongs to the project of the folder where it first worked, named after the git
         remote, such as `github.com/anna/tea`; without a remote, after the main checkout; without git, after
@@ -528,7 +528,7 @@ _MAX_IDLE = 16
 """How many stores without documents stay open: each uses about 12 file descriptors and 5 threads."""
 
 _RETRY_SECONDS = 5.0
-"""Seconds before retrying a watch that failed, or that another process holds."""
+"""Seconds before retrying a watch that failed, or whose lock another process holds."""
 
 _PATIENCE = 2.0
 
@@ -572,7 +572,7 @@ class OpenStores:
     """Opens the store of a project on its first request, and keeps the most recently used stores open.
 
     open_store: opens the store in a folder. where: the folder of the only store, or the projects.
-    notify: called with notes for people.
+    notify: called with human-readable notes.
     """
 
     def __init__(

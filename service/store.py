@@ -131,7 +131,7 @@ class Store(StoreGroups):
     create: create a missing store now; otherwise reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the bundled model.
     embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
-    language_model: distils conversations; None to distil nothing. extraction: the rules of distilling.
+    language_model: distils conversations; None to distil nothing. extraction: the rules for distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
     decay: how much memories fade in a day; None for the rates of their categories.
     search: what searches leave out by default; None for nothing.
@@ -143,7 +143,7 @@ class Store(StoreGroups):
     it.
     redact: mask texts that look like keys in every event before it is written.
     document_seconds: CPU time for reading one HTML or PDF file; a slower one is skipped.
-    notify: called with notes for people, such as that the read model was rebuilt.
+    notify: called with human-readable notes, for example that the read model was rebuilt.
     on_stored: called with the positions of events once they are durable, before any method returns.
 
     Raises:
@@ -311,8 +311,8 @@ class Store(StoreGroups):
     ) -> "PreRoute":
         """Answer `text` from the facts if it asks for a fact; else return the memory context for an answer.
 
-        A question for a list, or for a rank of it, is answered only from the facts: a missing value is never
-        guessed. For any other text, memories are searched.
+        A question that asks for a list, or for the item at some rank in a list, is answered only from the
+        facts: a missing value is never guessed. For any other text, memories are searched.
 
         Raises:
             BadInput: the text is empty.

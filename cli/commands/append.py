@@ -33,7 +33,7 @@ from memlog.eventlog.log.writer import Log, NumberedLine, RefusedLine, append_li
 _READ = 1024 * 1024
 _COMMIT_LINES = 256
 _NAMED = 2
-"""The most streams that a sentence names."""
+"""The maximum number of streams named in a sentence."""
 
 _OPTIONS = (
     SettingOption("durability", "--durability"),
@@ -95,7 +95,7 @@ def append(ctx: click.Context) -> int:
 
 
 class _Sentences:
-    """Tells a person what was stored: each typed line, but only the number of lines from a file or pipe.
+    """Reports what was stored: every line typed at a terminal, but only a count for a file or pipe.
 
     Refused lines are always printed.
     """
@@ -115,7 +115,7 @@ class _Sentences:
                 self._streams.add(answer.stream)
 
     def print_untold_count(self) -> None:
-        """Print the number of stored events that were only counted, if any."""
+        """Print the number of stored events that were counted instead of printed, if any."""
         if self._count:
             streams = sorted(self._streams)
             where = " and ".join(streams) if len(streams) <= _NAMED else f"{len(streams):,} streams"

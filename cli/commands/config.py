@@ -44,7 +44,7 @@ class _Config(Group):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return the parameters; without the name if a command follows."""
+        """Return the parameters, omitting the name if a subcommand follows."""
         params = super().get_params(ctx)
         if ctx.command is self and ctx.allow_interspersed_args:
             return params
@@ -59,7 +59,7 @@ def config(ctx: click.Context, name: str | None = None) -> int:
     """Show every setting with its value and where it comes from, or just the value of NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines tell which
+    your own memlog/config.toml, which overrides the defaults. Keys are not shown. The last lines show which
     texts are sent to which provider.
     """
     return (
@@ -93,7 +93,7 @@ def _settings_answer(settings: Settings, name: str | None) -> TextAnswer:
 def set_(ctx: click.Context, setting: str, value: str, is_user: bool) -> Done:
     """Write a setting into the store's memlog.toml.
 
-    Comments of the file stay. VALUE has the form of an environment variable.
+    Comments in the file are kept. Write VALUE as you would in an environment variable.
     """
     path = user_settings_file() if is_user else ctx.ensure_object(Settings).store / SETTINGS_FILE
     given: Any = _require_setting(setting).type.convert(value, None, ctx)
@@ -133,7 +133,7 @@ def init(ctx: click.Context) -> TextAnswer:
     """Create a store's folder, with a memlog.toml that lists every setting and its default.
 
     A .gitignore and a .gitattributes make git track the log and nothing that memlog can rebuild. Existing
-    files are left alone; lines missing from these two are printed. Running init is optional: the first
+    files are left alone; lines missing from these two files are printed. Running init is optional: the first
     append also creates a store.
     """
     store = ctx.ensure_object(Settings).store

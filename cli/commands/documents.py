@@ -143,7 +143,7 @@ def remove_workspace(found: "memlog.Position", given: Given) -> Done:
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:
-    """Return a column for each field of a struct, named after it without `_id`."""
+    """Return a column for each field of a struct, named after the field but without `_id`."""
     return {name.removesuffix("_id"): name for name in record.__struct_fields__}
 
 
@@ -206,7 +206,7 @@ def _report_notes(added: IndexingReport) -> Iterator[str]:
 
 
 def _name_skipped_files(reason: Reason, added: IndexingReport) -> str:
-    """Return the first files skipped for `reason`, in brackets; "" if nobody can fix that reason."""
+    """Return the first files skipped for `reason`, in brackets; "" if the user cannot change it."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]

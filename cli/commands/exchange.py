@@ -36,7 +36,7 @@ from memlog.service.projects import Projects
 _UNREADABLE = 65
 
 _LONGEST = 100
-"""The most characters of an event that are shown."""
+"""The maximum number of characters of an event to show."""
 
 _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_names())
 
@@ -44,7 +44,7 @@ _FORMATS = "\n\n".join(f"{name}: {describe_format(name)}" for name in format_nam
 class _ImportReports(TextAnswer, frozen=True):
     """The reports of an import, one per project. Exits with 65 if anything could not be read or stored.
 
-    nameless: projects whose names no store can have.
+    nameless: projects left out because their names are invalid for a store.
     """
 
     reports: "Sequence[memlog.ImportReport]" = ()
@@ -191,7 +191,7 @@ def _describe_staying(staying: "memlog.StayingSessions") -> str:
 
 
 def _lines_on_sending(reports: "Sequence[memlog.ImportReport]") -> Iterator[str]:
-    """Yield lines that name the providers to which imported sessions are sent; see `list_agent_channels`."""
+    """Yield a line that says when imported sessions are sent to providers; see `list_agent_channels`."""
     formats = sorted(
         {each.format for each in reports if load_importer(each.format).find_sessions is not None}
     )
@@ -204,7 +204,7 @@ import_ = _ImportCommand(_SPELLING, _import)
 
 
 def _find_histories(store: Store, given: Given, hosts: tuple[str, ...]) -> "list[memlog.FoundHistory]":
-    """Return the conversations that programs keep on this machine; only those of a given format or hosts."""
+    """Return the conversations on this machine in the given format or, by default, of `hosts`."""
     hosts = hosts if given.format is None else (given.format,)
     for name in hosts:
         if not load_importer(check_format(name)).homes:
@@ -231,7 +231,7 @@ def _show_histories(found: "Sequence[memlog.FoundHistory]") -> _ImportReports:
 
 
 def _is_agreed(ctx: click.Context, shown: _ImportReports) -> bool:
-    """Show the conversations found, and return whether the person wants to import them."""
+    """Show the conversations found, and return whether the user agrees to import them."""
     if not shown.table.columns or not prints_sentences(ctx) or sys.stdin is None or not sys.stdin.isatty():
         return False
     shown.print(ctx)

@@ -79,7 +79,7 @@ def buffer(found: "list[memlog.Buffer]", _: Given) -> Answer:
 
 
 _PROMPTS = "prompts"
-"""The folder of a store's own prompts."""
+"""The name of the folder for a store's own prompts."""
 
 
 @click.group(cls=Group)
@@ -97,11 +97,10 @@ def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
 @printing_answer
 @click.pass_context
 def edit(ctx: click.Context, name: str) -> Done:
-    """Copy a prompt into the folder `extraction.prompts_dir`, and open your editor on it.
+    """Copy a prompt into the folder `extraction.prompts_dir`, and open it in your editor.
 
-    NAME is compress-2, extract-2, merge-2, profile-2 or summarise-1. Without that setting, the folder is
-    `prompts` in the store, and memlog.toml names it. The editor is $VISUAL or $EDITOR; without a terminal,
-    none is opened.
+    NAME is compress-2, extract-2, merge-2, profile-2 or summarise-1. If that setting is missing, memlog.toml
+    sets it to `prompts` in the store. The editor is $VISUAL or $EDITOR; without a terminal, none is opened.
     """
     settings = ctx.ensure_object(Settings)
     own = read_prompt(name)

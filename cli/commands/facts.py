@@ -27,7 +27,7 @@ def ask(found: "memlog.FactAnswer", _: Given) -> Answer:
 
 @click.group(cls=OperationCommands, operations="facts", without=("ask",))
 def fact() -> None:
-    """Set, show and remove facts, which are known by topic, such as favorite_colors or city."""
+    """Set, show and remove facts, each stored under a topic such as favorite_colors or city."""
 
 
 @request_command("facts.set", group=fact)

@@ -30,12 +30,13 @@ _LONGEST_LOG = 256 * 1024
 )
 @click.pass_context
 def hook(ctx: click.Context, host: str, seconds: float, record_id: str | None) -> None:
-    """Answer a hook of HOST, a coding agent: claude-code or codex. `memlog connect` makes agents call this.
+    """Answer a hook call from HOST, a coding agent: claude-code or codex. `memlog connect` sets it up.
 
-    Reads what the agent tells from stdin as JSON, and prints what it should know, in the agent's form: when a
-    session starts, core memory and what always holds; before a prompt, what belongs to it, or nothing.
-    Credentials, and what looks like a key, are left out. Exits with 0 in any case; what went wrong is a line
-    in hooks.log, in memlog's state folder. Without a running server, an answer takes longer than --seconds.
+    Reads the call from stdin as JSON, and prints context for the agent in the agent's own format: when a
+    session starts, core memory and the memories that always apply; before a prompt, whatever is relevant to
+    it, or nothing. Credentials, and texts that look like keys, are left out. Always exits with 0; problems
+    are logged in hooks.log in memlog's state folder. Without a running server, an answer takes longer than
+    --seconds.
     """
     answers: list[bytes] = []
     problems: list[str] = []
@@ -76,7 +77,7 @@ def _answer(ctx: click.Context, host: str, record_id: str | None) -> bytes:
 
 
 def hooks_log() -> Path:
-    """Return the file with a line for each problem of a hook."""
+    """Return the path of the hooks log, which has a line for each problem."""
     # Imported here: most hooks have no problem.
     from memlog.service.adapters.remote_store import servers_folder
 
@@ -84,7 +85,7 @@ def hooks_log() -> Path:
 
 
 def log_problem(problem: str) -> None:
-    """Add a line to the log of hooks, unless it cannot be written."""
+    """Add a line to the hooks log; do nothing if the log cannot be written."""
     path = hooks_log()
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -18,7 +18,7 @@ from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, p
 from memlog.cli.output.output import asks_for_json, print_note
 
 EVERY = 15
-"""Minutes between two runs, each of which runs only due jobs."""
+"""Minutes between calls of `memlog jobs run`, which runs only due jobs."""
 
 UNITS = {
     "systemd": (
@@ -31,7 +31,7 @@ UNITS = {
         " ~/Library/LaunchAgents/memlog.jobs.plist"
     ),
 }
-"""The hosts, and the places for their configuration."""
+"""Where to put each host's configuration, and how to activate it, keyed by host."""
 
 
 def host_configuration(host: str, command: Sequence[str]) -> str:
@@ -116,7 +116,7 @@ def log(found: "list[memlog.JobRun]", _: Given) -> Answer:
 @printing_answer
 @click.pass_context
 def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
-    """Print the configuration for a host to run this store's jobs, and where to put it.
+    """Print the configuration that makes a host run this store's jobs, and say where to put it.
 
     Use it for a store without a running `memlog watch` or `memlog serve`. Every 15 minutes, the host calls
     `memlog jobs run`, which runs whatever is due.

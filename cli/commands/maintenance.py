@@ -23,7 +23,7 @@ from memlog.cli.output.output import count_noun, print_note, put_on_one_line
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
-"""The most set-aside requests or texts to list; --json has all."""
+"""The maximum number of set-aside requests or texts to list; --json lists all."""
 
 
 @request_command("maintenance.digest")

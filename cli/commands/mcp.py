@@ -29,7 +29,7 @@ HOSTS = {
     "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project (1.x: no servers)",
     "vscode": ".vscode/mcp.json of a workspace, or mcp.json of the user profile",
 }
-"""The hosts, and the file that holds each host's entry; `{command}` stands for the command."""
+"""The file that holds each host's entry, keyed by host; `{command}` is a placeholder for the command."""
 
 
 def host_entry(host: str, command: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from memlog.service.memory.save import append_saved_memory as save_memory
 
 _DIGITS = 6
 _LISTED = 160
-"""The most characters of a memory that a list shows: two lines on most terminals."""
+"""The maximum number of characters shown of a memory in a list: two lines on most terminals."""
 _TYPES = {"content": STDIN}
 
 COLUMNS: Columns = {
@@ -44,7 +44,7 @@ COLUMNS: Columns = {
     "id": "memory_id",
     "title": "title",
 }
-"""The columns of a list of memories, as a Markdown table."""
+"""The columns of a memory list in a Markdown table."""
 
 
 def memories_answer(found: "Sequence[memlog.Memory]") -> Answer:

@@ -24,7 +24,7 @@ _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
 
 
 class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 on
-    """Kinds of hits, in the plural."""
+    """A choice among the kinds of hits, given as plurals such as `memories`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         return _KINDS[super().convert(value, param, ctx)]
@@ -52,7 +52,7 @@ def query(ctx: click.Context, given: Given, *, all_projects: bool) -> Answer:
 
 
 def _notes_on_projects(silent: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield a note on each side that was left out, with all projects concerned."""
+    """Yield a note on each side of the search that was left out, naming all affected projects."""
     projects: dict[tuple[str, str], list[str]] = {}
     for project, sides in silent.items():
         for each in sides.items():
@@ -103,7 +103,7 @@ def _hits_table(hits: Sequence[Hit]) -> Table:
 
 
 def _hit_lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
-    """Format a hit as lines; in a table, its snippet would be too far to the right."""
+    """Format a hit as lines, since a table would place its snippet too far to the right."""
     snippet = put_on_one_line(hit.snippet)
     project = hit.project if isinstance(hit, memlog.ProjectHit) else None
     head = [

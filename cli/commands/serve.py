@@ -162,11 +162,11 @@ def serve(
 
 
 _STARTING = 60.0
-"""Seconds for a server to start, which do not count as idle."""
+"""Seconds allowed for startup, which do not count as idle time."""
 
 
 class _Idle:
-    """Ends the server once nothing has used it for some minutes; never, if that is None."""
+    """Stops the server once it has been idle for `minutes`; never stops it if `minutes` is None."""
 
     def __init__(self, minutes: float | None) -> None:
         self._seconds = None if minutes is None else 60 * minutes
@@ -177,12 +177,12 @@ class _Idle:
             threading.Thread(target=self._end_when_idle, args=(self._seconds,), daemon=True).start()
 
     def end_wait(self) -> None:
-        """Begin to wait again: something uses the server."""
+        """Restart the idle timer, because something has used the server."""
         self._used = time.monotonic()
         self._is_used.set()
 
     def watch_application(self, application: Any) -> Any:  # noqa: ANN401 - of ASGI
-        """Return the application, whose requests use the server."""
+        """Wrap the application so that each of its requests keeps the server from being idle."""
 
         async def run(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401
             self._running += scope["type"] == "http"

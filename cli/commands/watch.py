@@ -73,7 +73,7 @@ def _make_follower(ctx: click.Context, follow: str) -> "ConversationFollower":
 
 
 def _follow_beside(follower: "ConversationFollower", stop: threading.Event, *, once: bool) -> None:
-    """Follow in a thread, after a first pass. once: only that pass."""
+    """Make a first pass, then follow in a thread. once: make only the first pass."""
     follower.run_once()
     if not once:
         threading.Thread(target=follower.run_until, args=(stop,), daemon=True).start()

@@ -12,9 +12,9 @@ from memlog.eventlog.fields import Field, list_fields
 
 _ENVELOPE = Change.__struct_fields__
 _WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries", "times", "by")
-"""Members without an option: `append redacted` takes one event, and `memlog forget` many; distilled members
-come with the line that closes their extraction; and only memlog writes decisions, steps of jobs, entries of
-contexts, and counts of accesses that are not reads."""
+"""Members without an option: `append redacted` takes one event, while `memlog forget` takes many; distilled
+members belong to the line that closes their extraction; only memlog itself writes decisions, job steps,
+context entries, and counts of accesses other than reads."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
@@ -25,7 +25,7 @@ _OPTIONS = {
     "message_ids": "--message-id",
     "event_ids": "--event-id",
 }
-"""Options whose names differ from their members' names: --id is the event's id, and --format the output's
+"""Options whose names differ from their members' names: --id is the event's id, and --format is the output
 format."""
 
 _HELP = {

@@ -1,4 +1,4 @@
-"""Makes what follows the conversations of agents, for `watch --follow` and the setting `serve.follow`."""
+"""Creates the follower of agent conversations, for `watch --follow` and the setting `serve.follow`."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def make_follower(
     ctx: click.Context, hosts: Sequence[str], on_imported: Callable[["ImportReport"], object]
 ) -> ConversationFollower:
-    """Return what imports the conversations of `hosts` into the named store, else by project.
+    """Return a follower that imports the conversations of `hosts` into the named store, else by project.
 
-    on_imported: called with the report of each import that brought events.
+    on_imported: called with the report of each import that appended or updated events.
 
     Raises:
         BadInput: one of `hosts` is not an agent whose conversations memlog finds.
@@ -68,7 +68,7 @@ def make_follower(
 
 
 def folders_named_by_variables() -> Iterator[Path]:
-    """Yield the folders of programs that their own environment variables name."""
+    """Yield the program folders that are named by the programs' own environment variables."""
     for name in format_names():
         variable, _, rest = (load_importer(name).variable or "").partition("/")
         if os.environ.get(variable):

@@ -174,13 +174,13 @@ def open_store(
 
 
 class KeptStores:
-    """The stores that a process keeps open from one forwarded command to the next: opening takes 10 ms."""
+    """Stores that a process keeps open between forwarded commands, since opening one takes 10 ms."""
 
     def __init__(self) -> None:
         self._stores: list[tuple[dict[str, Any], memlog.Store]] = []
 
     def open(self, options: dict[str, Any]) -> "memlog.Store":
-        """Return the store opened with these options, or open it, and close the one not used for longest."""
+        """Return the store for these options, opening it if necessary; keep the last `_MOST_KEPT` open."""
         # Its path may be relative, and another store may have been put in its place.
         key = options | {"of": Path.cwd(), "files": _identify_files(options["path"])}
         found = next((each for each in self._stores if each[0] == key), None)

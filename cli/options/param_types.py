@@ -206,7 +206,7 @@ FOLDER = _Path(is_setting=True)
 """The path of a folder or file in a setting."""
 
 PATH = _Path(is_setting=False)
-"""A path of a file or a folder, which the command checks."""
+"""The path of a file or folder; the command checks it."""
 
 JSON_OBJECT = TextType("json", _parse_json_object)
 """A JSON object."""

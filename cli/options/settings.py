@@ -92,7 +92,7 @@ class Settings:
 
     @property
     def names_store_or_project(self) -> bool:
-        """Whether anything names the store or the project, even a variable that others override."""
+        """Whether anything names the store or the project, even a variable that is overridden."""
         return self.names_store or self.find_value_and_origin("project", of_store=False)[1] != "default"
 
     @property
@@ -103,7 +103,7 @@ class Settings:
         return ["--store", str(self.store.absolute())] if self.names_store else []
 
     def with_store_at(self, store: Path) -> "Settings":
-        """Return the same options with the store in another folder."""
+        """Return settings with the same options, but for the store in another folder."""
         other = Settings()
         other.options, other._user = self.options | {"store": store}, self._user
         other.options.pop("project", None)
@@ -309,7 +309,7 @@ def _comment_out(setting: Setting) -> str:
 
 
 def misspelt_variables() -> Iterator[tuple[str, str]]:
-    """Yield environment variables that look like misspelt memlog variables, with the right name.
+    """Yield environment variables that look like misspelt memlog variables, each with the right name.
 
     Other variables starting with MEMLOG_ may belong to another program.
     """
@@ -356,7 +356,7 @@ class SettingOption(click.Option):
 HELP_NAMES = ["-h", "--help"]
 
 _NARROWEST, _WIDEST, _MARGIN = 50, 80, 2
-"""The width of a help text in columns, the same as click's."""
+"""The limits of a help text's width and its margin, in columns; the same as click's."""
 
 
 def _make_printing_flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:

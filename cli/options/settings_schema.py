@@ -41,7 +41,7 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def default(self) -> Any:  # noqa: ANN401 - of the setting's type
-        """The default; None if there is no plain value, which `Field.without` then describes."""
+        """The default; None if it is not a plain value, in which case `Field.without` describes it."""
         return self.field.default
 
     @property
@@ -73,13 +73,13 @@ class Setting(msgspec.Struct, frozen=True, dict=True):
     def is_only_of_user(self) -> bool:
         """Whether it is read only from the environment and the user's own file.
 
-        It gives a key, or is about the user's server.
+        True for a setting that holds a key or concerns the user's server.
         """
         return self.name.endswith((".api_key", ".api_key_file")) or self.name.startswith("serve.")
 
     @property
     def may_be_in_file(self) -> bool:
-        """Whether memlog.toml may set it: not the two settings that determine where that file is."""
+        """Whether memlog.toml may set it: false for the two settings that determine where that file is."""
         return self.name not in ("store", "project")
 
     @cached_property

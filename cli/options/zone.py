@@ -10,8 +10,8 @@ from memlog.eventlog import timestamps
 class Zone:
     """The time zone of this run.
 
-    name: returns the `timezone` setting; None is the system's zone, which TZ sets.
-    is_told: whether a time was already printed with its zone.
+    name: returns the `timezone` setting; None means the system's zone, which TZ sets.
+    is_told: whether a time has already been printed with its zone.
     """
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ _GAP = "  "
 _LEAST = 14
 """The minimum width of a table column, however narrow the terminal."""
 _NEVER_FOLDED = ("id", "position", "file", "folder", "root", "segment", "setting", "topic")
-"""Columns with texts that people copy into the next command."""
+"""Columns whose texts people copy into their next command."""
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -60,13 +60,13 @@ JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for program
 """The option of a command that prints text unless JSON is requested."""
 
 Columns = Mapping[str, str | Callable[[Any], object]]
-"""For each column of a table of records, the attribute that its cells show, or a function of the record."""
+"""A table's columns: each name is mapped to the record attribute to show, or to a function of the record."""
 
 
 class Table(msgspec.Struct, frozen=True):
     """Rows of cells under column names. None is an empty cell.
 
-    is_headed: whether to print the column names; a table of names and values does without.
+    is_headed: whether to print the column names; a table of names and values omits them.
     """
 
     columns: Sequence[str]
@@ -192,7 +192,7 @@ def table_of_records(records: Iterable[object], columns: Columns) -> Table:
 def rows_answer(
     document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
 ) -> Answer:
-    """Return an answer with a table of parts of a document; `jsonl` prints each row as an object."""
+    """Return an answer whose table shows parts of a document; `jsonl` prints each row as an object."""
     records = [dict(zip(columns, row, strict=True)) for row in rows]
     return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
@@ -309,7 +309,7 @@ def _format_cell(cell: object) -> str:
 
 
 def _display_width(text: str) -> int:
-    """Return the width of `text` on a terminal: Chinese characters take two columns, marks none."""
+    """Return the width of `text` on a terminal: Chinese characters take two columns, combining marks none."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 

@@ -75,7 +75,7 @@ def translate_calls(text: str) -> str:
 
 
 def _translate_call(name: str, behind: str) -> tuple[int, str | None]:
-    """Return the length of the arguments that start `behind`, and the command; (0, None) if unknown."""
+    """Return the length of the arguments at the start of `behind`, and the command; (0, None) if unknown."""
     for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body

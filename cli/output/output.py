@@ -30,7 +30,7 @@ _FORMAT = "memlog.format"
 
 
 class NeedsOwnProcess(BaseException):
-    """A forwarded command cannot run in the server: its client must run it."""
+    """Raised if a forwarded command cannot run in the server, so that its client must run it."""
 
 
 class Run:

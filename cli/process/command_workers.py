@@ -1,13 +1,14 @@
-"""Runs the commands that other processes forward, in processes that have imported everything.
+"""Runs commands forwarded by other processes, in processes that have already imported everything.
 
 A template process imports what the commands need and loads the model; it has one thread, so that it may fork.
-Its children, the workers, run one command at a time, each with the surroundings of its client. A worker that
-a command has changed for good (another user, a thread left) is replaced; so is one whose client went away, or
-that died. All of them end with the server: a pipe that only the server can write to says so.
+Its children, the workers, run one command at a time, in the environment of the client: its folder, variables,
+streams and arguments. A worker is replaced if a command has changed it permanently (another user, a thread
+left running), if its client has disconnected, or if it has died. All of these processes end with the server,
+whose end closes a pipe that only the server can write to.
 
-Tried: a fork for each command costs 10 ms, and 20 ms more for pages that the child touches first, which is as
-much as a query takes (3,000 messages, two cores). Threads of the server would share its working folder and
-environment.
+Rejected alternatives: a fork for each command costs 10 ms, and another 20 ms for the memory pages that the
+child touches first, as much as a query takes (3,000 messages, two cores). Threads in the server would share
+its working folder and environment.
 """
 
 import gc
@@ -33,7 +34,7 @@ from memlog.eventlog.errors import Busy
 from memlog.service.adapters.local_sockets import is_process_of_user, listen_on_private_socket
 
 _WORKERS = 2
-"""One command may wait, for a provider or a large store, without another waiting for it."""
+"""The number of workers: while one command waits for a provider or a large store, another can run."""
 
 _LOCK_SECONDS = 1.0
 _FRAME_SECONDS = 5.0
@@ -42,20 +43,21 @@ _PAUSE = 0.05
 _LAST_SECONDS = 3.0
 _MOST_FRAME = 1 << 20
 _ANSWERED = (0, 1, 2)
-"""The exit codes that are answered. Other failures may be due to this process: the client tries itself."""
+"""The exit codes that are sent to the client. Any other failure may be due to this process, so the client
+runs the command itself."""
 
 
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-"""Variables that keep numpy and tokenizers from starting threads, which a forked process would lack."""
+"""Variables that keep numpy and tokenizers from starting threads, which do not survive a fork."""
 
 
 @contextmanager
 def serving_commands(on_command: Callable[[], object]) -> Iterator[None]:
-    """Run forwarded commands of this user while the context lasts.
+    """Run commands forwarded by this user's processes while the context lasts.
 
-    Does nothing if another server runs them already, or if there is no folder for the socket.
+    Does nothing if another server is already running them, or if there is no folder for the socket.
 
-    on_command: called in a thread once they can run, and after each command.
+    on_command: called in a thread once commands can run, and after each command.
     """
     # Imported here: it needs msgspec's models, and the template does not.
     from memlog.eventlog.files import locks
@@ -105,8 +107,8 @@ def _report_commands(ran: int, on_command: Callable[[], object]) -> None:
 def run_template(path: str, end_of_server: int, runs: int) -> None:
     """Import everything, listen at `path`, and keep the workers running until the server ends.
 
-    end_of_server: a pipe that is closed when the server ends. runs: a pipe that gets a byte at the start and
-        after each command.
+    end_of_server: a pipe that is closed when the server ends. runs: a pipe to which a byte is written at the
+        start and after each command.
     """
     _warm_up()
     # Only now: until then, a client would wait for its acknowledgement in vain.
@@ -153,7 +155,7 @@ def _fork_worker(listener: socket.socket, end_of_server: int, runs: int) -> None
 
 
 def _warm_up() -> None:
-    """Import what commands need, by running them on a store made for it."""
+    """Import everything that commands need, by running some on a temporary store."""
     import memlog
     from memlog.service.engine.embedding_models import load_model_for_forks
 
@@ -236,7 +238,7 @@ def _answer(client: socket.socket, identity: bytes, end_of_server: int) -> None:
 
 
 def _end_if_not_wanted(client: socket.socket, end_of_server: int, is_done: threading.Event) -> None:
-    """End this process during a command whose client has left, or some seconds after the server has ended."""
+    """End this process once its client disconnects, or `_LAST_SECONDS` after the server has ended."""
     while not is_done.is_set():
         try:
             ready, _, _ = select.select([client.fileno(), end_of_server], [], [])
@@ -265,9 +267,9 @@ def _send(client: socket.socket, kind: bytes, data: bytes) -> None:
 
 
 class _Call:
-    """A command line with the surroundings of its client; see `forwarding.build_frame`.
+    """A command line with the environment of its client; see `forwarding.build_frame`.
 
-    printed: what it printed, as messages in their order.
+    printed: the output so far, as messages in order.
     """
 
     def __init__(self, fields: list[bytes], client: socket.socket | None) -> None:
@@ -343,7 +345,7 @@ class _Stream(io.RawIOBase):
 
 
 class _CollectedOutput(_Stream):
-    """Collects what is printed on a stream, in one list for both streams, which keeps their order."""
+    """Collects the output of a stream in a list that stdout and stderr share, which keeps their order."""
 
     def __init__(self, kind: bytes, printed: list[tuple[bytes, bytes]]) -> None:
         self.kind, self._printed = kind, printed
@@ -357,7 +359,7 @@ class _CollectedOutput(_Stream):
 
 
 class _ClientStdin(_Stream):
-    """Requests the stdin of the client, once something reads it."""
+    """Requests the client's stdin on the first read."""
 
     def __init__(self, client: socket.socket | None) -> None:
         self._client = client

@@ -1,4 +1,4 @@
-"""Asks before something irreversible, and whether to import notes into an empty store."""
+"""Asks for confirmation of irreversible operations, and offers to import notes into an empty store."""
 
 import shlex
 import sys
@@ -50,7 +50,7 @@ _FORMAT = "memory-folder"
 def migrate_notes_or_name_command(ctx: click.Context, *, may_ask: bool = False) -> None:
     """Import the notes beside an empty store if `migrate.auto` is set; otherwise name the command.
 
-    may_ask: on a terminal, ask instead.
+    may_ask: whether to ask the user instead, on a terminal.
     """
     settings = ctx.ensure_object(Settings)
     notes = find_notes_beside(settings.store)

@@ -269,7 +269,7 @@ def _find_exhausted_resource(error: BaseException | None) -> str | None:
 
 
 def _quote_provider_for_person(error: BaseException) -> str:
-    """Return what the provider said, if stderr is a terminal, since it may quote the request; else ""."""
+    """Return the provider's message if stderr is a terminal, otherwise "": it may quote the request."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _mask_secrets(error.said)
@@ -313,10 +313,10 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
 # may take longer, and a callback in C turns the exception into another one.
 
 _GRACE = 0.6
-"""The seconds that an interrupted command has to end; most commands needed 0.4 on a busy machine."""
+"""Seconds allowed for an interrupted command to end; most commands needed 0.4 on a busy machine."""
 
 _LAST_SECONDS = 1.5
-"""The seconds that an interrupted server has to close."""
+"""Seconds allowed for an interrupted server to close."""
 
 
 class Interrupts:
@@ -334,7 +334,7 @@ class Interrupts:
             self._install_handler()
 
     def close_pipe(self) -> None:
-        """Close the pipe: a command out of file descriptors needs them to print its error."""
+        """Close the pipe, so that a command without free file descriptors can print its error."""
         if self._writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._writer)
@@ -373,7 +373,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def close_or_exit(close: Callable[[], None]) -> None:
-    """Close what a server has open; after a timeout, just exit, which loses no acknowledged event."""
+    """Close a server's resources; after a timeout, just exit, which loses no acknowledged event."""
     # Imported here: most commands serve nothing.
     from threading import Thread
 

@@ -1,11 +1,11 @@
-"""Hands a command to the command server of this user, without importing what the command needs.
+"""Forwards a command to this user's command server, without importing the command's dependencies.
 
-The server runs it in a process that has everything imported, and returns its exit code and output. Without an
-answer, the caller runs the command itself; so it does if the command fails, in its own surroundings.
+The server runs it in a process that has everything imported, and returns its exit code and output. If there
+is no answer, or the command fails there, the caller runs the command itself, in its own environment.
 
-A frame goes over: its length, then fields between NULs; `build_frame` lists them. The server sends ACK, and
-runs the command only after GO, so a client that has stopped waiting leaves nothing behind. Then come
-messages: each is a letter, a length, and as many bytes.
+The client sends a frame: its length, then fields separated by NULs; see `build_frame`. The server answers
+with ACK, and runs the command only after it receives GO, so that no command runs for a client that has
+stopped waiting. Then the server sends messages: each is a letter, a length, and that number of bytes.
 """
 
 import os
@@ -31,7 +31,7 @@ COMMANDS: "dict[str, tuple[str, ...]]" = {
     "memory": ("get", "history", "list", "show"),
     "session": ("content",),
 }
-"""The commands that are forwarded, and which ones of a group."""
+"""The commands that are forwarded; for a group, the forwarded subcommands."""
 
 _ACK_SECONDS = 0.1
 _MOST_STDIN = 1024 * 1024
@@ -43,19 +43,19 @@ _PREFIXES = (b"MEMLOG_", b"XDG_", b"LC_")
 _VARIABLES = frozenset(
     b"HOME LANG LANGUAGE TZ TZDIR COLUMNS LINES TERM NO_COLOR FORCE_COLOR TMPDIR PATH".split()
 )
-"""The environment variables that go over, besides those with one of `_PREFIXES`."""
+"""The environment variables sent with a command, besides those with one of the `_PREFIXES`."""
 
 _OF_THIS_PROCESS = ("/dev/fd", "/dev/std", "/proc/self", "/dev/tty")
-"""Paths that mean something else in another process."""
+"""The beginnings of paths that mean something else in another process."""
 
 
 class NotForwarded(Exception):
-    """The command must run in this process. The message says why."""
+    """Raised if the command must run in this process. The message says why."""
 
 
 NO_SERVER = "no server runs"
 why_not_forwarded = "no server was tried"
-"""Why this process runs its command itself."""
+"""The reason why this process runs its command itself."""
 
 
 def forward_command(args: list[str]) -> int | None:
@@ -85,7 +85,7 @@ def find_forwarded_command(args: list[str]) -> int:
     """Return the index of the command's name in its command line.
 
     Raises:
-        NotForwarded: it is none of `COMMANDS`, or can only run in this process.
+        NotForwarded: the command is not in `COMMANDS`, or can only run in this process.
     """
     place = 0
     while place < len(args):
@@ -121,13 +121,13 @@ def path_of_socket(environment: "Mapping[bytes, bytes]") -> str:
 
 
 def identity_of_program() -> bytes:
-    """Return what differs between two installations: the version, this file, and its times."""
+    """Return a key that identifies this installation, made from versions and this file's status."""
     found = os.stat(__file__)  # noqa: PTH116 - without pathlib
     return f"{memlog.__version__} {__file__} {found.st_ino} {found.st_mtime_ns} {sys.version}".encode()
 
 
 def _make_id() -> str:
-    """Return a UUIDv7: RFC 9562."""
+    """Return a new UUIDv7 (RFC 9562)."""
     from time import time_ns
 
     number = int.from_bytes(os.urandom(10), "big") & ~(0xF << 76 | 3 << 62)
@@ -159,7 +159,7 @@ def build_frame(args: list[str]) -> bytes:
     """Return the frame of a command.
 
     Raises:
-        NotForwarded: this process has something that does not go over.
+        NotForwarded: this process has something that cannot be sent, such as a closed stream.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if None in streams or sys.getfilesystemencoding() != "utf-8":
@@ -238,7 +238,7 @@ def _receive(server: "socket", count: int) -> bytes:
 
 
 def _send_stdin(server: "socket") -> None:
-    """Send the whole of stdin. What was read is put back for this process, should it run the command."""
+    """Send all of stdin, and put it back, in case this process has to run the command itself."""
     if sys.stdin.isatty():
         raise NotForwarded("stdin is a terminal")
     read = b""

@@ -56,7 +56,7 @@ def unknown_command_error(name: str, known: Iterable[str], ctx: click.Context) -
 
 
 PARENT = os.getppid()
-"""The parent process, read at import, before it can have ended."""
+"""The parent process's id, read at import, before the parent can have exited."""
 
 _COMMANDS = {
     "Write": {
@@ -205,7 +205,7 @@ def memlog_command(ctx: click.Context, quiet: bool, verbose: bool, no_server: bo
 
 
 def _start_server(idle_minutes: float) -> None:
-    """Start a server in the background, which ends by itself, unless one was started a moment ago."""
+    """Start a background server, which stops by itself when idle, unless one was started a moment ago."""
     # Imported here: most users start their servers themselves.
     import subprocess
     import time
@@ -236,10 +236,11 @@ def _start_server(idle_minutes: float) -> None:
 
 
 _STARTING = 15.0
-"""Seconds within which another server is not started: one is starting, or has failed."""
+"""Seconds after a start in which no other server is started: the first is still starting, or has failed."""
 
 _OF_STORE = ("MEMLOG_STORE", "MEMLOG_PROJECT")
-"""Variables that choose one store; the server serves all projects, and runs commands for any store."""
+"""Variables that select one store, and so are not passed to the server: it serves all projects, and runs
+commands for any store."""
 
 
 def main() -> NoReturn:
@@ -252,7 +253,7 @@ def main() -> NoReturn:
 def run_command_line(interrupts: Interrupts | None = None) -> int:
     """Run the command line, print any error, and return the exit code.
 
-    interrupts: knows of an interrupt even if a library turned it into another error.
+    interrupts: reports an interrupt even if a library has turned it into another error.
     """
     code = 0
     error: BaseException | None = None
@@ -297,7 +298,8 @@ def _is_hook(words: list[str]) -> bool:
 def end_process(code: int) -> NoReturn:
     """Exit without Python's shutdown.
 
-    That would wait for threads, such as those of a watch, and take 3 ms to free what the system frees anyway.
+    The shutdown would wait for threads, such as a watch's, and take 3 ms to free memory that the system frees
+    anyway.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -308,7 +310,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _exit_after_interrupt() -> NoReturn:
-    """Exit without waiting for an interrupted command. Any output lost this way acknowledged nothing."""
+    """Exit without waiting for an interrupted command. No acknowledgement is lost this way."""
     end_with_error(KeyboardInterrupt())
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 gc.disable()
 
 _MANY = 10_000
-"""How many new objects trigger a collection. Python's 700 suits programs with fewer objects."""
+"""The number of new objects that triggers a garbage collection. Python's default, 700, suits programs with
+fewer objects."""
 
 
 def main() -> "NoReturn":

@@ -126,6 +126,6 @@ class Watching(Awaitable):
     _watch = awaited_method(Maintenance.watch)
 
     def end_watches(self) -> None:
-        """Tell all watches to end."""
+        """Signal all watches to stop."""
         for stop in self._stops:
             stop.set()

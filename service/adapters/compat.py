@@ -104,7 +104,7 @@ class CreateMemory(Request, frozen=True, kw_only=True):
 
 _CHANNEL = "session"
 _MEMORIES = uuid.uuid5(uuid.NAMESPACE_URL, "urn:memlog:memory")
-"""The namespace for memory ids that are not UUIDs. Changing it would change ids that clients have kept."""
+"""The namespace for memory ids that are not UUIDs. Changing it would change ids that clients have stored."""
 
 
 def add_default_channel(name: str | int) -> str:

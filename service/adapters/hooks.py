@@ -1,8 +1,9 @@
-"""Answers the hooks of coding agents: what an agent should know when a session starts, and before a prompt.
+"""Answers coding agents' hooks with context for the agent: when a session starts, and before each prompt.
 
-Two stores speak: the person's, of which only what belongs to no chat, and the project's. Their lines are one
-block, recorded in the project's store, so that an import of the agent's transcript recognises it and leaves
-it out. What a hook answers goes to a model elsewhere: credentials and keys stay here.
+The context comes from two stores: the project's, and the person's, of which only entries outside all chats
+are used. It is one block, recorded in the project's store, so that an import of the agent's transcript
+recognises the block and leaves it out. An answer is sent to a model elsewhere, so it contains no credentials
+or keys.
 
 Claude Code and Codex send and expect the same JSON: https://code.claude.com/docs/en/hooks and
 codex-rs/hooks/schema/generated in openai/codex.
@@ -21,22 +22,22 @@ from memlog.service.retrieval.search import record_stable_context
 from memlog.service.store import Store
 
 HOSTS = ("claude-code", "codex")
-"""The agents whose hooks are answered. Each name is also that of the channel of its conversations."""
+"""The agents whose hooks are answered. Each name is also the channel of the agent's conversations."""
 
 _TOKENS = 1000
-"""The budget of each half: at most 8,000 characters together, and both hosts take 10,000."""
+"""The budget of each half. Both halves together have at most 8,000 characters; the hosts accept 10,000."""
 
 _PERSON_TOKENS = 400
-"""What the person's store may take of it."""
+"""The part of that budget that the person's store may use."""
 
 _CITATION = re.compile(r" \[M\d+\]$")
 
 
 class HookCall(msgspec.Struct):
-    """What a host tells a hook.
+    """A hook call from a host.
 
-    session_id: of the conversation. cwd: the folder where the agent works. source: why a session starts:
-        startup, resume, clear or compact.
+    session_id: the id of the conversation. cwd: the folder where the agent works.
+    source: why a session starts: startup, resume, clear or compact.
     """
 
     hook_event_name: str
@@ -47,10 +48,10 @@ class HookCall(msgspec.Struct):
 
 
 def read_call(host: str, data: bytes) -> HookCall:
-    """Return what a host tells a hook.
+    """Return the hook call in a host's JSON.
 
     Raises:
-        BadInput: the host is unknown, or the data is not what it sends.
+        BadInput: the host is unknown, or the data is not a hook call.
     """
     if host not in HOSTS:
         raise BadInput(f"no hooks of {host!r} are known", hint=f"use one of: {', '.join(HOSTS)}")
@@ -63,7 +64,7 @@ def read_call(host: str, data: bytes) -> HookCall:
 def answer_call(
     host: str, call: HookCall, project: Store, person: Store | None, record_id: str | None
 ) -> bytes:
-    """Return the answer to a hook as the host expects it; b"" if there is nothing to say.
+    """Return the answer to a hook call in the host's format; b"" if there is nothing to say.
 
     person: the person's store; None if it is the project's. record_id: see `BuildContext`.
     """
@@ -109,7 +110,7 @@ def _build_turn_half(
 
 
 def _lines_of_person(person: Store | None, prompt: str, *, part: Any) -> tuple[str, ...]:  # noqa: ANN401 - a literal
-    """Return the lines of what belongs to no chat. They have no citations, which are of another store."""
+    """Return the person's context outside all chats, as lines without citations of that other store."""
     if person is None or not person.exists:
         return ()
     given = person.context(

@@ -17,7 +17,7 @@ CHALLENGE = "/v1/challenge"
 """The path where a server proves that it has the token."""
 
 LEAST_TOKEN = 16
-"""The fewest characters of a token; a shorter one could be found offline from a proof."""
+"""The minimum length of a token, in characters; a shorter one could be recovered offline from a proof."""
 
 _LONGEST_NONCE = 128
 _LONGEST_ANSWER = 8192

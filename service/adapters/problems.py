@@ -91,7 +91,7 @@ def problem_to_error(problem: Problem, status: int) -> MemlogError:
 
 
 def append_and_acknowledge(store: Store, lines: bytes, root: Path | None) -> bytes:
-    """Append one event per line; return a line for each, with its position or why it was refused.
+    """Append one event per line; return a line for each, with its position or the reason for its refusal.
 
     root: see `allowing_files_below`.
     """

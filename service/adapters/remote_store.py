@@ -49,7 +49,7 @@ def connect(
 ) -> RemoteStore:
     """Return a client for a project on a server; see `memlog serve`. Sends nothing yet.
 
-    url: the server's address; give its token too. If None, connect to this user's server on this machine
+    url: the server's address; also pass its token. If None, connect to this user's server on this machine
         that serves `store`, or all projects; its identity is checked before anything is sent.
     store: a store's folder. seconds: how long to wait for an answer.
 
@@ -85,7 +85,7 @@ def connect(
 
 
 _PATIENCE = 1.0
-"""Seconds to wait for processes that check whether a server runs."""
+"""Seconds to wait for processes that check whether a server is running."""
 
 
 class RunningServer(msgspec.Struct, frozen=True):

@@ -276,7 +276,7 @@ class Documents(OperationGroup):
         kind: Kind = "docs",
         progress: ProgressField = None,
     ) -> IndexingReport:
-        """Register a folder, or one file of it, as a source of documents, and index new and changed files.
+        """Register a folder, or one file in it, as a source of documents, and index new and changed files.
 
         See `add_all`.
 
@@ -308,9 +308,9 @@ class Documents(OperationGroup):
     ) -> list[IndexingReport]:
         """Register folders, or single files, as sources of documents, and index new and changed files.
 
-        An interrupted run can be repeated, since only new and changed files are appended. All text files of
-        known types are read or, if given, the files that `include` matches. A source keeps its patterns until
-        others are given.
+        An interrupted run can be repeated, since only new and changed files are appended. Reads all text
+        files of known types or, if `include` is given, all files that it matches. A source keeps its patterns
+        until others are given.
 
         A source that another copy of the store registered is left unchanged, unless `source` names it: then
         this copy of the store registers and refreshes it from now on.
@@ -388,7 +388,7 @@ class Documents(OperationGroup):
         """Show the documents of `source`, or of all sources, as a tree of folders and files.
 
         Raises:
-            NotFound: there is no source of this name.
+            NotFound: there is no source with this name.
         """
         names = [each.source_id for each in self._find_sources(source)]
         found = self._read(lambda db: [(name, queries.documents_of_source(db, name)) for name in names])
@@ -399,7 +399,7 @@ class Documents(OperationGroup):
         """Show the state of `source`, or of all sources: progress, counts, and errors.
 
         Raises:
-            NotFound: there is no source of this name.
+            NotFound: there is no source with this name.
         """
         return [
             to_source_status(each, self._open_records_of_source(each.source_id).read_job())
@@ -425,7 +425,7 @@ class Documents(OperationGroup):
     def remove(self, name: DocumentName) -> Position | Literal[False]:
         """Remove a source with all its documents, or one document of a source.
 
-        The files stay. To restore a removed document, add its file by name.
+        The files themselves stay. To restore a removed document, add its file by name.
 
         Raises:
             BadInput: another copy of the store refreshes the source of the document.
@@ -559,7 +559,7 @@ class Workspaces(OperationGroup):
     def remove(self, name: Annotated[str, "The workspace."]) -> Position | Literal[False]:
         """Remove a workspace and the memories from its files.
 
-        The files and the core memory stay.
+        The files themselves and the core memory stay.
         """
         if not any(each.source_id == name for each in self.list()):
             return False

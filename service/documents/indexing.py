@@ -78,7 +78,7 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """A file as last read. version: the SHA-256 of its bytes. reason: why it is not a document, if so."""
+    """A file as last read. version: the SHA-256 of its bytes. reason: why it was rejected, if it was."""
 
     look: Look
     version: str | None
@@ -212,7 +212,7 @@ def remove_all_records(store: Path) -> None:
 
 
 _FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
-"""Reasons that may soon disappear."""
+"""Reasons that may be temporary."""
 
 _UNREAD: tuple[Reason, ...] = (*_FAILURES, "no_reader", "limit")
 """Reasons that do not depend on the file's content, so that its document stays."""
@@ -246,7 +246,7 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One indexing of a source, by the process that holds its lock. Only one file at a time is in memory."""
+    """A run that indexes a source whose lock the process holds. Only one file at a time is in memory."""
 
     def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan

@@ -18,7 +18,8 @@ USER_FILE = "USER.md"
 class FileWarning(msgspec.Struct, frozen=True):
     """A one-line warning about a file. file: its path below the root.
 
-    The text comes from a library, so it is untrusted, or says that the file's event seems to contain a key.
+    The text either comes from a library, and so is untrusted, or says that the file's event seems to contain
+    a key.
     """
 
     file: str

@@ -77,7 +77,7 @@ class Engine:
     redact: whether to mask what looks like a key in appended events.
     language_model: distils conversations under `extraction_rules`; None to distil nothing.
     job_rules: when jobs run; None for the default hours. decay_rules: how much memories fade.
-    read: queries the read model, which has caught up if that is quick. decide: queries it after it has caught
+    read: queries the read model, after catching up if that is quick. decide: queries it only after catching
     up, or raises Busy.
     """
 
@@ -153,7 +153,7 @@ class Engine:
 
     @cached_property
     def bulk_log(self) -> "Log":
-        """The log for many events, which are acknowledged by `sync_and_tell_of`."""
+        """The log for bulk appends, which `sync_and_tell_of` acknowledges."""
         return self._log(self.lock_timeout, durability="os", on_stored=None)
 
     def sync_and_tell_of(self, positions: Sequence[Position]) -> None:

@@ -33,12 +33,12 @@ _MAX_BYTES = 64 * 1024 * 1024
 """The longest answer, in bytes: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
 
 _SHOWN_CHARACTERS = 200
-"""The most characters of a refusal that are shown."""
+"""The maximum number of characters to show of a refusal."""
 
 _HASH_DIGITS = 16
 
 _SEARCHED_BYTES = 20_000
-"""The most bytes of a refusal that are searched for parameter names."""
+"""The maximum number of bytes of a refusal to search for parameter names."""
 
 
 class Endpoint:
@@ -238,13 +238,13 @@ def _tls_context() -> ssl.SSLContext:
 
 
 _LONGEST_WAIT = 60.0
-"""The most seconds that a retry is delayed at the provider's request."""
+"""The maximum delay of a retry at the provider's request, in seconds."""
 
 
 def send_with_retries(
     send: Callable[[], T], waits: Iterable[float], is_worth_it: Callable[[ProviderError], bool]
 ) -> T:
-    """Return the result of `send`, retried after errors that are worth it.
+    """Return the result of `send`, retrying it after errors for which `is_worth_it` returns True.
 
     waits: seconds before each retry.
 
@@ -263,13 +263,13 @@ def send_with_retries(
 
 
 _waiting: set[Future[Any]] = set()
-"""The requests whose answers are awaited."""
+"""The requests that are waiting for an answer."""
 
 _is_ending = threading.Event()
 
 
 def abandon_requests() -> None:
-    """Fail all requests to providers, now and later, because this process ends. No provider is to blame."""
+    """Fail all current and later requests to providers, because this process is ending; blame no provider."""
     _is_ending.set()
     for outcome in [*_waiting]:
         with suppress(InvalidStateError):  # it has just been answered
@@ -513,7 +513,7 @@ class _Parameter(NamedTuple):
     """A request parameter that providers may refuse.
 
     named: how refusals name it. forms: its forms, in the order in which they are tried. put: changes a body
-    from the first form to another. unless: words of refusals that have another reason.
+    from the first form to another. unless: words in refusals that have another reason.
     """
 
     named: str

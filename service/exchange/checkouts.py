@@ -28,11 +28,11 @@ _DIGITS = 16
 
 
 class Checkouts:
-    """Names the project of each folder. git reads a folder's paths and remotes only once.
+    """Names the project of each folder. Asks git only once for each folder's paths and remotes.
 
     home: the person's home folder. A checkout of it, such as one for dotfiles, counts only for sessions in
         `home` itself: it is not the project of all folders below.
-    notes: why projects are named after folders, not by git.
+    notes: why projects are named after folders rather than by git.
     """
 
     def __init__(self, home: Path | None = None) -> None:
@@ -57,7 +57,7 @@ class Checkouts:
         return shorten_project_name(named or told or checkout or escape_invalid_utf8(path))
 
     def _ask_git(self, folder: str, asked: str) -> tuple[str | None, str | None]:
-        """Return the remote and the main checkout of an existing folder; None for each that it lacks.
+        """Return the remote and the main checkout of an existing folder; None for each that is missing.
 
         asked: the folder that the session names.
         """

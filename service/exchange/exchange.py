@@ -80,7 +80,8 @@ class DataExchange(OperationGroup):
 
         Raises:
             BadInput: there is no such format or project, a path does not exist or has no data in the format,
-                the source has several projects and none is chosen, or the map is wrong or of no use.
+                the source has several projects and none is chosen, or the map is invalid, or the format takes
+                none.
             Busy, LogError: as `Store.append`; earlier imported records stay.
         """
         from memlog.service.exchange.archives import opened_archive
@@ -145,7 +146,7 @@ class DataExchange(OperationGroup):
     ) -> "list[FoundHistory]":
         """Find the conversations that coding agents keep on this machine, and count them.
 
-        Also finds which of them the agents will delete within a week.
+        Also counts the sessions that the agents will delete within a week.
 
         Raises:
             BadInput: `home` does not exist.

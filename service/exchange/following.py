@@ -1,8 +1,8 @@
 """Follows the conversations that agents write on this machine: imports each turn soon after it is written.
 
-A pass imports the session files that have changed since the last one, each as a source of its own: whatever a
-host does to its files (growing, rotation, truncation, rewriting, deletion) means what it means to an import.
-The history of prompts is left out, since a host writes a prompt there before its session exists.
+A pass imports each session file that has changed since the last pass as a source of its own: whatever a host
+does to its files (growing, rotation, truncation, rewriting, deletion) has the same effect as in any import.
+The prompt history is left out, since a host writes a prompt there before its session exists.
 """
 
 import threading
@@ -25,12 +25,12 @@ from memlog.service.exchange.source import ForeignFiles, Tables
 
 _STEP_MS, _GROUP_MS, _TICK_MS = 100, 200, 1000
 _SWEEP_SECONDS = 30.0
-"""How often all folders are checked, since a report of the file system may be missing."""
+"""Seconds between checks of all folders, since a notification from the file system may be missing."""
 
 _WRITE_SECONDS = 60.0
 
 _SHARE = 4
-"""A pass is followed by a pause of so many times its duration: reading 2,000 messages takes 0.2 s, and an
+"""The pause after a pass, as a multiple of the pass's duration: reading 2,000 messages takes 0.2 s, and an
 agent may write several lines a second."""
 
 _LONGEST_PAUSE = 30.0
@@ -41,15 +41,16 @@ _FILE = "followed.json"
 
 
 ImportFiles = Callable[[str, Sequence[Path], str, ImportedRecords], Iterable[ImportReport]]
-"""Imports session files, and returns a report for each project. Takes the format, the files, the id of the
-import, and what was imported before."""
+"""Imports session files, and returns a report for each project. Takes the format, the files, the import id,
+and the records imported before."""
 
 
 class ConversationFollower:
-    """Follows the conversations of some programs until it is stopped.
+    """Imports new messages from the conversations of some programs until it is stopped.
 
-    hosts: the formats of the programs. home, folders: where they keep their conversations; see
-        `folders_of_program`. state: the folder for the times up to which the conversations were imported.
+    hosts: the programs' formats. home, folders: where they keep their conversations; see
+        `folders_of_program`. state: the folder for the record of the times up to which conversations have
+        been imported.
     notify: called with each new problem.
     """
 
@@ -94,7 +95,7 @@ class ConversationFollower:
                 return
 
     def run_once(self) -> None:
-        """Import the files that have changed since the last time."""
+        """Import the files that have changed since the last pass."""
         for host, folder in self._places():
             began = time.time()
             changed = self._find_changed_files(host, folder)

@@ -1,4 +1,4 @@
-"""Finds the conversations that other programs keep on this machine, and those that they delete soon."""
+"""Finds the conversations that other programs keep on this machine, and the ones to be deleted soon."""
 
 import math
 import time
@@ -22,12 +22,12 @@ _SOON = 7 * _DAY
 class FoundHistory(msgspec.Struct, kw_only=True):
     """The conversations that a program keeps in a folder.
 
-    format: for an import. sessions: their number; a subagent belongs to its session.
-    messages: with calls of tools and their results.
-    bytes: the size of all sessions. first, last: the times of the first and the last message.
-    kept_days: after how many days without a change the program deletes a session; None if it keeps all.
-    expiring: how many sessions it will delete within a week. expires: when it will delete the next one; if
-        that is in the past, at its next start.
+    format: the format for importing them. sessions: their number; a subagent belongs to its session.
+    messages: their number, including tool calls and results.
+    bytes: the total size of the session files. first, last: the times of the first and the last message.
+    kept_days: how many days without a change the program keeps a session; None if it deletes none.
+    expiring: how many sessions it will delete within a week. expires: when it will delete the next one; a
+        time in the past means at its next start.
     """
 
     format: str
@@ -43,10 +43,10 @@ class FoundHistory(msgspec.Struct, kw_only=True):
 
 
 class _Unmasked(ForeignFiles):
-    """The files of a program whose messages are counted, and go nowhere: masking would take half the time."""
+    """A program's files, for counting messages without masking, which would take half of the time."""
 
     def clean_text(self, text: str) -> str:
-        """Return the text."""
+        """Return the text unchanged."""
         return text
 
 
@@ -58,9 +58,9 @@ def find_histories(
     formats: Sequence[str],
     since: str | None,
 ) -> Iterator[FoundHistory]:
-    """Yield what programs keep in their usual folders below `home`, and in `folders`.
+    """Yield the conversations in the programs' usual folders below `home`, and in `folders`.
 
-    formats: those of the programs. since: only sessions that changed at or after this time; None for all.
+    formats: the programs' formats. since: only sessions that changed at or after this time; None for all.
     """
     with closing(Tables()) as tables:
         for name in formats:
@@ -114,7 +114,7 @@ def _describe(
 
 
 def _find_last_changes(importer: Importer, source: ForeignFiles, files: Sequence[Path]) -> dict[str, float]:
-    """Return by session when the oldest of its files last changed, in seconds since 1970."""
+    """Return when the oldest file of each session last changed, in seconds since 1970, keyed by session."""
     assert importer.find_sessions is not None  # a program with a folder of its own has sessions
     names: defaultdict[Path, set[str]] = defaultdict(set)
     for each in importer.find_sessions(source):

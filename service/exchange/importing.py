@@ -65,15 +65,15 @@ from memlog.service.exchange.source import ForeignFiles, Tables
 _HASH_LENGTH = 12
 _RUN_BYTES = 4
 _MAX_IDS = 20_000
-"""How many ids of events that were met are in one line of the log."""
+"""The maximum number of ids of restored and met events in one log line."""
 
 _MAX_EXAMPLES = 10
 
 _FIRST = 5
-"""How many events the report of a dry run shows."""
+"""The number of events shown in a dry run's report."""
 
 _MAX_UNSYNCED = 20_000
-"""How many events are synced together. A power cut may cost these; they are imported again."""
+"""How many events are synced together. A power cut may lose them, but the next import appends them again."""
 
 _OPEN = ("known", "restored", "changed", "updated")
 """The outcomes of an event whose later changes may be imported."""
@@ -92,23 +92,23 @@ class ImportProblem(msgspec.Struct, frozen=True):
 class ImportReport(msgspec.Struct, kw_only=True):
     """The outcome of an import, for the records of the sources and for their events.
 
-    found = used + the sum of skipped + unreadable. events = appended + restored + known + updated
-    + forgotten + refused. Descriptions of chats are counted apart.
+    found = used + sum of skipped + unreadable. events = appended + restored + known + updated + forgotten +
+    refused. Chat descriptions are counted separately.
 
-    run: the id of the import, by which it can be undone; None if it brought nothing.
+    run: the import's id, with which it can be undone; None if it changed nothing.
 
     project: the only project that was read, if a project was chosen. store: the folder of its store, if the
         import chose the store.
-    skipped: the number of records by reason. unreadable: how many records and files. known: events that were
-        stored before, and are not written again, even if they have `changed` in the source.
-    restored: events of an import that was undone; they count again.
+    skipped: the number of records, keyed by reason. unreadable: how many records and files. known: events
+        that were stored before, and are not written again, even if they have `changed` in the source.
+    restored: events of an undone import that count again.
     updated: events that change the content or the state of a message.
-    described: how many descriptions of chats were appended.
+    described: how many chat descriptions were appended.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
-        notes of a file whose notes have moved or were forgotten, as they may be old notes.
-    problems: of unreadable, refused and changed records. warnings: about appended events. Ten at most.
-    unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
-    first: of a dry run, the first five events that would be appended.
+        notes in a file whose other notes have moved or were forgotten, since they may be old notes.
+    problems: with unreadable, refused and changed records. warnings: about appended events. At most ten each.
+    unknown_columns: how many rows have a value in a column that is not imported, keyed by `table.column`.
+    first: in a dry run, the first five events that would be appended.
     """
 
     format: str
@@ -138,7 +138,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 def draw_run_id() -> str:
-    """Return a random id for an import."""
+    """Return a random import id."""
     return os.urandom(_RUN_BYTES).hex()
 
 
@@ -152,10 +152,10 @@ class _New(NamedTuple):
 class Importing:
     """One import of one or several sources.
 
-    engine: that of the store, which may be missing. tables: reads databases. map: that of `jsonl`.
+    engine: the engine of the store, which may not exist yet. tables: reads databases. map: for `jsonl`.
     chosen: the only sessions to import; None for all. run: the id of the import; None for a random one.
     since: only files that changed at or after this time are imported; None for all.
-    imported: the records that this process has imported before, which are left out; None to check all.
+    imported: the records that this process has already imported, which are skipped; None to skip none.
     """
 
     def __init__(
@@ -175,9 +175,9 @@ class Importing:
         self._report, self._engine, self._tables, self._progress = report, engine, tables, progress
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
-        """What the log would hold after a dry run."""
+        """The holdings that a dry run would have added to the log, keyed by id."""
         self._suffixes = {""}
-        """The id suffixes of all sources of the format."""
+        """The id suffixes of all sources in this format."""
         self._unsynced: list[Position] = []
         self._run = run or draw_run_id()
 
@@ -191,7 +191,7 @@ class Importing:
             self.import_source(importer, source, archive)
 
     def import_source(self, importer: Importer, path: Path, archive: Archive | None) -> None:
-        """Import a source in batches. It is read before to find out which one it is, unless its ids tell.
+        """Import a source in batches. A first pass identifies the source, unless its ids already do.
 
         Raises:
             Busy, LogError: as `Store.append`; earlier batches stay stored, and are recognised later.
@@ -203,7 +203,7 @@ class Importing:
         if self._query_if_exists(lambda db: imports.is_undone(db, self._run)):
             self._run = draw_run_id()
         self._seen = DiskTable()
-        """Content hashes of the events of this source, by id."""
+        """The content hashes of this source's events, keyed by id."""
         self._streams = self._query_if_exists(self._read_streams) or DiskTable()
         self._suffix = ""
         if not importer.has_unique_ids or len(self._suffixes) > 1:
@@ -218,13 +218,13 @@ class Importing:
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
         self._path = escape_invalid_utf8(path.absolute())
         self._of_others = self._query_if_exists(self._read_events_of_others) or DiskTable()
-        """The events that other sources brought, and that this one has not met before."""
+        """Events imported from other sources, and not yet recorded as met by this source."""
         self._hidden: dict[str, set[Key]] = {}
-        """The hidden events of a batch by the id of their record."""
+        """The hidden events of a batch, keyed by the id of their record."""
         self._restored: set[Key] = set()
         self._met: set[Key] = set()
         self._edits: Mapping[str, list[tuple[str, str]]] = {}
-        """Earlier edits of messages, by their ids; see `_find_edits`."""
+        """Earlier edits of messages, keyed by message id; see `_find_edits`."""
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
@@ -277,7 +277,7 @@ class Importing:
                 self._report.known += count
 
     def _align(self, records: Iterator[Used]) -> Iterator[Used]:
-        """Yield records with the ids under which the log has them; see `alignment`."""
+        """Yield records under the ids that the log has for them; see `alignment`."""
         if self._begins_empty:
             yield from records
             return
@@ -294,7 +294,7 @@ class Importing:
             yield from alignment.align(chunk, self._find_holdings(ids, ids), self._moved)
 
     def _is_stored(self, stream: str, name: str) -> bool:
-        """Whether a stream has an event that counts with an id, or had one that was forgotten."""
+        """Whether a stream has an event with an id that is not hidden, or had one that was forgotten."""
         return name in self._tried or bool(
             self._query_if_exists(
                 lambda db: (
@@ -305,7 +305,7 @@ class Importing:
         )
 
     def _is_given(self, chat: str, block: str) -> bool:
-        """Whether a block of text is a context that the chat was given."""
+        """Whether a block of text is a context that was given to the chat."""
         given = self._query_if_exists(lambda db: hashes_of_contexts_given(db, chat))
         return given is not None and compute_keyed_hash(self._key, block) in given
 
@@ -315,14 +315,14 @@ class Importing:
 
     @cached_property
     def _key(self) -> bytes:
-        """The store's key, for the hashes in the ids of changes. A dry run makes none, and may use b""."""
+        """The store's key, for hashing. A dry run does not create a key, but uses b"" if there is none."""
         path = self._engine.path
         return (
             load_or_create_store_key(path) if not self._report.dry_run or (path / STORE_KEY).exists() else b""
         )
 
     def _read_streams(self, db: Connection) -> DiskTable:
-        """Return the streams that have events of the format, by id, one a line."""
+        """Return the streams that have imported events of the format, one per line, keyed by event id."""
         streams = DiskTable()
         for name, stream in find_ids_with_prefix(db, self._report.format):
             _add_stream(streams, name, stream)
@@ -335,7 +335,7 @@ class Importing:
         return found
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
-        """Return what the log holds under `ids`. changed: the ids that may have changes."""
+        """Return the log's holdings, keyed by id, for `ids`. changed: the ids that may have changes."""
         keys = [(name, stream) for name in ids for stream in _streams_of(self._streams, name)]
 
         def ask(db: Connection) -> dict[str, Holding]:
@@ -387,7 +387,7 @@ class Importing:
         self._report.types = dict(Counter(self._report.types) + kinds)
 
     def _find_hidden(self, keys: Sequence[Key]) -> dict[str, set[Key]]:
-        """Return the hidden events of records by id. New events cost no catch-up with what was appended."""
+        """Return the hidden events of records, keyed by record id, without catching up with the log."""
         if not keys or self._begins_empty:
             return {}
         return self._engine.reads.run_with_repair(
@@ -448,7 +448,7 @@ class Importing:
     def _find_outcome(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Outcome:
-        """Return the outcome of a record's event. why: the reason if the log rejects it."""
+        """Return the outcome for a record's event. why: the reason, if the log rejects the event."""
         name, group, content = str(event.id), record.group, content_hash_without_openssl(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -505,7 +505,7 @@ class Importing:
     def _find_edits(
         self, batch: list[Used], found: dict[str, Holding]
     ) -> Mapping[str, list[tuple[str, str]]]:
-        """Return by message id the edits of known messages that earlier imports made, oldest first."""
+        """Return the edits that earlier imports made to known messages, oldest first, keyed by message id."""
         own = (each for record in batch if record.has_own_id for each in record.events)
         known = [
             (conversation_stream(event.channel, event.chat_id), str(event.id))
@@ -520,7 +520,7 @@ class Importing:
         }
 
     def _compare_edits(self, event: Message, base: Message) -> _Outcome:
-        """Return whether a text is new to a message; an earlier one is that of an older copy."""
+        """Return the outcome for a known message; a text that it once had comes from an older copy."""
         earlier = {base.content, *(content for _, content in self._edits.get(str(event.id), ()))}
         if not earlier.isdisjoint({event.content, mask_keys(event.content)}):
             return "known"
@@ -538,13 +538,13 @@ class Importing:
         return any(key[1] == name for key in self._hidden.get(name, ()))
 
     def _restore(self, name: str) -> bool:
-        """Bring back the hidden event of a record; return whether there is one."""
+        """Restore the hidden event of a record; return whether there is one."""
         keys = {key for key in self._hidden.get(name, ()) if key[1] == name}
         self._restored |= keys
         return bool(keys)
 
     def _restore_changes(self, record: str, change: Event) -> bool:
-        """Bring back the hidden changes of an aspect that the source has; an older copy has older ones."""
+        """Restore hidden changes of an aspect, up to the source's change; return whether there are any."""
         keys = {
             key
             for key in self._hidden.get(record, ())
@@ -555,7 +555,7 @@ class Importing:
         return bool(keys)
 
     def _replace_hidden_event(self, event: Event) -> tuple[Event, _Outcome]:
-        """Give another content of a hidden record an id of its own; return the event and its outcome."""
+        """Return an event with new content for a hidden record, under an id of its own, and the outcome."""
         content = content_hash_without_openssl(event).hex()[:_HASH_LENGTH]
         made = replace(event, id=f"{event.id}~{content}")
         name, stream = str(made.id), stream_of(made)
@@ -574,7 +574,7 @@ class Importing:
                 self._met.add((stream, name))
 
     def _record_met_events(self) -> None:
-        """Append which hidden events count again, and which events of other sources were met."""
+        """Append a record of the hidden events that count again, and of the events met from other sources."""
         if not self._report.dry_run and (self._restored or self._met):
             made = self._draft_of_run(self._restored, self._met)
             self._unsynced += self._engine.bulk_log.append_drafts([made])
@@ -593,7 +593,7 @@ class Importing:
         )
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event has content that is neither in the log nor in a new change."""
+        """Whether a known event has content that neither the log nor a new change of the record has."""
         assert holding.base is not None
         base, field = holding.base.event, holdings.text_field(event)
         if type(base) is not type(event):
@@ -627,7 +627,7 @@ class Importing:
         return made
 
     def _add_holding(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Add an event to the known ones; in a dry run, also remember it for later records."""
+        """Add `gained` to the known holdings; in a dry run, also keep it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)

@@ -1,4 +1,4 @@
-"""Records on their way into the log: what was imported before, and contexts of memlog's own, are left out."""
+"""Filters records before an import: leaves out records imported before, and memlog's own contexts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
@@ -15,17 +15,17 @@ _MOST_REMEMBERED = 200_000
 _MARK_BYTES = 16
 
 _LONGEST_CONTEXT = 200_000
-"""Characters of the longest block that is compared: a text of first lines alone takes seconds."""
+"""The maximum length of a compared block, in characters: a text made of first lines takes seconds."""
 
 
 class ImportedRecords:
-    """The records that this process has imported: when it reads a grown file again, it skips them."""
+    """The records that this process has imported, and skips when it reads a file again that has grown."""
 
     def __init__(self) -> None:
         self._known: set[bytes] = set()
 
     def add(self, store: str, record: Used) -> bool:
-        """Add a record of an import into a store, and return whether it is new."""
+        """Add a record imported into a store, and return whether it is new."""
         if len(self._known) > _MOST_REMEMBERED:
             self.clear()
         count = len(self._known)
@@ -39,14 +39,14 @@ class ImportedRecords:
 
 
 IsGiven = Callable[[str, str], bool]
-"""Tells whether a chat, such as `codex:7`, was given a block of text as a context."""
+"""Returns whether a chat, such as `codex:7`, was given a block of text as a context."""
 
 
 def cut_given_contexts(records: Iterable[Record], is_given: IsGiven) -> Iterator[Record]:
-    """Yield the records without the contexts that their chats were given; see `ContextGiven`.
+    """Yield the records without the contexts that were given to their chats; see `ContextGiven`.
 
-    Otherwise a memory would be stored again as a message, each time an agent is told of it. Text that only
-    looks like a context stays. Messages with nothing else are skipped.
+    Otherwise a memory would be stored again as a message each time it is given to an agent. Text that only
+    looks like a context stays. Messages that contain only contexts are skipped.
     """
     for record in records:
         if not isinstance(record, Used) or not any(map(_may_have_context, record.events)):

@@ -35,7 +35,7 @@ _LEAST_MILLISECONDS = 1e11
 
 
 class MapCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The condition for a record to be a message: it has one of the values at a path."""
+    """The condition for a record to be a message: that it has one of the given values at a path."""
 
     path: str
     values: list[str | int | float | bool] = msgspec.field(name="in")
@@ -45,7 +45,7 @@ class MapCondition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MessagePart(NamedTuple):
-    """A part of a message: its text, number 0, or a tool call, from 1. meta: the meta of its event."""
+    """A part of a message: its text (number 0) or a tool call (from 1). meta: the meta of its event."""
 
     number: int
     content: str

@@ -33,7 +33,7 @@ _MAX_RATIO, _MAX_DECOMPRESSED = 1000, 4 * 2**30
 """How much of a compressed file is read: 1,000 times its size, but at least 64 MiB and at most 4 GiB."""
 
 _PIECE = 512
-"""How many bytes are decompressed at once, into at most 16 MiB."""
+"""How many compressed bytes are decompressed at once, producing at most 16 MiB."""
 
 _INSTALL = "pip install '.[import]' in a checkout of memlog"
 
@@ -97,7 +97,8 @@ class ForeignFiles:
     chosen: the only sessions to read; None for all.
     since: only files of a folder that changed at or after this time are read; None for all.
     size, done: the total bytes of the files found last, and of those converted so far.
-    unknown: counts of what was not understood, such as rows with an unknown column, keyed by `table.column`.
+    unknown: counts of data that was not understood, such as rows with an unknown column, keyed by
+        `table.column`.
     where: the line read last.
     """
 

@@ -121,7 +121,7 @@ def find_json_values(text: str) -> Iterator[Any]:
 T = TypeVar("T", bound=msgspec.Struct)
 
 LONGEST = 2000
-"""The most characters in a memory or summary: one or two sentences, with a wide margin."""
+"""The maximum number of characters in a memory or summary: one or two sentences, with a wide margin."""
 
 _NAMES = {
     "content": ("content", "memory", "text"),
@@ -141,10 +141,10 @@ _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\
 """Control characters, including those that change the direction of a text."""
 
 _WRAPPINGS = 4
-"""The most levels of objects and lists that may wrap an answer: {"result": {"answer": {…}}}."""
+"""The maximum number of levels of objects and lists that may wrap an answer: {"result": {"answer": {…}}}."""
 
 _LONGEST_TOPIC = 60
-"""The most characters of a topic: one to three words."""
+"""The maximum number of characters in a topic: one to three words."""
 
 
 class Distilled(msgspec.Struct):
@@ -192,7 +192,7 @@ def schema_of_answer(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
 
 
 def read_answer(text: str, kind: type[T]) -> tuple[T, int] | None:
-    """Return the usable part of an answer, and the number of unusable entries and texts; None if all are.
+    """Return the usable part of an answer, and how many entries and texts are unusable; None if all are.
 
     The JSON may be within prose, after a draft or in a fenced block, and may be only a list of the entries.
 

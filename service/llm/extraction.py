@@ -71,7 +71,7 @@ class Extractions(OperationGroup):
         progress: ProgressField = None,
         retry: Retry = False,
     ) -> "list[ExtractionReport]":
-        """Let the language model distil into memories the messages that no extraction covers yet.
+        """Let the language model distil into memories the messages that no extraction has covered yet.
 
         The answers become events, so that a replay never asks a model. One request covers messages of one
         day, up to the token limit of the rules. If the model fails, the messages stay in the buffer. Messages
@@ -106,8 +106,8 @@ class Extractions(OperationGroup):
     ) -> "list[ExtractionReport]":
         """Let the language model distil daily events into memories, day by day, each event once.
 
-        A day's memories are appended together with the mark that the day is distilled. Daily events that the
-        model refuses, or answers unusably, are set aside until tomorrow (UTC).
+        A day's memories are appended together with a mark that the day has been distilled. Daily events that
+        the model refuses, or answers unusably, are set aside until tomorrow (UTC).
 
         Raises:
             BadInput: no language model is configured. Busy: another process distils.
@@ -128,10 +128,10 @@ class Extractions(OperationGroup):
         assistant: Annotated[str | None, "The assistant's answer."] = None,
         mode: Mode | None = None,
     ) -> DistilRequest:
-        """Start to distil a session's buffer in the background, and return without waiting for it.
+        """Start distilling a session's buffer in the background, and return without waiting for the result.
 
-        First, the given messages that the session lacks are appended, also without a language model. Until a
-        model has answered, they stay in the buffer.
+        First, the given messages that the session lacks are appended, even without a language model. They
+        stay in the buffer until a model has answered.
 
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
@@ -159,7 +159,7 @@ class Extractions(OperationGroup):
 
     @operation("read")
     def buffer(self, chat: Annotated[ChatField | None, "Only this conversation."] = None) -> list[Buffer]:
-        """List each chat's messages that no extraction covers yet."""
+        """List each chat's messages that no extraction has covered yet."""
         chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(undistilled_buffers(db, chat)))
 

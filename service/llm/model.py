@@ -24,7 +24,7 @@ from memlog.service.engine.http_client import (
 )
 
 _MAX_TOKENS = 2**53
-"""The most tokens that an event can hold."""
+"""The largest token count that an event can hold."""
 
 _FILTERED = ("content_filter", "refusal", "error")
 """Stop reasons that mean a refusal."""

@@ -48,14 +48,14 @@ E = TypeVar("E")
 T = TypeVar("T")
 
 _FAILURES_OF_PROVIDER = 5
-"""Consecutive failures after which the provider itself may be at fault, such as for a missing model: few
-stores have so many conversations in a row that are refused. Then memlog sends the provider a greeting before
-the next question."""
+"""The number of consecutive failures after which the provider itself may be at fault, for example because of
+a missing model: a provider rarely refuses so many conversations in a row. memlog then sends the provider a
+greeting before the next question."""
 
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
 _PROMPT = 1000
-"""The most tokens in a prompt: the longest prompt has 480, and a mode adds 60."""
+"""The maximum number of tokens in a prompt: the longest prompt has 480, and a mode adds 60."""
 
 _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
@@ -170,7 +170,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_over_budget(self) -> str | None:
-        """Return why no more requests are sent today; None while the budget allows another request."""
+        """Return why no more requests may be sent today; None while the budget allows another one."""
         most = self.rules.max_tokens_per_day
         spent = 0
         if self._is_bounded:
@@ -287,7 +287,7 @@ class Questions:
         return "refused" if error.status is not None and error.status < 500 else "failed"
 
     def _probe_model(self) -> None:
-        """Ask the provider for a trivial answer; raise ProviderError if there is no proper answer."""
+        """Ask the provider for a trivial answer; raise ProviderError if it gives none."""
         try:
             made = self.model.request_answer_once(
                 read_prompt(EXTRACT).text, _GREETING, schema_of_answer(MemoryAnswer)
@@ -468,7 +468,8 @@ _FENCED = re.compile(r"(```[^\n]*\n)(.*?)(\n```)", re.DOTALL)
 """Matches a fenced block: code, a log, the output of a tool."""
 
 _LEAST_TEXT = 64
-"""The fewest tokens in a piece of text, even if they exceed the room: a few words tell a model nothing."""
+"""The minimum number of tokens in a piece of text, even if it exceeds the room: a few words tell a model
+nothing."""
 
 FRAME = 4
 """How many tokens a request has besides its entries."""

@@ -60,7 +60,7 @@ def is_conjunction(word: str) -> bool:
 
 @cache
 def _all_words(name: str) -> Collection[str]:
-    """Return the words in the table `name` of all languages, in order, with ё replaced by е, as in tokens."""
+    """Return the words in table `name` for all languages, in order, with ё replaced by е as in tokens."""
     tables = (getattr(language.memories, name) for language in load_languages_with_table("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
@@ -107,15 +107,15 @@ _CLOSES = ".,:;!)]\"'"
 _OF_A_NUMBER = "\"'′″"
 
 _MOST_KNOWN = 2 / 3
-"""The least fraction of an English text's words that must be in the dictionary; all words, if none is a
+"""The minimum fraction of an English text's words that must be in the dictionary; all words, if none is a
 function word."""
 
 _FEWEST_WORDS = 4
-"""The fewest words in an English text without a function word."""
+"""The minimum number of words in an English text without a function word."""
 
 _ENDINGS = (("s$", ""), ("ed$", ""), ("ing$", ""), ("ies$", "y"))
 _SHORTEST_STEM = 5
-"""The fewest letters in a stem; a shorter word with an ending is just as likely a typo."""
+"""The minimum number of letters in a stem; a shorter word with an ending may just as well be a typo."""
 
 
 class Token(NamedTuple):

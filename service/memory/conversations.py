@@ -37,7 +37,7 @@ class Conversations(OperationGroup):
         Without `last` and `tokens`, at most 50 messages.
 
         Raises:
-            NotFound: the store has events, and none of this chat.
+            NotFound: the store has events, but none in this chat.
         """
         from memlog.query.conversations import window_of_chat
 
@@ -60,7 +60,7 @@ class Conversations(OperationGroup):
         Each message has the form `speaker: text`, with the text unchanged; `window` separates messages.
 
         Raises:
-            NotFound: the store has events, and none of this chat.
+            NotFound: the store has events, but none in this chat.
         """
         from memlog.query.sessions import current_session_content
 
@@ -78,7 +78,7 @@ class Conversations(OperationGroup):
         A session is the part of a conversation between two session breaks.
 
         Raises:
-            NotFound: the store has events, and none of this chat.
+            NotFound: the store has events, but none in this chat.
         """
         from memlog.query.sessions import current_sessions
 
@@ -90,7 +90,7 @@ class Conversations(OperationGroup):
         """List the summaries of conversations, in the order in which they were written.
 
         Raises:
-            NotFound: the store has events, and none of this chat.
+            NotFound: the store has events, but none in this chat.
         """
         from memlog.query.sessions import list_summaries
 

@@ -40,7 +40,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
 _words = partial(load_words, __file__)
 
 _LONGEST_LABEL = 200
-"""The most characters of a heading that are examined."""
+"""The maximum number of characters of a heading to examine."""
 
 
 class Headings:
@@ -135,7 +135,7 @@ def _leading_technology_pattern() -> re.Pattern[str]:
 
 
 _MAX_STATEMENT = 200
-"""The most characters of a text that makes only one statement."""
+"""The maximum number of characters in a text that makes only one statement."""
 
 _FACT_HEADING = re.compile(r"#{1,6}\s+[^\s:：][^:：]*")
 _FACT_PAIR = re.compile(

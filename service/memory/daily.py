@@ -88,7 +88,7 @@ class DailyEvents(OperationGroup):
         Raises:
             NotFound: some daily events (code `daily_event_not_found`) or memories do not exist; nothing was
                 marked.
-            BadInput: no daily event is given; or as `Store.append`, as Busy and LogError.
+            BadInput: no daily event is given. BadInput, Busy, LogError: as `Store.append`.
         """
         if not ids:
             raise BadInput("no daily events were given", hint="store.daily.list(uncompressed=True) lists ids")

@@ -61,8 +61,8 @@ ALIKE = 0.8
 """The similarity, from 0 to 1, above which a text may be a near duplicate."""
 
 LONGEST = 10_000
-"""The most characters of a compared text. Longer texts are documents, and losing up to a fifth of one is too
-much."""
+"""The maximum number of characters in a compared text. Longer texts are documents, and losing up to a fifth
+of one is too much."""
 
 _MOST_ADDED = 1
 """How many words, besides fillers, a near duplicate may add."""
@@ -71,13 +71,13 @@ _LONGEST_PHRASE = 3
 """How many words, besides fillers, a near duplicate may instead append at its end: "by card"."""
 
 _SHORTEST_ADDED = 3
-"""The fewest letters of an added word."""
+"""The minimum number of letters in an added word."""
 
 _CLAUSES = 8
-"""The most clause orders that are tried."""
+"""The maximum number of clause orders to try."""
 
 _SHORTEST_CHINESE_CLAUSE = 4
-"""The fewest characters of a clause: 上海 and 海上 are different words, as are 蜜蜂 and 蜂蜜."""
+"""The minimum number of characters in a clause: 上海 and 海上 are different words, as are 蜜蜂 and 蜂蜜."""
 
 _OF_TENSES = frozenset("iиы")
 """Vowels that distinguish tenses in Finnish and Russian: katsomme, katsoimme; назвал, называл."""
@@ -506,7 +506,7 @@ def _decide_merge(db: Connection, memory: Memory, event: MemorySaved) -> Decisio
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
-    """Whether a person saves a memory that a model distilled and nobody has reworded."""
+    """Whether a person is saving a memory that a model distilled and nobody has reworded."""
     return event.source not in DISTILLED and memory.memory_id not in ids_of_memories_worded_by_hand(db)
 
 

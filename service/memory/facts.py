@@ -46,7 +46,7 @@ from memlog.service.engine.requests import OnlyChat, Scope, check_chat_unless_fo
 # certain; docs/memory/facts.md describes when they are.
 
 LONGEST = 100_000
-"""The most characters of a text; longer texts are not searched for a list."""
+"""The maximum number of characters in a text; longer texts are not searched for a list."""
 
 _LONGEST_VALUE = 100
 
@@ -84,7 +84,7 @@ _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
 def parse_ranked_list(text: str) -> tuple[str, list[str]]:
-    """Return the topic key and the ranked values of the list of the author's favourites in `text`.
+    """Return the topic key and the ranked values of the author's list of favourites in `text`.
 
     Raises:
         NoCertainList: the topic or the list is not certain.
@@ -284,7 +284,7 @@ def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
 
 
 LONGEST_VALUE = 1000
-"""The most characters of a value."""
+"""The maximum number of characters in a value."""
 
 TopicName = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
 Rank = Annotated[int, Meta(ge=1, le=MOST)]
@@ -474,7 +474,7 @@ class Facts(OperationGroup):
 
     @operation("read")
     def list(self, *, chat: OnlyChat = None) -> _Facts:
-        """List facts by topic, the topic that was set last first, and by rank."""
+        """List facts by topic, most recently set first, and by rank."""
         scope = chat and format_chat(chat)
         found = self._read(lambda db: all_topics(db) if scope is None else topics_of_chat(db, scope))
         check_chat_unless_found(chat, found)

@@ -35,7 +35,8 @@ class DecayReport(msgspec.Struct, kw_only=True):
 class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that a prune archived or, in a dry run, would archive.
 
-    memories: the memories with a relevance of at most `threshold`, least relevant first, before the change.
+    memories: the memories with a relevance of at most `threshold`, least relevant first, as they were before
+        the change.
     archived: how many memories this call archived; 0 in a dry run.
     """
 

@@ -71,7 +71,7 @@ class _Joining(NamedTuple):
 
 
 def describe_loss(sources: Sequence[str], text: str) -> str | None:
-    """Describe what `text` omits from `sources` or adds to them, such as "a number"; None if nothing."""
+    """Describe what `text` omits from `sources` or adds to them, such as "a number"; None if neither."""
     language = _find_joining_words(" ".join([*sources, text]))
     told = [_split_words(source, language) for source in sources]
     merged = _split_words(text, language)
@@ -229,7 +229,7 @@ def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: 
 def _match_tails(
     words: Sequence[str], tails: Sequence[list[str]], joints: Collection[str]
 ) -> Iterator[list[str]]:
-    """Yield the tails that follow each other in `words`, with a joint between each two."""
+    """Yield the tails that make up `words` in sequence, separated by joints."""
     at = 0
     while at < len(words):
         # A word that began a sentence may have regained its capital.
@@ -248,7 +248,7 @@ def _match_tails(
 
 
 def _is_within_longer_source(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
-    """Whether a longer source has `part`, followed only by a linking word or a named place ("in Oulu")."""
+    """Whether a longer source contains `part` before its end, a linking word or a detail ("in Oulu")."""
     if not part or _has_digit(part[-1]):
         return False
     for other in others:

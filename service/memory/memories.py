@@ -139,7 +139,7 @@ class Memories(OperationGroup):
 
     @operation("read", missing="memory_not_found")
     def history(self, memory_id: MemoryId) -> _History:
-        """Show the events that created and changed a memory, oldest first, each with its line of the log.
+        """Show the events that created and changed a memory, oldest first, each with its line in the log.
 
         A deleted memory keeps its history.
         """
@@ -171,7 +171,8 @@ class Memories(OperationGroup):
 
         Raises:
             NotFound: no conflict with this id waits.
-            BadInput: `keep` is empty, or names another or a deleted memory; or as `Store.append`.
+            BadInput: `keep` is empty, or names a deleted memory or one outside the conflict; or as
+                `Store.append`.
             Busy, LogError: as `Store.append`.
         """
         from memlog.service.memory.conflicts import resolve_conflict
@@ -273,7 +274,7 @@ class Memories(OperationGroup):
 
     @operation("append")
     def touch(self, *memory_ids: Annotated[str, Meta(title="ID"), "The memories."]) -> Position:
-        """Record that an agent accessed memories, once for each.
+        """Record that an agent has accessed memories, once for each memory.
 
         Raises:
             NotFound: some memories do not exist; no access is recorded.
@@ -327,8 +328,8 @@ class Memories(OperationGroup):
     def decay(self, rates: Rates | None = None) -> "DecayReport":
         """Multiply the salience of every older memory by the rate of its category, once a day.
 
-        Only the first call on a UTC day has an effect; the answer says whether an earlier call had it.
-        The setting `decay.rates` overrides the default factors of single categories.
+        Only the first call on a UTC day has an effect; the answer says whether this was the first call. The
+        setting `decay.rates` overrides the default factors of single categories.
 
         Raises:
             BadInput: a rate is not from 0 to 1, there is no such category, or today's decay was forgotten.

@@ -77,13 +77,13 @@ def _telling_patterns() -> list[_TellingPatterns]:
 
 
 _LONGEST = 200
-"""The most characters of a placeholder that is not part of a prompt."""
+"""The maximum number of characters in a placeholder that is not part of a prompt."""
 
 _SHORTEST_INSTRUCTION = 20
-"""The fewest characters that identify a part of a prompt."""
+"""The minimum number of characters that identify a part of a prompt."""
 
 _FIELD = re.compile(r"([^\W\d][\w'’]*(?: [\w'’]+)?) ?[:：] ?(\S.*)")
-"""A label of one word or two, and its value."""
+"""Matches a label of one or two words, and its value."""
 
 _ENDS = re.compile(r"[.;,|!?。；，、…]+ ?| [-–—/] ")
 _MARKUP = re.compile(r"[`*_]+")
@@ -118,7 +118,7 @@ def is_denial(text: str) -> bool:
 
 
 def _matches_placeholder_table(text: str, *tables: str) -> bool:
-    """Whether one of these tables of placeholders.toml matches a whole folded text."""
+    """Whether any of the given tables in placeholders.toml matches a whole folded text."""
     return any(_patterns()[table].fullmatch(text) for table in tables)
 
 

@@ -68,13 +68,13 @@ def _parse_months(number: str | None, name: str) -> list[int]:
 
 
 _LONGEST = 2000
-"""The most characters of a value that is compared by its words."""
+"""The maximum number of characters in a value that is compared by its words."""
 
 _STEM = 5
 """How many leading letters the forms of a word share: smoker, smokes; allergies, allergic."""
 
 _SHORTEST = 3
-"""The fewest letters of a meaningful word in a key."""
+"""The minimum number of letters in a meaningful word of a key."""
 
 _MOST_MORE = 3
 """How many words a value may add or omit, under a similar key, and still say the same."""

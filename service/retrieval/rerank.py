@@ -16,7 +16,7 @@ from memlog.query.search.nearest import HAS_KEY
 from memlog.service.engine.http_client import Breaker, late_error
 
 _LONGEST = 4000
-"""The most characters of a text to send: rerankers read 512 to a few thousand tokens."""
+"""The maximum number of characters of a text to send: rerankers read 512 to a few thousand tokens."""
 
 
 class _Score(msgspec.Struct):

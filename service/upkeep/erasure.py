@@ -318,7 +318,7 @@ class Erasure(OperationGroup):
         ] = None,
         dry_run: DryRun = False,
     ) -> ForgetReport:
-        """Forget events: one by its id, all of a chat or of a memory, or all that match a pattern.
+        """Forget events: one event by its id, all events of a chat or memory, or all that match a pattern.
 
         Redactions are appended and synced, whatever the durability. The events leave the read model
         immediately, and no line with their ids counts again, wherever and whenever it arrives. Their bytes
@@ -356,7 +356,7 @@ class Erasure(OperationGroup):
     ) -> ImportUndo:
         """Undo an import: its events, and what was derived from them, no longer count.
 
-        Messages and memories that people or agents have changed since stay. A later import brings back
+        Messages and memories that people or agents have changed since then stay. A later import brings back
         exactly the events that it meets again, unless they were erased.
 
         Raises:

@@ -95,7 +95,7 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     lines, bytes, segments: how many contain forgotten events.
     done: whether they were overwritten. generation: the file of the new read model.
     vectors: how many vectors were removed from the cache.
-    notes: remarks for people.
+    notes: human-readable remarks.
     """
 
     lines: int

@@ -111,12 +111,12 @@ class Maintenance(OperationGroup):
         An event that any process appends is in the read model within 250 ms; a changed file in a folder of
         documents is found within a second. Embeddings follow in the background. Jobs run when they are due:
         decay, merges, and distillation by a language model. An error is reported to `notify` once, and the
-        work retried. One process watches a store at a time.
+        work is retried. One process watches a store at a time.
 
         Raises:
             Busy: another process watches this store.
             NotFound: with `once`, there is no store.
-            LogError: the store cannot be made, or written; with `once`, also as `project`.
+            LogError: the store cannot be created or written; with `once`, also as `project`.
             DatabaseError: with `once`, as `project`.
         """
         from memlog.service.documents.documents import Documents

@@ -143,9 +143,9 @@ class Stats(msgspec.Struct, kw_only=True):
 
     synced: whether the read model has caught up with the log, so that everything is counted.
     unread_bytes, unread_lines: how much of the log was unread before the catch-up.
-    events_by_type, events_by_day: events that count, by the UTC day on which they happened; without the
-        events of undone imports, and without the lines about imports.
-    messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
+    events_by_type, events_by_day: events that count, by the UTC day on which they happened, excluding events
+        of undone imports and lines about imports.
+    messages_by_role, messages_by_chat: excluding session breaks; a chat is `<channel>:<chat_id>`.
     memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
     passages: passages in the search index. vectors, vectors_pending: how many have, or lack, a vector.
     log_bytes, model_bytes, cache_bytes: the sizes of the files in these folders.

@@ -1,4 +1,4 @@
-"""Watches a store: projects immediately what any process appends; vectors, documents and jobs follow.
+"""Watches a store: projects new events immediately; vectors, documents and jobs follow.
 
 Each of these has its own thread and connection, so that no row waits for a vector or a file. The
 threads queue calls of the caller's functions, and the calling thread makes them.
@@ -247,7 +247,10 @@ class Folders(Worker):
         return False
 
     def _own_sources_and_note_others(self) -> list[Registered]:
-        """Return the sources that this copy of the store refreshes. Notify once of each other source."""
+        """Return the sources that this copy of the store refreshes.
+
+        Queues a note, once, for every source that another copy refreshes.
+        """
         registered = queries.list_registered_sources(self._read_model.projector.connect_to_live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [why_not_refreshed(each.source_id, each.writer) for each in others]
@@ -434,7 +437,7 @@ def _notify_all(read_model: ReadModel, notes: list[str]) -> None:
 
 
 def _run_calls(shared: Shared, running: int) -> None:
-    """Make queued calls until every thread has ended, a call raises, or `_PATIENCE` seconds after a stop."""
+    """Make queued calls until all threads end, a call raises, or `_PATIENCE` seconds pass after a stop."""
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():

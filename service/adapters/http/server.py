@@ -117,7 +117,7 @@ class _Server(uvicorn.Server):
         self._wake: Callable[[], object] = lambda: None
 
     async def main_loop(self) -> None:
-        """Run until a signal. uvicorn's own version wakes ten times a second, .2 % of a core."""
+        """Run until a signal arrives. uvicorn's own version wakes ten times a second: 0.2% of a core."""
         loop, self._woken = asyncio.get_running_loop(), asyncio.Event()
         self._wake = lambda: loop.call_soon_threadsafe(self._woken.set)
         while not await self.on_tick(0):
@@ -125,7 +125,7 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._woken.wait(), _TICK_SECONDS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """See `uvicorn.Server`; also end the wait of the main loop."""
+        """See `uvicorn.Server`; also wake the main loop."""
         super().handle_exit(sig, frame)
         self._wake()
 

@@ -46,7 +46,7 @@ _TEMPLATES = {
     "memlog://chat/{channel}/{chat_id}": ("conversations.window", "chat", "The last messages of a chat"),
 }
 _TOOL_OF = {"core.get": "memory_core_get"}
-"""The tools that error hints name instead of operations; other hints say that a search finds ids."""
+"""The tools to name in error hints, keyed by operation; other hints say that a search finds ids."""
 
 
 Runs = Callable[[Context, Callable[[Any], Any]], Any]

@@ -46,7 +46,7 @@ Reason = Literal[
 """Why a record is skipped. archived: core memory has no archive. mirror: the source has the same content
 elsewhere. harness: the program wrote it in the user's name. inherited: copied from the parent conversation.
 tail: an unfinished last line. system: a system prompt. excluded: the map leaves it out, or it is too old.
-pending: the program has not finished it. context: memlog gave it to the chat."""
+pending: the program has not finished it. context: it is only context that memlog gave to the chat."""
 
 
 class Used(NamedTuple):

@@ -1,4 +1,4 @@
-"""Any JSON Lines, JSON or CSV files, by a map; without a map, conversations of OpenAI's API or of ShareGPT.
+"""Any JSON Lines, JSON or CSV files, read with a map; without a map, OpenAI API or ShareGPT conversations.
 
 A message without an id is identified by its chat, author, time and text, and by its number among equal
 messages in its file. A message without a time gets the time of the previous message in its chat or, if there

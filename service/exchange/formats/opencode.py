@@ -99,7 +99,7 @@ def _find_databases(source: ForeignData) -> list[Path]:
 
 
 class _Groups:
-    """Rows grouped by key, in the order in which they were added; kept on disk, however many there are."""
+    """Rows grouped by key, in the order in which they were added; kept on disk, since there may be many."""
 
     def __init__(self, source: ForeignData) -> None:
         self._table = source.new_table()

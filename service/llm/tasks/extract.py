@@ -46,8 +46,9 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
 
     extraction_id: the id of the closing event; None in a dry run. messages: how many messages or daily events
         were distilled. requests: how many requests were sent to the language model.
-    saved, merged: numbers of memories. known, below, refused: numbers of entries: that memories already
-        contained; under the importance threshold or over the limit of a session; malformed.
+    saved, merged: numbers of memories. known, below, refused: numbers of entries that memories already
+        contained; that were under the importance threshold or over the session limit; and that were
+        malformed.
     tokens_in, tokens_out: counted by the provider; in a dry run, memlog's estimate for the questions.
     set_aside: why the messages are not sent again before tomorrow (UTC); then `date` is today, and
         `extraction_id` is the id of the failure event. Without an `extraction_id`, why the messages wait: the

@@ -196,7 +196,7 @@ class Partition(NamedTuple):
 
 
 def partition_memories(db: Connection, people: People) -> dict[Partition, list[Memory]]:
-    """Return the active memories by partition, sorted by last change, without long memories."""
+    """Return the active memories, except long ones, sorted by last change and keyed by partition."""
     proposed = ids_of_proposed_memories(db)
     found = (memory for memory in find_memories(db) if memory.memory_id not in proposed)
     known = [memory for memory in found if len(memory.content) <= LONGEST]
@@ -237,7 +237,7 @@ class MergeTask(Task[MergeAnswer, MergeBatch]):
         super().__init__(engine, questions)
         self._room -= task.FRAME
         self._sizes: dict[str, int] = {}
-        """How many tokens each memory has, by its content event."""
+        """The number of tokens in each memory, keyed by its content event."""
         self._withheld: set[str] = set()
         self._made: list[MergeBatch] = []
 

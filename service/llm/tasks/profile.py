@@ -40,7 +40,7 @@ _Change = CoreMemoryUpdated | CoreMemoryDeleted
 _SECTION: Literal["user"] = "user"
 _LONGEST_KEY, _LONGEST_VALUE = 64, 500
 _MOST = 40
-"""The most values of a profile: every context contains all of them."""
+"""The maximum number of values in a profile: every context contains all of them."""
 
 _STEM = 5
 """How many leading letters the forms of a word share: smoker, smokes; allergies, allergic."""

@@ -24,7 +24,7 @@ from memlog.service.llm import task
 from memlog.service.llm.task import Batch, ModelReply, Questions, Task
 
 _LEAST = 500
-"""The fewest unsummarised tokens of an ended session that are worth a summary."""
+"""The minimum number of unsummarised tokens for which an ended session is worth a summary."""
 
 
 class SummaryAnswer(msgspec.Struct):
