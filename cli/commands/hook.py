@@ -30,7 +30,7 @@ _LONGEST_LOG = 256 * 1024
 )
 @click.pass_context
 def hook(ctx: click.Context, host: str, seconds: float, record_id: str | None) -> None:
-    """Answer a hook call from HOST, a coding agent: claude-code or codex. `memlog connect` sets it up.
+    """Answer a hook call from HOST, a coding agent: claude-code or codex; see docs/agents.md.
 
     Reads the call from stdin as JSON, and prints context for the agent in the agent's own format: when a
     session starts, core memory and the memories that always apply; before a prompt, whatever is relevant to

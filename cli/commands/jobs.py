@@ -34,7 +34,7 @@ UNITS = {
 """Where to put each host's configuration, and how to activate it, keyed by host."""
 
 
-def host_configuration(host: str, command: Sequence[str]) -> str:
+def scheduler_configuration(host: str, command: Sequence[str]) -> str:
     """Return the configuration that makes a host run `command` every 15 minutes."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
@@ -125,7 +125,7 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
         raise click.UsageError("no host was given: use --systemd, --cron or --launchd")
     program = shutil.which(sys.argv[0]) or "memlog"
     command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
-    text = host_configuration(host, command)
+    text = scheduler_configuration(host, command)
     if not asks_for_json(ctx):
         print_note(f"write this to {UNITS[host]}")
         print_note("the host runs memlog without your environment variables: keep settings and keys in files")

@@ -181,8 +181,11 @@ class KeptStores:
 
     def open(self, options: dict[str, Any]) -> "memlog.Store":
         """Return the store for these options, opening it if necessary; keep the last `_MOST_KEPT` open."""
+        # Imported here: only a server keeps stores open.
+        from memlog.service.engine.create import identify_files_of_store
+
         # Its path may be relative, and another store may have been put in its place.
-        key = options | {"of": Path.cwd(), "files": _identify_files(options["path"])}
+        key = options | {"of": Path.cwd(), "files": identify_files_of_store(options["path"])}
         found = next((each for each in self._stores if each[0] == key), None)
         if found is None:
             found = key, memlog.open(**options)
@@ -197,17 +200,6 @@ class KeptStores:
         """Close the store used last, so that it says again what a process of its own would say."""
         if self._stores:
             self._stores.pop()[1].close()
-
-
-def _identify_files(store: Path) -> list[object]:
-    """Return what identifies a store's folder and read model, and changes if they are replaced."""
-    # Imported here: only a server keeps stores open.
-    from memlog.eventlog.files.file_io import status_at
-    from memlog.projector.lifecycle import Generations
-
-    live = Generations(store).find_live_file()
-    found = [status_at(path) for path in (store, live) if path is not None]
-    return [None if each is None else (each.st_dev, each.st_ino) for each in found]
 
 
 _MOST_KEPT = 4

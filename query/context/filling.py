@@ -179,7 +179,7 @@ class EligibleEntries:
             each for each in self.facts_and_listed_hits() if each.entry.is_memory and each.entry.chat == own
         )
 
-    def faded_memories(self) -> Iterator[EligibleEntry]:
+    def omitted_faded_memories(self) -> Iterator[EligibleEntry]:
         """Yield memories left out because they have faded, with the reason; used to explain a context."""
         for hit in self._hits.faded:
             memory = memories.find_memory(self._db, hit.id)
@@ -482,7 +482,7 @@ class Filling:
         self._offer_candidates_within(_Share(self._core))
         self._offer_candidates_within(window, _LAST_TURNS, within=request.max_tokens // _SHARE_OF_TURNS)
         self._offer_candidates_within(listed)
-        self._offer_candidates_within(_Share(chain(candidates.faded_memories(), self._always)))
+        self._offer_candidates_within(_Share(chain(candidates.omitted_faded_memories(), self._always)))
         self._offer_candidates_within(documents)
         self._offer_candidates_within(passages)
         self._offer_candidates_within(_Share(candidates.newest_summary_if_any()))

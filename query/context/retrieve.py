@@ -249,7 +249,7 @@ class PromptSearches:
                 (line.cosine_to_deviations(cosine), words)
                 for cosine, words in scores.compare_hits(self._db, line, found)
             ]
-            for line in self._distinctive_line_prompts
+            for line in self._distinctive_lines_as_prompts
         ]
         return [
             scores.ListedHit(
@@ -272,7 +272,7 @@ class PromptSearches:
         return {kind: floor.match_lines(self._db, fulltext.INDEXES[kind].table, lines) for kind in kinds}
 
     @cached_property
-    def _distinctive_line_prompts(self) -> list[scores.ScoredPrompt]:
+    def _distinctive_lines_as_prompts(self) -> list[scores.ScoredPrompt]:
         """The distinctive lines of a long prompt, each also compared by meaning as a prompt of its own."""
         lines = (Search(line, mode="vector") for line in floor.distinctive_lines(self._line_matches.values()))
         prompts = (scores.ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
@@ -296,7 +296,7 @@ class PromptSearches:
             if candidate.ref not in known:
                 of_words.setdefault(candidate.ref, candidate)
         new = {each.ref: (each, hit) for each, hit in self._candidates_to_hits(of_words.values())}
-        for line in self._distinctive_line_prompts:
+        for line in self._distinctive_lines_as_prompts:
             (near,) = hybrid.find_hits(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
         found += self._drop_memories_outside_scope([*new.values()])

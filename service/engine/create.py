@@ -82,6 +82,16 @@ def replace_settings_file(path: Path, text: str) -> None:
         raise cannot_create_error(path, error.strerror) from error
 
 
+def identify_files_of_store(store: Path) -> list[object]:
+    """Return what identifies a store's folder and read model, which changes if they are replaced."""
+    # Imported here: only a server keeps stores open.
+    from memlog.projector.lifecycle import Generations
+
+    live = Generations(store).find_live_file()
+    found = [file_io.status_at(path) for path in (store, live) if path is not None]
+    return [None if each is None else (each.st_dev, each.st_ino) for each in found]
+
+
 def cannot_create_error(store: Path, why: str | None) -> LogError:
     """Return the error for a store that cannot be created or written."""
     return LogError(

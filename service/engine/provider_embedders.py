@@ -208,7 +208,7 @@ class EmbeddingRun:
     def _embed_failed_text(self, text: str, error: ProviderError) -> None:
         if text == CONTROL:
             raise _mark_provider_error(error)
-        if _is_too_long(error, text):
+        if _can_be_sent_in_parts(error, text):
             found = self._embed_halves(text)
             if not isinstance(found, ProviderError):
                 self.found[text] = found
@@ -225,7 +225,7 @@ class EmbeddingRun:
         halves = []
         for half in (text[:middle], text[middle:]):
             found, errors = self._try_texts([half], is_part=True)
-            if errors and not _is_too_long(errors[half], half):
+            if errors and not _can_be_sent_in_parts(errors[half], half):
                 return errors[half]
             vector = self._embed_halves(half) if errors else found[half]
             if isinstance(vector, ProviderError):
@@ -286,7 +286,7 @@ def _says_too_long(error: ProviderError) -> bool:
     return bool(is_told) or error.status == 413
 
 
-def _is_too_long(error: ProviderError, text: str) -> bool:
+def _can_be_sent_in_parts(error: ProviderError, text: str) -> bool:
     """Whether a provider refused a text because of its length, and the text can still be divided."""
     return _says_too_long(error) and len(text) >= _SHORTEST_PART
 

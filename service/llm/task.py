@@ -181,7 +181,7 @@ class Questions:
         return f"{spent_of}: the rest waits until tomorrow"
 
     def failures_not_to_retry(self) -> Failures:
-        """Return the failed requests of today, unless they are to be retried."""
+        """Return today's failed requests; none if they are to be retried."""
         provider = self.model.provider
         read = partial(failures_of_today, provider=provider.place, model=provider.name)
         return Failures() if self._retry else self._engine.decide(read)

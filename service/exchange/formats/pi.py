@@ -61,7 +61,7 @@ def read(source: ForeignData) -> Iterator[Record]:
             if isinstance(line, dict) and line.get("type") == "session":
                 is_fork = _parent_of(line) is not None
             elif isinstance(line, dict) and isinstance(line.get("id"), str):
-                yield LineMark(_mark(line), str(line.get("timestamp")), is_fork)
+                yield LineMark(_key_across_sessions(line), str(line.get("timestamp")), is_fork)
 
     seen = source.new_table()
     for path in sort_by_writer(source, _find_sessions(source), read_marks):
@@ -83,7 +83,7 @@ def _find_sessions(source: ForeignData) -> list[Path]:
     return source.find_files("sessions/**/*.jsonl" if is_home else "**/*.jsonl")
 
 
-def _mark(line: Line) -> str:
+def _key_across_sessions(line: Line) -> str:
     """Return a key that identifies a line across all sessions; its id is unique only within its session."""
     return f"{line['id']} {line.get('timestamp')}"
 
@@ -123,7 +123,7 @@ class _PiSession(Transcript):
             return Skipped(
                 "structure", [*self.describe(self._session, folder=line.get("cwd"), parent_chat=parent)]
             )
-        if isinstance(line.get("id"), str) and not self._seen.add(_mark(line)):
+        if isinstance(line.get("id"), str) and not self._seen.add(_key_across_sessions(line)):
             return Skipped("duplicate_in_source")
         if kind == "session_info":
             return Skipped("title", [*self.rename(self._session, line.get("name"), 0)])
