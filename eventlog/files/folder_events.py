@@ -54,7 +54,7 @@ class ChangeHints:
         self._watched: dict[Path, _Identity] = {}
         self._changes: _Changes | None = None
         self._next_try = 0.0
-        self._rests, self._is_resting = rests, False
+        self._rests, self.is_resting = rests, False
         self._changed = time.monotonic()
 
     @property
@@ -70,8 +70,8 @@ class ChangeHints:
           gone unnoticed.
         """
         existing = _identify_folders(folders)
-        if self._rests and self._is_resting != (time.monotonic() - self._changed > _RESTS_AFTER):
-            self._is_resting = not self._is_resting
+        if self._rests and self.is_resting != (time.monotonic() - self._changed > _RESTS_AFTER):
+            self.is_resting = not self.is_resting
             self._watch_folders(existing)
             return {str(folder) for folder in existing}
         if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
@@ -106,7 +106,7 @@ class ChangeHints:
             return
         times = (
             (_RESTING_STEP_MS, self._group_ms, _RESTING_TICK_MS)
-            if self._is_resting
+            if self.is_resting
             else (self._step_ms, self._group_ms, self._tick_ms)
         )
         changes = _watch_changes(list(folders), self._stop, times, is_deep=self._is_deep)

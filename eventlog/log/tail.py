@@ -19,6 +19,9 @@ from memlog.eventlog.log.streams import Segment, SegmentName, escape_invalid_utf
 SWEEP_SECONDS = 2.0
 """The longest delay until a change that the system did not report is noticed."""
 
+_RESTING_SWEEP = 10.0
+"""The same after a quiet time: looking takes most of what an idle watch takes."""
+
 _AFTERWARDS = 0.15  # seconds until a second look, since a new folder may change before it is watched
 _WITHOUT_FOLDER = 0.25
 _SHORTEST_PAUSE = 0.1
@@ -91,7 +94,7 @@ def wait_for_polls(folder: Path, stop: Event | None = None) -> Iterator[None]:
 def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
     """Return the seconds to wait after a poll that found no change and took `took` seconds."""
     if hints.works:
-        return SWEEP_SECONDS
+        return _RESTING_SWEEP if hints.is_resting else SWEEP_SECONDS
     if not disk.is_folder(folder):
         return _WITHOUT_FOLDER
     return min(SWEEP_SECONDS, max(_SHORTEST_PAUSE, _SHARE * took))
